@@ -18,7 +18,7 @@ COMPILED = {
     "privacy/collected": "collect steps",
     "privacy/kinds": "axis category counts kind_form location number vector",
     "privacy/noise": "key mechanisms randomness streams",
-    "audit": "chain fastpath finding openings series",
+    "audit": "chain fastpath finding series",
     "audit/books": "guarantee intrusions landmarks period share terms window written",
     "audit/form": "entry exact reader",
     "deciding": "collecting context counters decider decision members outcome rows",

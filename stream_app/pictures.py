@@ -16,22 +16,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH: Final = 9.6
-"""Inches; of a page, all of its width."""
+WIDTH: Final = 9.6  # inches; of a page, all of its width
 HEIGHT: Final = 3.4
 NANO: Final = 10**9
-DAY_MS: Final = 86_400_000
-"""matplotlib counts time in days since 1970."""
-LAST_MS: Final = 253_402_300_799_999
-"""The last millisecond of the year 9999: a calendar has no later one."""
-NAME_LENGTH: Final = 28
-"""Letters of a series' id in a label; of a longer one the first stand there."""
-DRAWN_POINTS: Final = 3_000
-"""Points drawn of a series; of more, every second, third, .. one."""
-DRAWN_PEAKS: Final = 1_000
-"""Points drawn where peaks count, each the largest of its stretch."""
-LONG_LABEL: Final = 23
-"""Letters; of labels up to here, five stand in a row below a plot, of longer ones three."""
+DAY_MS: Final = 86_400_000  # matplotlib counts time in days since 1970
+LAST_MS: Final = 253_402_300_799_999  # the last millisecond of the year 9999: a calendar has no later one
+NAME_LENGTH: Final = 28  # letters of a series' id in a label; of a longer one the first stand there
+DRAWN_POINTS: Final = 3_000  # points drawn of a series; of more, every second, third, .. one.
+DRAWN_PEAKS: Final = 1_000  # points drawn where peaks count, each the largest of its stretch
+LONG_LABEL: Final = 23  # letters; of labels up to here, five stand in a row below a plot, of longer ones three
 LANDMARK_COLOUR: Final = "#b2432f"
 REGULAR_COLOUR: Final = "#3b6ea5"
 OWN_COLOUR: Final = "#1f6f8b"
@@ -46,8 +39,7 @@ SERIES_COLOURS: Final = (
     "#1f77b4", "#b3590a", "#25902a", "#c4302f", "#8a63b0", "#8f5a4f", "#b94f98", "#757c83", "#7f7f1c", "#128491",
 )  # fmt: skip
 """One a series, in turn; each can be seen on a white page and on a dark one."""
-SHADE: Final = 0.14
-"""Opacity of the colour behind landmarks."""
+SHADE: Final = 0.14  # opacity of the colour behind landmarks
 _GROUNDS: Final = ("figure.facecolor", "savefig.facecolor", "axes.facecolor")
 _STYLE: Final = {
     "text.parse_math": False,  # a series' id may hold dollar signs
@@ -62,8 +54,7 @@ _STYLE: Final = {
     **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
 }
 
-Draw = Callable[["Axes"], None]
-"""Draws a plot on its axes."""
+Draw = Callable[["Axes"], None]  # draws a plot on its axes
 
 
 class PlotError(Exception):

@@ -61,8 +61,7 @@ BOUNDS = {
     "less_than": ("lt", "below", ""),
     "less_than_equal": ("le", "up to", ""),
 }
-TINY = 1e-9
-"""A bound so near to 0 that nobody would write it out."""
+TINY = 1e-9  # a bound so near to 0 that nobody would write it out
 
 
 def member_of(location: tuple[int | str, ...]) -> str:
@@ -73,15 +72,10 @@ def member_of(location: tuple[int | str, ...]) -> str:
     return ".".join(map(str, parts))
 
 
-Location = tuple[int | str, ...]
-"""Where an error of pydantic is."""
+Location = tuple[int | str, ...]  # where an error of pydantic is
 
 
-def fault(
-    error: Mapping[str, Any],
-    members: Callable[[Location], Iterable[str]],
-    noun: str = "member",
-) -> str:
+def fault(error: Mapping[str, Any], members: Callable[[Location], Iterable[str]], noun: str = "member") -> str:
     """Return what is wrong with a member, of an error of pydantic.
 
     ``members`` gives the members that there are in the object at a place; ``noun`` is what they are called.

@@ -1,11 +1,70 @@
-"""What a series or a member begins anew with in other topics: the records to send, and why they are these or none."""
+"""What a series or a member begins anew with in other topics: the records to send, and why they are these or none.
+
+A worker refuses records one by one, so a series of which one record is refused would begin anew with the others alone:
+`faults` decides them in memory as a worker would.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.counters import Collection
+from stream_app.deciding.decision import decide
+from stream_app.deciding.members import Joined, Member
+from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.rows import SeriesRow
+from stream_app.formats import wire
+from stream_app.formats.records import InputRecord
+from stream_app.privacy.kinds.kind_form import substitute_fault
+from stream_app.privacy.landmarks import aligned
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.policy import PolicyError, stored_policy_of
+from stream_app.privacy.reason import REASONS, Reason
 from stream_app.privacy.values import NANO, nano
 from stream_app.words.amount import amount
+
+
+def bounds_to_come(parameters: Mapping[str, Any], decided_ms: int) -> list[int]:
+    """Return the bounds of renewals behind the start of the last decided step: the others were asked."""
+    return [bound for bound in parameters.get("renew") or [] if bound > decided_ms]
+
+
+def renewed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Tell whether a version says what its renewal would: all the same but for landmarks and bounds that passed."""
+    old, new = before.get("renew") or [], after.get("renew") or []
+    return len(new) < len(old) and new == old[len(old) - len(new) :] and _lasting(before) == _lasting(after)
+
+
+def _lasting(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    protection = {name: part for name, part in parameters["protection"].items() if name != "landmarks"}
+    return {name: part for name, part in parameters.items() if name != "renew"} | {"protection": protection}
+
+
+def united(spans: list[Any], step_ms: int, begin_ms: int) -> list[Any]:
+    """Return landmarks from ``begin_ms`` on, each step once, in as few bytes as a record can have them."""
+    read = [tuple(span) if isinstance(span, list) else span for span in spans]  # compiled code takes no list for a pair
+    found = [
+        (max(first * step_ms, begin_ms), end * step_ms)
+        for first, end in aligned(read, step_ms).intervals
+        if end * step_ms > begin_ms
+    ]
+    return [start if stop == start + step_ms else [start, stop] for start, stop in found]
+
+
+def adoptable(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters without a substitute that hides nothing, under which no policy is adopted any more."""
+    value = parameters["value"]
+    if "invalid" in value:
+        try:
+            refused = substitute_fault(stored_policy_of(parameters, 1).kind)
+        except PolicyError:
+            return dict(parameters)  # the worker that is to adopt them says what is wrong
+        if refused:
+            return {**parameters, "value": {name: part for name, part in value.items() if name != "invalid"}}
+    return dict(parameters)
+
 
 Record = dict[str, Any]
 
@@ -14,16 +73,11 @@ class Left(NamedTuple):
     """What one series has left: the records with which it begins anew."""
 
     series: str
-    records: tuple[Record, ...]
-    """To send, in this order; none: the series gets nothing."""
-    epsilon_nano: int
-    """The new policy's."""
-    begin_ms: int
-    """From here on steps are decided again."""
-    why: str
-    """Why there are no records, or what holds beside them."""
-    by_hand: bool
-    """Whether the series may get some, but only from somebody who knows more than the ledger."""
+    records: tuple[Record, ...]  # to send, in this order; none: the series gets nothing
+    epsilon_nano: int  # the new policy's
+    begin_ms: int  # from here on steps are decided again
+    why: str  # why there are no records, or what holds beside them
+    by_hand: bool  # whether the series may get some, but only from somebody who knows more than the ledger
     together_nano: int
     """What histories may lose that differ on both sides of the move, in each as the policy there says.
 
@@ -80,3 +134,66 @@ def exceeding(together_nano: int, bound: str, bound_nano: int) -> str:
 def epsilon_of(amount_nano: int) -> float:
     """Return an amount of nano-epsilon in epsilon, as a record has it."""
     return float(Decimal(amount_nano) / NANO)
+
+
+_SECRET = bytes(32)  # stands for the new key: no noise is drawn
+
+
+def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:
+    """Yield the first record of each series that is not accepted as it is meant, why, and the remedy.
+
+    ``limits`` are those of the workers that get the records, ``now_ms`` is when the broker would append them.
+    """
+    context, collection = Context(KeyRing("", 0, _SECRET), limits=limits), Collection(_SECRET)
+    members: dict[str, Member] = {}
+    for one in found:
+        row: SeriesRow | None = None
+        for record in one.records:
+            value = wire.dump(record)
+            sent = InputRecord("", 0, 0, now_ms, None, value)
+            outcome = decide(context, lambda _, row=row: row, collection, sent, members.get)  # type: ignore[misc]
+            if isinstance(outcome, Rejected):
+                yield f"{one.series}: {_name(record)} would be {_refused(outcome.reason, record, limits)}"
+                break
+            joined = (
+                outcome if isinstance(outcome, Joined) else outcome.joined if isinstance(outcome, Decided) else None
+            )
+            if joined is not None:
+                members[joined.member.chain] = joined.member
+            if isinstance(outcome, Joined):
+                continue
+            if not isinstance(outcome, Decided) or outcome.spent_nano:
+                yield f"{one.series}: {_name(record)} would measure something; report this as a fault of `left`"
+                break
+            row = outcome.row
+
+
+def _name(record: Record) -> str:
+    if "member" in record:
+        return f"the cap of the member (epsilon {record['epsilon']})"
+    if "version" in record:
+        return f"version {record['version']} of its policy (epsilon {record['epsilon']})"
+    return f"the fence's reading (timestamp {record['timestamp']})"
+
+
+def _refused(reason: Reason, record: Record, limits: Limits) -> str:
+    """Return the reason and what to do: with settings where they are at fault, else what the reason's advice is."""
+    remedy = REASONS[reason].remedy
+    if reason == "future":
+        after_ms = record["timestamp"] - (limits.max_future_ms or 0)
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=after_ms)
+        remedy = f"make and send the records after {moment.isoformat()}, or raise `max_future_ms`"
+    elif reason == "budget-cap" and "member" in record:
+        remedy = "raise or unset `member_epsilon` until all are adopted"
+    elif reason == "budget-cap":
+        capped = limits.max_epsilon_nano is not None and record["epsilon"] * 10**9 > limits.max_epsilon_nano
+        remedy = "raise `max_epsilon` until all are adopted" if capped else "raise or unset `lifetime_epsilon`"
+    elif reason == "malformed" and "member" in record:
+        remedy = "set `member_separator` to the one of the ledger"
+    elif reason == "member-cap":
+        remedy = "unset `lifetime_epsilon`, so that a series claims its first epsilon"
+    elif reason == "weaker-policy":
+        remedy = "set `accept_weaker_policies` until all are adopted"
+    elif reason == "invalid-policy" and not limits.accept_policies:
+        remedy = "set `accept_policies`"
+    return f"{reason} ({REASONS[reason].meaning}): {remedy}"

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from stream_app.accounting.law import LAWS, Law
-from stream_app.accounting.temporal import CorrelatedLoss, Steps
+from stream_app.accounting.temporal import CorrelatedLoss, SpentSteps
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.loss import composition
 from stream_app.privacy.values import NANO
@@ -47,7 +47,7 @@ def over_series(name: str, losses: Iterable[SeriesLoss], member_of: Mapping[str,
     return Composed(name, None, found.loss, largest=found.name)
 
 
-def over_steps(name: str, steps: Steps, rate: float) -> Composed:
+def over_steps(name: str, steps: SpentSteps, rate: float) -> Composed:
     """Compose the steps of one series by the theorem `name` of `OVER_STEPS`, any but "correlated".
 
     `rate` is by how much a step's weight falls with each step of age, where the theorem discounts.

@@ -11,8 +11,17 @@ is decided, holds what all later ones may use together. Each of them is harmless
 from collections.abc import Iterator
 from typing import assert_never
 
-from stream_app.accounting.anew import Left, Record, caps_left, epsilon_of, exceeding
-from stream_app.accounting.parameters import adoptable, bounds_to_come, renewed, united
+from stream_app.accounting.anew import (
+    Left,
+    Record,
+    adoptable,
+    bounds_to_come,
+    caps_left,
+    epsilon_of,
+    exceeding,
+    renewed,
+    united,
+)
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import (
     CloseEntry,
@@ -50,7 +59,7 @@ class Remains:
 
     def __init__(self, lifetime_nano: int | None) -> None:
         self._lifetime = lifetime_nano
-        self._found: dict[str, _Series] = {}
+        self._found: dict[str, _SeriesSums] = {}
 
     def take(self, lines: list[bytes]) -> None:
         """Take entries; raises `LeftError` for one that is missing, not understood, or not alone in its place."""
@@ -63,7 +72,7 @@ class Remains:
                 raise LeftError(
                     f"{found.series or 'a line'}: {found.message}; take the version that wrote it, or audit it"
                 )
-            self._found.setdefault(entry.series, _Series(self._lifetime)).take(entry)
+            self._found.setdefault(entry.series, _SeriesSums(self._lifetime)).take(entry)
 
     def left(self) -> Iterator[Left]:
         """Yield what each series has left, in the order in which they appeared; before them the caps of members."""
@@ -74,7 +83,7 @@ class Remains:
         yield from series
 
 
-class _Series:
+class _SeriesSums:
     """The sums over the entries of one series."""
 
     def __init__(self, lifetime_nano: int | None) -> None:

@@ -1,13 +1,33 @@
-"""What was computed beyond the audit, as text for people and as members of the JSON report."""
+"""What was computed beyond the audit, as text, as members of the JSON report and as sections of the page."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from stream_app.accounting.temporal import CorrelatedLoss, SpentSteps
+from stream_app.audit.report.page import Section, table
+from stream_app.pictures import (
+    DAY_MS,
+    INK,
+    LANDMARK_COLOUR,
+    REGULAR_COLOUR,
+    Draw,
+    label_of,
+    legend_below,
+    peaks,
+    svg,
+    thinned,
+    time_axis,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from stream_app.accounting.composed import Composed
 from stream_app.accounting.law import LAWS
-from stream_app.accounting.temporal import CorrelatedLoss, LeftOut
+from stream_app.accounting.temporal import LeftOut
 from stream_app.words.amount import quoted
 
 
@@ -62,3 +82,144 @@ def _composed(composed: Composed) -> str:
         kind = "member" if composed.name == "parallel-members" else "series"
         of = f"the {kind} that lost most, {quoted(composed.largest)}"
     return f"  {of}: {composed.epsilon:.9g}" + (f" ({composed.asked})" if composed.asked else "")
+
+
+DRAWN: Final = 4  # series with plots of their own; each further one has a row in the table
+
+
+def sections_of(statement: Statement) -> list[Section]:
+    """Return the sections, none for what was not asked; raises `PlotError` without matplotlib."""
+    sections = []
+    if statement.correlated_losses:
+        sections.append(_losses_section(statement))
+    for correlated in statement.correlated_losses[:DRAWN]:
+        series = label_of(correlated.steps.series)
+        sections += [
+            Section(
+                f"Temporal loss of {series}",
+                "What all releases together tell, about the value at each step, an adversary who knows the correlation "
+                "and everybody else's values. Backward is from this release and those before, forward from this one "
+                "and those after; total counts the step's own spend once. Of many steps the largest losses are "
+                "drawn.",
+                svg(temporal(correlated)),
+            ),
+            Section(
+                f"Landmark loss of {series}",
+                "The landmarks and one step together, for each step. It is an estimate: it may lie below the true "
+                "loss, or above the sum over all steps, which holds whatever is correlated within the series.",
+                svg(landmark_loss(correlated)),
+            ),
+        ]
+    if statement.composed:
+        sections.append(_composed_part(statement))
+    if statement.left_out:
+        rows = [(one.series, one.reason) for one in statement.left_out]
+        sections.append(Section("Series left out", "Nothing is said above about their steps.", table(_LEFT_OUT, rows)))
+    return sections
+
+
+_EXPOSED: Final = (
+    "series",
+    "correlation",
+    "worst step (UTC)",
+    "total",
+    "backward",
+    "forward",
+    "landmark*",
+    "all steps",
+)
+_COMPOSED: Final = ("composition", "of", "theorem", "where", "epsilon")
+_LEFT_OUT: Final = ("series", "reason")
+
+
+def _losses_section(statement: Statement) -> Section:
+    rows = []
+    for correlated in statement.correlated_losses:
+        loss, worst = correlated.loss, correlated.worst
+        losses = (loss.total[worst], loss.backward[worst], loss.forward[worst])
+        others = (max(correlated.landmark), correlated.steps.sum)
+        figures = [f"{figure:,.3f}" for figure in (*losses, *others)]
+        rows.append((correlated.steps.series, correlated.source, moment(correlated.steps.times_ms[worst]), *figures))
+    note = (
+        "In epsilon. * Landmarks and one step together, at most: an estimate, no bound. "
+        "All steps: a bound whatever is correlated within the series."
+    )
+    return Section("Temporal loss under correlation", note, table(_EXPOSED, rows, numbers=6))
+
+
+def _composed_part(statement: Statement) -> Section:
+    rows = [
+        (
+            f"{composed.name}, {composed.asked}" if composed.asked else composed.name,
+            composed.largest or composed.series or "all series",
+            composed.law.theorem,
+            f"{composed.law.kind}, where {composed.law.domain}",
+            f"{composed.epsilon:.6g}",
+        )
+        for composed in statement.composed
+    ]
+    return Section("Composition", "", table(_COMPOSED, rows, numbers=1))
+
+
+NEAR: Final = 3.0
+"""Up to how many times the largest estimate the sum over all steps is drawn; above, only its figure is told."""
+
+
+def temporal(correlated: CorrelatedLoss) -> Draw:
+    """Draw backward, forward and total loss of each step over what the step itself spent."""
+
+    def draw(axes: "Axes") -> None:
+        steps, loss = correlated.steps, correlated.loss
+        for label, losses, colour, width in (
+            ("total loss", loss.total, INK, 1.4),
+            ("backward loss", loss.backward, REGULAR_COLOUR, 1.0),
+            ("forward loss", loss.forward, LANDMARK_COLOUR, 1.0),
+        ):
+            places = peaks(losses)
+            axes.plot(
+                _times(steps, places), [losses[at] for at in places], color=colour, lw=width, alpha=0.8, label=label
+            )
+        places = peaks(steps.epsilons)
+        spends = [steps.epsilons[at] for at in places]
+        spent = "spent at the step"
+        axes.fill_between(_times(steps, places), spends, step="mid", color="#9aa5b1", alpha=0.6, lw=0, label=spent)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("temporal loss (epsilon)")
+        time_axis(axes)
+        legend_below(axes)
+
+    return draw
+
+
+def landmark_loss(correlated: CorrelatedLoss) -> Draw:
+    """Draw the estimate for the landmarks and each step, and the sum over all steps, a bound."""
+
+    def draw(axes: "Axes") -> None:
+        steps, losses = correlated.steps, correlated.landmark
+        places = peaks(losses)
+        estimate = [losses[at] for at in places]
+        axes.plot(_times(steps, places), estimate, color=INK, lw=1.2, label="landmarks and this step: an estimate")
+        landmarks = steps.landmarks
+        marked = [landmarks[at] for at in thinned(len(landmarks))]
+        heights = [losses[at] for at in marked]
+        axes.plot(_times(steps, marked), heights, "D", ms=4, color=LANDMARK_COLOUR, label="landmark")
+        near = steps.sum <= NEAR * max(estimate)
+        above = "" if near else " (above this plot)"
+        axes.plot(
+            _times(steps, [0, len(losses) - 1]) if near else [],
+            [steps.sum, steps.sum] if near else [],
+            color=REGULAR_COLOUR,
+            ls="--",
+            lw=1.2,
+            label=f"all steps: {steps.sum:.6g}, whatever is correlated in the series{above}",
+        )
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("loss (epsilon)")
+        time_axis(axes)
+        legend_below(axes)
+
+    return draw
+
+
+def _times(steps: SpentSteps, places: Sequence[int]) -> list[float]:
+    return [steps.times_ms[at] / DAY_MS for at in places]

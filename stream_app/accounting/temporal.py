@@ -13,7 +13,7 @@ MOST_STEPS: Final = 200_000
 """Steps from the first release to the last; a series that spans more is left out, with the reason."""
 
 
-class Steps(NamedTuple):
+class SpentSteps(NamedTuple):
     """What each step from the first decided one to the last spent; 0 without a perturbed release."""
 
     series: str
@@ -44,7 +44,7 @@ class LeftOut(NamedTuple):
         return self._asdict()
 
 
-def steps_of(curve: Curve) -> Steps | LeftOut:
+def steps_of(curve: Curve) -> SpentSteps | LeftOut:
     """Return the steps of a series; a step decided under two policy versions counts both spends."""
     if not curve.times_ms:
         return LeftOut(curve.series, "nothing was decided")
@@ -68,19 +68,19 @@ def steps_of(curve: Curve) -> Steps | LeftOut:
         if begin < end:  # otherwise all of it lies before the first step, or after the last
             marked[begin:end] = [True] * (end - begin)
     times_ms = range(first, first + count * step_ms, step_ms)
-    return Steps(curve.series, times_ms, epsilons, marked, curve.correlation)
+    return SpentSteps(curve.series, times_ms, epsilons, marked, curve.correlation)
 
 
 class CorrelatedLoss(NamedTuple):
     """The losses of one series against one adversary who knows a correlation; an item for each step."""
 
-    steps: Steps
+    steps: SpentSteps
     source: str  # the file of the correlation
     loss: TemporalLoss
     landmark: Sequence[float]  # of the landmarks and each step together: an estimate, no bound
 
     @classmethod
-    def of(cls, steps: Steps, adversary: Adversary, source: str) -> "CorrelatedLoss":
+    def of(cls, steps: SpentSteps, adversary: Adversary, source: str) -> "CorrelatedLoss":
         """Return the losses of the steps against `adversary`."""
         landmark = landmark_losses(adversary, steps.epsilons, steps.landmarks)
         return cls(steps, source, adversary.temporal_loss(steps.epsilons), landmark)

@@ -27,27 +27,27 @@ class Figure(NamedTuple):
     steps: int
 
 
-class Measured(NamedTuple):
+class MeasuredRelease(NamedTuple):
     """A release that may hold a measurement, and the public policy that it was made under, where that is known."""
 
     release: Release
     policy: Policy | None = None
 
 
-def means(measured: Iterable[Measured], by: Callable[[Release], Key]) -> dict[Key, dict[str, Figure]]:
+def means(measured: Iterable[MeasuredRelease], by: Callable[[Release], Key]) -> dict[Key, dict[str, Figure]]:
     """Return the means by part of each group that has measurements, in the order in which groups first appear.
 
     A single number's part is "", a category's are its shares. A mean over a hidden number of contributors has its sums
     and numbers added up before one is divided by the other, under "", beside their own means "sum" and "count".
     """
-    groups: dict[Key, list[Measured]] = {}
+    groups: dict[Key, list[MeasuredRelease]] = {}
     for found in measured:
         groups.setdefault(by(found.release), []).append(found)
     figures = {key: _figures(group) for key, group in groups.items()}
     return {key: found for key, found in figures.items() if found}
 
 
-def mean(measured: Iterable[Measured]) -> dict[str, Figure]:
+def mean(measured: Iterable[MeasuredRelease]) -> dict[str, Figure]:
     """Return the means by part of all measurements, as `means`; none where there is no measurement."""
     return means(measured, lambda _: None).get(None, {})
 
@@ -102,7 +102,7 @@ def _bounded(variance: float, spreads: Sequence[float]) -> float:
     return min(sqrt(doubt / 2 * sum(spread**2 for spread in spreads)), third + sqrt(third**2 + 2 * variance * doubt))
 
 
-def _figures(group: list[Measured]) -> dict[str, Figure]:
+def _figures(group: list[MeasuredRelease]) -> dict[str, Figure]:
     parts: dict[str, list[Quantity]] = {}
     for release, policy in group:
         for name, quantity in release.quantities(policy).items():
@@ -121,7 +121,7 @@ def _reach(noises: list[Noise]) -> float:
     return half_width(whole.variance, whole.fourth, coarsest=whole.grid) / len(noises)
 
 
-def _centre(group: list[Measured]) -> float | None:
+def _centre(group: list[MeasuredRelease]) -> float | None:
     """Return what the items of means over hidden numbers count less; None: the group has another kind, or several."""
     kinds = {policy.kind if policy else None for _, policy in group}
     kind = next(iter(kinds))

@@ -22,10 +22,8 @@ WIDEST: Final = 1 / sqrt(1 - CONFIDENCE)
 HEAVY: Final = 0.072
 """Standard errors more for an excess kurtosis of 1. The expansion says ``(z^3 - 3z) / 24`` = 0.0686; sums of 2 to 100
 draws of one scale need at most 0.0716, by inversion of their characteristic function, those of unequal ones less."""
-ROUNDED: Final = 1e-6
-"""Steps of a grid beyond the last one that counts, so that no rounding of doubles leaves it out."""
-FINE: Final = 0.1
-"""Rates per lattice step below which the lattice of positions hardly shows."""
+ROUNDED: Final = 1e-6  # steps of a grid beyond the last one that counts, so that no rounding of doubles leaves it out
+FINE: Final = 0.1  # rates per lattice step below which the lattice of positions hardly shows
 NEGLIGIBLE: Final = 40.0
 """Norms times rate from which on the weight of planar noise, at most 5e-18 of the origin's, no longer counts."""
 ANGLES: Final = 2_000
@@ -39,10 +37,8 @@ class Noise:
     variance: float
     fourth: float
     """The fourth cumulant: how much heavier the tails are than those of normal noise. It adds up like the variance."""
-    half: float
-    """At least 95 of 100 draws lie so far from 0 at most."""
-    grid: float = 0.0
-    """Draws are multiples of it; 0: they may lie anywhere, or nothing is known of that."""
+    half: float  # at least 95 of 100 draws lie so far from 0 at most
+    grid: float = 0.0  # draws are multiples of it; 0: they may lie anywhere, or nothing is known of that
     chances: tuple[float, float] | None = None
     """Of a random answer: that of the true category, and that of each other one. The noise lies within 1 over their
     difference then, skewed as one in a few, which no cumulant tells."""

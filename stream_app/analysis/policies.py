@@ -6,7 +6,7 @@ from dataclasses import replace
 from operator import index
 from typing import Any, Final
 
-from stream_app.analysis.means import Measured
+from stream_app.analysis.means import MeasuredRelease
 from stream_app.analysis.release import Release
 from stream_app.analysis.windows import is_landmark
 from stream_app.privacy.landmarks import aligned
@@ -46,15 +46,15 @@ class Policies:
             case _:
                 pass
 
-    def of(self, release: Release) -> Measured:
+    def of(self, release: Release) -> MeasuredRelease:
         """Return a release with what the ledger says of its step, and its policy where the ledger has it."""
         place = release.series, release.policy
         policy = self._known.get(place)
         if policy is None:
-            return Measured(release)
+            return MeasuredRelease(release)
         begins, ends = self._exposed.get(place, ((), ()))
         looks = bisect_right(begins, release.timestamp_ms) - bisect_right(ends, release.timestamp_ms)
-        return Measured(replace(release, landmark=is_landmark(release, policy), looks=looks), policy)
+        return MeasuredRelease(replace(release, landmark=is_landmark(release, policy), looks=looks), policy)
 
 
 def registered(policy: Policy, spans: Any) -> Policy:

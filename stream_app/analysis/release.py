@@ -21,8 +21,7 @@ class Quantity(NamedTuple):
 
 
 DECISIONS: Final = frozenset({"perturbed", "approximated", "withheld"})
-CATEGORY: Final = "category"
-"""The part of a category or a choice, where it needs a name."""
+CATEGORY: Final = "category"  # the part of a category or a choice, where it needs a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,9 @@ class Release:
     statistic: str | None = None
     count: int | None = None
     source_ms: int | None = None
-    landmark: bool | None = None
-    """Whether the step is a landmark: by the ledger, or by a frame."""
-    looks: int | None = None
-    """How many announced looks at its counters the ledger has: each brought them fresh noise."""
-    noises: Mapping[str, Noise] | None = None
-    """The noise of the measurement by part, as a frame carries it."""
+    landmark: bool | None = None  # whether the step is a landmark: by the ledger, or by a frame
+    looks: int | None = None  # how many announced looks at its counters the ledger has: each brought them fresh noise
+    noises: Mapping[str, Noise] | None = None  # the noise of the measurement by part, as a frame carries it
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Release":
@@ -129,8 +125,7 @@ class Release:
 
 _NONE: Final = "no release"
 _ANOTHER: Final = "a measurement of another kind or scale than the policy's"
-_NEAR: Final = 1e-3
-"""Of a scale: nearer ones are of the same noise, whatever a frame or a file kept of their digits."""
+_NEAR: Final = 1e-3  # of a scale: nearer ones are of the same noise, whatever a frame or a file kept of their digits
 _MOST: Final = 1e150
 """Numbers beyond this one, or below its negative, are taken for no published ones: their squares have to be finite."""
 

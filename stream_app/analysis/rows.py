@@ -20,8 +20,7 @@ FIRST: Final = ("series", "timestamp", "decision", "policy", "landmark", "value"
 """Columns that stand before all others, in this order."""
 NOISE: Final = ("standard_error", "low", "high", "fourth_cumulant", "grid")
 """Members that have all that a mean needs to know of the noise."""
-FIGURES: Final = ("value", "measurement", *NOISE, "scale")
-"""Members that have a column a part."""
+FIGURES: Final = ("value", "measurement", *NOISE, "scale")  # members that have a column a part
 
 
 def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:

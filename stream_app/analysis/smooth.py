@@ -35,8 +35,7 @@ class Smoothed(NamedTuple):
 class Model(NamedTuple):
     """How one part of a value may move: the drifts q of its models, where it begins, and its declared range."""
 
-    drifts: tuple[float, ...]
-    """Variance a step, smallest first."""
+    drifts: tuple[float, ...]  # variance a step, smallest first
     bounds: tuple[float, float] | None
     """What the true values lie in; None: anything, and nothing is known before the first measurement."""
 
@@ -57,7 +56,7 @@ class Model(NamedTuple):
         return [(sqrt(kept**gap), prior[1] * (1 - kept**gap)) for gap in gaps]
 
 
-class Course(NamedTuple):
+class SmoothedCourse(NamedTuple):
     """Mean and variance at each step, and how probable the measurements are, as a logarithm."""
 
     means: list[float]
@@ -162,7 +161,7 @@ def _banded(mean: float, deviation: float, half: float, bounds: tuple[float, flo
 
 def course(
     measured: Sequence[Quantity | None], moves: Sequence[tuple[float, float]], prior: tuple[float, float] | None
-) -> Course:
+) -> SmoothedCourse:
     """Return the posterior of a Gaussian course under independent Gaussian noise of the noises' variances.
 
     ``moves`` are the factor and the variance of each step to the next, around the prior's mean; without a prior the
@@ -196,11 +195,10 @@ def course(
     for nth in range(first - 1, -1, -1):
         means[nth] = means[nth + 1]
         variances[nth] = variances[nth + 1] + moves[nth][1]
-    return Course([centre + mean for mean in means], variances, evidence)
+    return SmoothedCourse([centre + mean for mean in means], variances, evidence)
 
 
-STAYS: Final = 0.5
-"""Of the chain of categories, as the filter has it."""
+STAYS: Final = 0.5  # of the chain of categories, as the filter has it
 
 
 def _categories(kind: Category, releases: Sequence[Release]) -> list[dict[str, Smoothed]]:

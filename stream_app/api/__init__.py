@@ -4,29 +4,11 @@ What is named in ``__all__`` is stable (docs/library.md says how far); all else 
 is an `Error`, with the fields that are at fault.
 """
 
+from stream_app.api import parts
 from stream_app.api.averages import mean, smooth
 from stream_app.api.errors import Error
 from stream_app.api.ledgers import Audited, Stands, audit, standing
-from stream_app.api.parts import (
-    Adaptive,
-    Balanced,
-    Bounds,
-    BudgetAbsorption,
-    BudgetDistribution,
-    Category,
-    Choice,
-    Collect,
-    Counts,
-    Drawn,
-    Location,
-    Number,
-    Padding,
-    Range,
-    Skip,
-    Uniform,
-    Vector,
-    Within,
-)
+from stream_app.api.parts import *  # noqa: F403 - each part is of the face, and named there
 from stream_app.api.plans import Plan, Verified, plan, verify
 from stream_app.api.policy import Policy
 from stream_app.api.reading import Releases, read_releases
@@ -35,34 +17,16 @@ from stream_app.api.tables import Table
 from stream_app.privacy.policy import Fault
 
 __all__ = [
-    "Adaptive",
     "Audited",
-    "Balanced",
-    "Bounds",
-    "BudgetAbsorption",
-    "BudgetDistribution",
-    "Category",
-    "Choice",
-    "Collect",
-    "Counts",
-    "Drawn",
     "Error",
     "Fault",
-    "Location",
-    "Number",
-    "Padding",
     "Plan",
     "Policy",
-    "Range",
     "Released",
     "Releases",
-    "Skip",
     "Stands",
     "Table",
-    "Uniform",
-    "Vector",
     "Verified",
-    "Within",
     "audit",
     "mean",
     "plan",
@@ -72,3 +36,4 @@ __all__ = [
     "standing",
     "verify",
 ]
+__all__ += parts.__all__

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, Final, Literal
 
 from stream_app.analysis import smooth as smoothing
-from stream_app.analysis.means import Measured, means
+from stream_app.analysis.means import MeasuredRelease, means
 from stream_app.analysis.release import CATEGORY, Release, parts_of
 from stream_app.analysis.rows import column, noises_in
 from stream_app.analysis.windows import day, day_of_week, hour_of_day, is_landmark, moment_of, window
@@ -96,7 +96,7 @@ _MIXED: Final = (
 )
 
 
-def _check_flags(measured: Sequence[Measured]) -> None:
+def _check_flags(measured: Sequence[MeasuredRelease]) -> None:
     for nth, (release, _) in enumerate(measured):
         if release.measurement is not None and release.landmark is None:
             remedy = "read the releases with their ledger, give policy=, or take one mean of both, landmarks='together'"
@@ -128,12 +128,12 @@ _UNMEASURED: Final = (
 )
 
 
-def _course(found: Measured) -> tuple[Kind, int]:
+def _course(found: MeasuredRelease) -> tuple[Kind, int]:
     assert found.policy is not None, "asked before"
     return found.policy.kind, found.policy.step_ms
 
 
-def _smoothed(group: list[Measured]) -> Iterator[Row]:
+def _smoothed(group: list[MeasuredRelease]) -> Iterator[Row]:
     """Yield the rows of one series, over versions of one kind and step."""
     policy = group[0].policy
     assert policy is not None, "asked before"
@@ -182,15 +182,15 @@ def _library(frame: object) -> Any:
     return library_of(frame.releases if isinstance(frame, Released) else frame)
 
 
-def _measured(frame: Frame | Released, policy: Policy | None) -> list[Measured]:
+def _measured(frame: Frame | Released, policy: Policy | None) -> list[MeasuredRelease]:
     given = None if policy is None else compiled(policy)
     found = frame.releases if isinstance(frame, Released) else frame
     if isinstance(found, Releases):
         measured = list(found.measured)
     else:
-        measured = [Measured(_release(row, nth)) for nth, row in enumerate(rows_of(found))]
+        measured = [MeasuredRelease(_release(row, nth)) for nth, row in enumerate(rows_of(found))]
     if given is not None:
-        measured = [Measured(_flagged(release, given), given) for release, _ in measured]
+        measured = [MeasuredRelease(_flagged(release, given), given) for release, _ in measured]
     seen: dict[tuple[str, int], Release] = {}
     for nth, (release, ruling) in enumerate(measured):
         if seen.setdefault((release.series, release.timestamp_ms), release) is not release:

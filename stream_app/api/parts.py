@@ -13,6 +13,26 @@ from stream_app.api.errors import Error
 from stream_app.api.given import in_json, is_missing, is_text, milliseconds_of, unboxed
 from stream_app.calendar.localtime import milliseconds
 
+__all__ = [
+    "Adaptive",
+    "Balanced",
+    "Bounds",
+    "BudgetAbsorption",
+    "BudgetDistribution",
+    "Category",
+    "Choice",
+    "Collect",
+    "Counts",
+    "Drawn",
+    "Location",
+    "Number",
+    "Padding",
+    "Range",
+    "Skip",
+    "Uniform",
+    "Vector",
+    "Within",
+]
 Time = int | str | date
 """A moment: milliseconds since 1970-01-01 UTC, ISO 8601, a datetime with a zone, or a day of the policy's zone."""
 

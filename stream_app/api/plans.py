@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+from stream_app.analysis.error import unit
 from stream_app.api.errors import Error, told
 from stream_app.api.given import finite, path_of, whole
 from stream_app.api.parts import Time, plain
@@ -17,7 +18,6 @@ from stream_app.loss.planning import PlanError
 from stream_app.loss.temporal import Adversary
 from stream_app.outlook.bound import within_of
 from stream_app.outlook.course import CourseError
-from stream_app.outlook.error import unit
 from stream_app.outlook.horizon import HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, outlooks
 from stream_app.outlook.request import PlanRequest

@@ -8,19 +8,7 @@ from typing import Any, Final, TypedDict, Unpack
 
 from stream_app.api.errors import Error, told
 from stream_app.api.given import path_of, whole
-from stream_app.api.parts import (
-    Balanced,
-    Collect,
-    Drawn,
-    Kind,
-    Padding,
-    Part,
-    Scheme,
-    Time,
-    Uniform,
-    Within,
-    plain,
-)
+from stream_app.api.parts import Balanced, Collect, Drawn, Kind, Padding, Part, Scheme, Time, Uniform, Within, plain
 from stream_app.api.views import Html, Page, paragraph
 from stream_app.calendar.policy import in_integers
 from stream_app.deciding.context import DefaultPolicy, Limits
@@ -228,12 +216,7 @@ def _check_stepless(protection: Mapping[str, Any], others: Mapping[str, Any]) ->
 
 
 def _record(
-    level: str,
-    epsilon: float,
-    value: Kind,
-    protection: Mapping[str, Any],
-    usual: Scheme,
-    others: Mapping[str, Any],
+    level: str, epsilon: float, value: Kind, protection: Mapping[str, Any], usual: Scheme, others: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return a record of typed parts; members that are None are left out."""
     within = others.get("within")

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from stream_app.analysis.means import Measured
+from stream_app.analysis.means import MeasuredRelease
 from stream_app.analysis.policies import STEP, Policies
 from stream_app.analysis.release import Release
 from stream_app.analysis.rows import columns_of, row_of
@@ -37,7 +37,7 @@ class Releases(Table):
         return list(self._columns)
 
     @property
-    def measured(self) -> tuple[Measured, ...]:
+    def measured(self) -> tuple[MeasuredRelease, ...]:
         """Each release beside its policy, as `stream_app.analysis` takes them."""
         return self._measured
 

@@ -3,7 +3,7 @@
 It shares no code with what wrote the ledger and trusts no derived figure. Records come from `files` or `topic`;
 `form` reads their bytes; `chain` checks hashes, order and copies; `series` follows one series over its policy
 versions with the arithmetic of `books` (`fastpath` does both at once for an entry that is what must come next,
-`openings` for a policy that opened other series); `releases` compares releases with entries, `heads` signed heads with
+there too for a policy that opened other series); `releases` compares releases with entries, `heads` signed heads with
 entries; `auditor` does so for all series; `report` says what came out, `explain` why one step was decided as it was.
 Every fault is a `Finding` with one of `CODES`; what is no fault and should be known is a `remark`.
 """

@@ -10,24 +10,21 @@ from stream_app.audit.books.members import Member
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.books.written import Written
 from stream_app.audit.chain import Place, digest_of, unproven
-from stream_app.audit.fastpath import advance
+from stream_app.audit.fastpath import Openings, advance
 from stream_app.audit.finding import Finding, Kept
 from stream_app.audit.form.entry import Entry, ReleaseEntry
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry, read_release, spelt
 from stream_app.audit.heads.check import HeadsCheck
 from stream_app.audit.heads.publickey import PublicKeys
-from stream_app.audit.openings import Openings
 from stream_app.audit.releases import CoveredEntry, Pairing
 from stream_app.audit.remark import KeyChange, KeysUsed, Remark
 from stream_app.audit.report.report import Report, Tally
 from stream_app.audit.rules import Rules
 from stream_app.audit.series import Series
 
-TURN: Final = 256
-"""Lines that are read of the ledger before as many are read of the releases, and the other way round."""
+TURN: Final = 256  # lines that are read of the ledger before as many are read of the releases, and the other way round
 
-Watch = Callable[[ReleaseEntry], None]
-"""Is called with every release entry that has its place in a chain."""
+Watch = Callable[[ReleaseEntry], None]  # is called with every release entry that has its place in a chain
 
 
 class Auditor:

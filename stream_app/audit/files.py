@@ -7,16 +7,13 @@ from typing import BinaryIO, Final
 
 from stream_app.audit.auditor import Auditor
 
-LONGEST_LINE: Final = 1024 * 1024
-"""Bytes of a line; a longer one is no record, and is not held in memory."""
-BLOCK: Final = 128 * 1024
-"""Bytes read of one file before the other may have its turn."""
+LONGEST_LINE: Final = 1024 * 1024  # bytes of a line; a longer one is no record, and is not held in memory
+BLOCK: Final = 128 * 1024  # bytes read of one file before the other may have its turn
 
 UNCOMMITTED: Final = b'{"ledger":"uncommitted"}'
 """The first line of what `read ledger --uncommitted` prints: entries that were aborted stand in it, too."""
 
-Feed = Callable[[Sequence[bytes]], None]
-"""Takes records as they come, some at a time."""
+Feed = Callable[[Sequence[bytes]], None]  # takes records as they come, some at a time
 Progress = Callable[[int, int], None]
 """Is called with how much was read and how much there is: bytes of files, offsets of topics."""
 

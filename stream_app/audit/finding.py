@@ -6,8 +6,7 @@ from typing import Final, Generic, Literal, NamedTuple, TypeVar, assert_never
 LISTED: Final = 10_000
 """Findings that a report lists, and as many remarks and changes of a key; further ones are counted, so that no ledger
 can exhaust the auditor's memory."""
-MOST_BROKEN: Final = 200_000
-"""Up to so many, findings that break a promise are listed behind whatever else was found."""
+MOST_BROKEN: Final = 200_000  # up to so many, findings that break a promise are listed behind whatever else was found
 
 Code = Literal[
     "malformed-entry",

@@ -11,8 +11,7 @@ from stream_app.audit.form.reader import spelt
 from stream_app.audit.remark import Remark
 from stream_app.words.amount import Used
 
-MOST_TERMS: Final = 1_000
-"""Policies whose terms are kept for the series that come after."""
+MOST_TERMS: Final = 1_000  # policies whose terms are kept for the series that come after
 
 
 class Rules:

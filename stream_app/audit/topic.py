@@ -13,23 +13,17 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from stream_app.audit.auditor import Auditor
 from stream_app.audit.files import Feed, Progress
 
-AHEAD: Final = 20_000
-"""Records that one topic may wait for its partners in the other before the other is read alone."""
-SETTLE_SECONDS: Final = 2.0
-"""How long a transaction may take to show in both topics after it showed in one."""
-FETCH_RECORDS: Final = 2_000
-"""Records of the ledger and the releases that are fetched at once."""
-FETCH_HEADS: Final = 500
-"""Records of the heads that are fetched at once: those of leaves have up to 64 KiB."""
-WAIT_MS: Final = 500
-"""How long it is waited for records that are still to be written."""
+AHEAD: Final = 20_000  # records that one topic may wait for its partners in the other before the other is read alone
+SETTLE_SECONDS: Final = 2.0  # how long a transaction may take to show in both topics after it showed in one
+FETCH_RECORDS: Final = 2_000  # records of the ledger and the releases that are fetched at once
+FETCH_HEADS: Final = 500  # records of the heads that are fetched at once: those of leaves have up to 64 KiB
+WAIT_MS: Final = 500  # how long it is waited for records that are still to be written
 END_WAIT_MS: Final = 20
 """And for those up to an end: where a transaction's marker is the last, no record comes, the position alone moves."""
 FETCH_WAIT_MS: Final = 50
 """How long a broker keeps a fetch that finds nothing; what it is asked besides waits behind it."""
 
-Waiting = set[tuple[str, int]]
-"""(series, timestamp in ms) of entries and releases that lack their partner."""
+Waiting = set[tuple[str, int]]  # (series, timestamp in ms) of entries and releases that lack their partner
 
 
 class TopicError(Exception):

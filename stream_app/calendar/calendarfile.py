@@ -28,8 +28,7 @@ from stream_app.calendar.localtime import (
 )
 from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
 
-SINGLE = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")
-"""Properties that an event has once at most."""
+SINGLE = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")  # properties that an event has once at most
 TOO_FINE = ("SECONDLY", "MINUTELY")
 BEGINS, ENDS = (
     re.compile(rb"^BEGIN:", re.MULTILINE | re.IGNORECASE),
@@ -69,7 +68,7 @@ class Length(NamedTuple):
         return [(begun.first, max(readings(end, start.zone).last, begun.usual + self.elapsed_ms))]
 
 
-class Rule(NamedTuple):
+class RecurrenceRule(NamedTuple):
     """A recurrence rule: its text without UNTIL, that as what clocks show, and how many dates it has (COUNT), or 0."""
 
     text: str
@@ -77,20 +76,18 @@ class Rule(NamedTuple):
     dates: int
 
 
-class Event(NamedTuple):
+class CalendarEvent(NamedTuple):
     """One VEVENT, the nth of its file from 0 on."""
 
     number: int
     uid: str
     start: Start
     length: Length
-    rules: tuple[Rule, ...]
+    rules: tuple[RecurrenceRule, ...]
     more: tuple[tuple[Start, Length | None], ...]
     """Further occurrences (RDATE); with a length of their own where they are periods."""
-    without: frozenset[object]
-    """Identities of occurrences that do not take place (EXDATE)."""
-    replaces: object | None
-    """The identity of the occurrence of the same uid that this one stands for (RECURRENCE-ID)."""
+    without: frozenset[object]  # identities of occurrences that do not take place (EXDATE)
+    replaces: object | None  # the identity of the occurrence of the same uid that this one stands for (RECURRENCE-ID)
     cancelled: bool
 
 
@@ -135,7 +132,7 @@ def _components(content: bytes) -> list[Any]:
     return found
 
 
-def _event(number: int, component: Any, zone: tzinfo | None) -> Event:
+def _event(number: int, component: Any, zone: tzinfo | None) -> CalendarEvent:
     wrongs = Wrongs()
     for name, problem in component.errors:
         wrongs.append(Wrong(str(name or "line"), quoted(problem), "write it as RFC 5545 says"))
@@ -162,7 +159,7 @@ def _event(number: int, component: Any, zone: tzinfo | None) -> Event:
             remedy = "split the series at it: this program reads changes of single occurrences alone"
             wrongs.append(Wrong("RECURRENCE-ID", f"RANGE={named.params['RANGE']}", remedy))
     wrongs.tell()
-    return Event(
+    return CalendarEvent(
         number=number,
         uid=str(component.get("UID", "")),
         start=start,
@@ -220,7 +217,7 @@ def _until(start: Start, end: Start, wrongs: Wrongs) -> Length:
     return Length(local - start.local, elapsed_ms)
 
 
-def _rule(rule: Mapping[str, Any], start: Start) -> Rule:
+def _rule(rule: Mapping[str, Any], start: Start) -> RecurrenceRule:
     """Return a rule that can be expanded; raises `WrongTimesError`."""
     text = rule.to_ical().decode()  # type: ignore[attr-defined] # icalendar's own mapping
     if rule.get("FREQ", [""])[0] in TOO_FINE or min(rule.get("INTERVAL", [1])) < 1 or min(rule.get("COUNT", [1])) < 1:
@@ -235,7 +232,7 @@ def _rule(rule: Mapping[str, Any], start: Start) -> Rule:
     until: date | None = next(iter(rule.get("UNTIL", ())), None)
     if isinstance(until, datetime) and until.tzinfo is not None:
         until = until.astimezone(start.zone).replace(tzinfo=None)
-    return Rule(kept, until, max(rule.get("COUNT", [0])))
+    return RecurrenceRule(kept, until, max(rule.get("COUNT", [0])))
 
 
 def _more(component: Any, zone: tzinfo | None) -> Iterator[tuple[Start, Length | None]]:
@@ -268,7 +265,7 @@ def _listed(component: Any, name: str) -> Iterator[tuple[Any, Any]]:
             yield holder, each.dt
 
 
-def _occurrences(event: Event, replaced: Iterable[object]) -> Iterator[int | tuple[int, int]]:
+def _occurrences(event: CalendarEvent, replaced: Iterable[object]) -> Iterator[int | tuple[int, int]]:
     """Yield the spans of an event, of each occurrence once."""
     gone = {*event.without, *replaced}
     for start, length in _starts(event):
@@ -283,7 +280,7 @@ def _occurrences(event: Event, replaced: Iterable[object]) -> Iterator[int | tup
             yield from length.after(start)
 
 
-def _starts(event: Event) -> Iterator[tuple[Start, Length]]:
+def _starts(event: CalendarEvent) -> Iterator[tuple[Start, Length]]:
     """Yield when occurrences begin; one may come several times."""
     yield event.start, event.length
     for rule in event.rules:

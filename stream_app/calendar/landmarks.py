@@ -16,10 +16,8 @@ from stream_app.files import unread
 from stream_app.privacy.landmarks import MOST_INTERVALS, LandmarkSet
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 
-Span = int | tuple[int, int]
-"""A moment, or ``[start, end)``, in milliseconds since 1970-01-01 UTC."""
-Reader = Callable[[str], bytes]
-"""Returns the bytes of the calendar file that a landmark names; raises `OSError`."""
+Span = int | tuple[int, int]  # a moment, or ``[start, end)``, in milliseconds since 1970-01-01 UTC
+Reader = Callable[[str], bytes]  # returns the bytes of the calendar file that a landmark names; raises `OSError`
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 WEEKDAYS = {name: number for number, day in enumerate(DAYS) for name in (day, day[:3])}
@@ -27,8 +25,7 @@ WEEKLY = ("weekly", "from", "to", "zone", "first", "last")
 DATES = ("dates", "from", "to", "zone")
 CALENDAR = ("ics", "zone")
 CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?", re.ASCII)
-TWO = re.compile(r"([^/\[]+(?:\[[^]]*])?)/(.+)")
-"""Two times of ISO 8601; a zone in brackets has a slash of its own."""
+TWO = re.compile(r"([^/\[]+(?:\[[^]]*])?)/(.+)")  # two times of ISO 8601; a zone in brackets has a slash of its own
 FORMS = 'write ms, ISO 8601 (a moment, a day, a list of two), or an object with "weekly", "dates" or "ics"'
 
 

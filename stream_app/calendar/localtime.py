@@ -50,11 +50,10 @@ def milliseconds(moment: datetime) -> int:
     return (moment - EPOCH) // MILLISECOND
 
 
-class Readings(NamedTuple):
+class ClockReadings(NamedTuple):
     """The moments that a local time may mean, in milliseconds; all of them are one unless clocks change there."""
 
-    first: int
-    """The earlier one of two; where clocks jump over it, the moment of the jump."""
+    first: int  # the earlier one of two; where clocks jump over it, the moment of the jump
     usual: int
     """What RFC 5545 (3.3.5) reads: the earlier one of two; where clocks jump over it, it moves forward as much."""
     last: int
@@ -65,7 +64,7 @@ class Readings(NamedTuple):
         return (self.usual,) if self.usual == self.last else (self.usual, self.last)
 
 
-def readings(local: datetime, zone: tzinfo) -> Readings:
+def readings(local: datetime, zone: tzinfo) -> ClockReadings:
     """Return what a local time without offset may mean in a zone.
 
     It asks the zone for what clocks show alone: zones of calendar files know no `fold` (PEP 495).
@@ -73,16 +72,16 @@ def readings(local: datetime, zone: tzinfo) -> Readings:
     utc = milliseconds(local.replace(tzinfo=UTC))
     before, after = _ahead(utc - DAY_MS, zone), _ahead(utc + DAY_MS, zone)  # no clocks are a day ahead or behind
     if before == after:
-        return Readings(utc - before, utc - before, utc - before)
+        return ClockReadings(utc - before, utc - before, utc - before)
     found = [utc - ahead for ahead in (before, after) if _ahead(utc - ahead, zone) == ahead]
     if found:
-        return Readings(min(found), min(found), max(found))
+        return ClockReadings(min(found), min(found), max(found))
     moved = utc - before
     low, jump = utc - after, moved  # clocks jump in (low, jump]
     while jump - low > 1:
         middle = (low + jump) // 2
         low, jump = (middle, jump) if _ahead(middle, zone) == before else (low, middle)
-    return Readings(jump, moved, moved)
+    return ClockReadings(jump, moved, moved)
 
 
 def span(start: datetime, end: datetime, zone: tzinfo) -> tuple[int, int]:

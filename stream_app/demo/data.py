@@ -21,8 +21,7 @@ HOUR_MS = 3_600_000
 RIDE_START_MS = 1_600_000_000_000  # the ride carries elapsed time only
 DEGREES_PER_SEMICIRCLE = 180 / 2**31  # the unit of positions in FIT files
 
-Reading = tuple[int, float | dict[str, float]]
-"""A timestamp in milliseconds and a raw value."""
+Reading = tuple[int, float | dict[str, float]]  # a timestamp in milliseconds and a raw value
 
 
 @dataclass(frozen=True, slots=True)

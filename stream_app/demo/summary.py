@@ -10,7 +10,7 @@ import numpy as np
 from rich.box import SIMPLE
 from rich.table import Table
 
-from stream_app.analysis.constant import best_constant
+from stream_app.analysis.error import best_constant
 from stream_app.demo.data import DemoSeries
 from stream_app.formats import wire
 from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES

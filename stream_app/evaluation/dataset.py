@@ -18,8 +18,7 @@ from stream_app.formats import wire
 from stream_app.formats.records import Observation
 from stream_app.privacy.values import Raw
 
-SHARE_WRONG = "share wrong"
-"""The unit of errors of categories, from 0 to 1."""
+SHARE_WRONG = "share wrong"  # the unit of errors of categories, from 0 to 1
 
 SLOT_MS = 6 * HOUR_MS
 GLUCOSE = {"kind": "number", "lower": 40, "upper": 400, "resolution": 1}
@@ -48,12 +47,10 @@ class DataSet:
     """Series in the order of time, at most one reading a step, every reading of the declared kind."""
 
     name: str
-    unit: str
-    """Unit of the errors."""
+    unit: str  # unit of the errors
     epsilon: float
     step_ms: int
-    value: Mapping[str, Any]
-    """The member ``value`` of a policy."""
+    value: Mapping[str, Any]  # the member ``value`` of a policy
     series: Mapping[str, Sequence[Reading]] = field(repr=False)
 
     @classmethod
@@ -104,11 +101,7 @@ def commits_set(steps: int) -> DataSet:
     return _set(DataSet("commits", SHARE_WRONG, 10.0, SLOT_MS, COMMITS, {}), slots, steps)
 
 
-PACKAGED: Mapping[str, Callable[[int], DataSet]] = {
-    "glucose": glucose_set,
-    "ride": ride_set,
-    "commits": commits_set,
-}
+PACKAGED: Mapping[str, Callable[[int], DataSet]] = {"glucose": glucose_set, "ride": ride_set, "commits": commits_set}
 
 
 def _set(declared: DataSet, readings: Iterator[tuple[int, Any]], steps: int) -> DataSet:

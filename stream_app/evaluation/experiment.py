@@ -21,38 +21,30 @@ from stream_app.evaluation.trial import (
     WindowOf,
 )
 
-SHARES = (0, 20, 40, 60, 80, 100)
-"""Per cent of the steps that are landmarks, as in the source papers."""
+SHARES = (0, 20, 40, 60, 80, 100)  # per cent of the steps that are landmarks, as in the source papers
 COMPARED_SHARES = (0, 5, 20, 40, 60, 80, 100)
 TIMED_SHARE = 20
 SMOOTHINGS: Mapping[str, float] = {"weak": 1.0, "moderate": 0.1, "strong": 0.01}
 """The thesis' degrees of correlation: Laplacian smoothing of the identity matrix (Cao et al. 2017, equation 25)."""
 METHODS = ("uniform", "adaptive", "skip", "balanced", "balanced+level")
-WINDOWS = (1, 5, 10, 20, 40, 80)
-"""Steps of a window."""
+WINDOWS = (1, 5, 10, 20, 40, 80)  # steps of a window
 PRIVATE = "private"
-BESIDE = 12
-"""Steps of a window beside landmarks: an hour of the packaged glucose readings."""
-BESIDE_SHARES = (0, 1, 2, 5, 10, 20)
-"""Per cent of the steps that are landmarks beside windows."""
+BESIDE = 12  # steps of a window beside landmarks: an hour of the packaged glucose readings
+BESIDE_SHARES = (0, 1, 2, 5, 10, 20)  # per cent of the steps that are landmarks beside windows
 BESIDE_METHODS = ("uniform", "uniform+level", "bd", "ba", "balanced", "balanced+level")
 """The first four serve windows without landmarks as well."""
 WINDOW_METHODS = ("uniform", "uniform+level", "bd", "ba", f"bd-{PRIVATE}", f"ba-{PRIVATE}")
-ORDERED = ("number", "counts")
-"""Kinds whose private dissimilarity is defined."""
-RELEASED = ("perturbed", "withheld")
-"""Shares of the steps that stand beside an error."""
+ORDERED = ("number", "counts")  # kinds whose private dissimilarity is defined
+RELEASED = ("perturbed", "withheld")  # shares of the steps that stand beside an error
 LOSS_METHODS = ("uniform", "adaptive", "balanced")
 UNRELEASED = (NOTHING, CONSTANT)
 """What every method is held against: to say one thing always, without and with knowledge of the data."""
 
-Row = Mapping[str, Any]
-"""A line of an experiment's results: JSON values."""
-Found = Callable[[Setting], Sequence[Measures]]
-"""Returns what the trials of a setting found, a seed an item."""
+Row = Mapping[str, Any]  # a line of an experiment's results: JSON values
+Found = Callable[[Setting], Sequence[Measures]]  # returns what the trials of a setting found, a seed an item
 
 
-class Experiment(Protocol):
+class PaperExperiment(Protocol):
     """An experiment: the settings it needs, and the rows that it makes of their trials."""
 
     def settings(self) -> "Sequence[Setting]":

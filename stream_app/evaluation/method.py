@@ -5,20 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from stream_app.evaluation.dataset import DataSet
+from stream_app.privacy.parameters import members_at
+from stream_app.privacy.policy import SCHEMES as KNOWN
 from stream_app.privacy.policy import Policy, policy_of
 
+_MEMBERS = {name: members_at(("scheme", name)) for name in KNOWN["landmark"]}
+_RISKY, _PRIVATE = {"accept_risk": True}, {"dissimilarity": "private"}
 SCHEMES: Mapping[str, Mapping[str, Any]] = {
-    "uniform": {"name": "uniform"},
-    "adaptive": {"name": "adaptive"},
-    "skip": {"name": "skip", "accept_risk": True},
-    "balanced": {"name": "balanced"},
-    "bd": {"name": "bd"},
-    "ba": {"name": "ba"},
-    "bd-private": {"name": "bd", "dissimilarity": "private"},
-    "ba-private": {"name": "ba", "dissimilarity": "private"},
-}
-LANDMARK_SCHEMES = ("uniform", "adaptive", "skip", "balanced")
-"""Those that spread budget over landmarks; uniform and the rest are for windows."""
+    name: {"name": name, **(_RISKY if "accept_risk" in members else {})} for name, members in _MEMBERS.items()
+} | {f"{name}-private": {"name": name, **_PRIVATE} for name, members in _MEMBERS.items() if "dissimilarity" in members}
+LANDMARK_SCHEMES = KNOWN["event"]  # those that spread budget over landmarks; uniform and the rest are for windows
 FILTERS = ("none", "level")
 
 

@@ -11,8 +11,7 @@ from stream_app.privacy.noise.randomness import BitStream
 
 Distribution = Literal["uniform", "skewed", "bimodal"]
 DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "skewed", "bimodal")
-SPREAD = 10
-"""The length of a series over the standard deviation of a mode."""
+SPREAD = 10  # the length of a series over the standard deviation of a mode
 DRAW_BITS = 53
 
 

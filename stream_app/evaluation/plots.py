@@ -24,11 +24,9 @@ SINGLE_WIDTH: Final = 1.5 * PANEL_WIDTH
 PANEL_HEIGHT: Final = 3.4
 LEGEND_HEIGHT: Final = 0.8
 HEADING_HEIGHT: Final = 0.3
-LETTERS: Final = 10
-"""Letters of a title that fit into an inch."""
+LETTERS: Final = 10  # letters of a title that fit into an inch
 MOST_COLUMNS: Final = 3
-SPAN_OF_LOG: Final = 10.0
-"""From this ratio of the largest to the least on, heights are drawn on a logarithmic scale."""
+SPAN_OF_LOG: Final = 10.0  # from this ratio of the largest to the least on, heights are drawn on a logarithmic scale
 STYLE: Final = {
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -51,8 +49,7 @@ LOOKS: Final[Sequence[tuple[str, str, str]]] = (
 UNRELEASED: Final = {NOTHING: ("no release: guessed", ":"), CONSTANT: ("best constant in hindsight", "-.")}
 """Label and line of what every method is held against."""
 SHARE: Final = ("share", "landmarks (% of steps)")
-CROWDED: Final = 5
-"""Stands too near to 0 for a tick of its own."""
+CROWDED: Final = 5  # stands too near to 0 for a tick of its own
 WINDOW: Final = ("window", "window (steps)")
 FRACTION: Final = ("fraction", "share of the budget that draws dummies")
 """What curves are drawn over: its member in a row, and its name."""

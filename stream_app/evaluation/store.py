@@ -18,10 +18,8 @@ from stream_app.evaluation.trial import Measures, Setting
 from stream_app.formats import wire
 
 FILE_NAME = "trials.jsonl"
-ROOMS = ("privacy", "evaluation")
-"""Rooms whose source decides what a trial finds."""
-SHOWING = ("plots.py", "tables.py")
-"""Files that only show results."""
+ROOMS = ("privacy", "evaluation")  # rooms whose source decides what a trial finds
+SHOWING = ("plots.py", "tables.py")  # files that only show results
 OWNER_ONLY = 0o600
 
 

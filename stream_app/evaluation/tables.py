@@ -18,8 +18,7 @@ NOTE = (
     "guessed and best constant publish nothing: they always say the middle of the range (the first category), and the "
     "one value that hindsight knows to be nearest"
 )
-UNBOUNDED = "unbounded"
-"""In the place of a ratio's bounds: too few seeds."""
+UNBOUNDED = "unbounded"  # in the place of a ratio's bounds: too few seeds
 
 
 class Pivot(NamedTuple):

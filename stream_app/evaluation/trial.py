@@ -9,9 +9,8 @@ from hashlib import blake2b
 from math import fsum
 from typing import Any, Literal, NamedTuple, assert_never
 
-from stream_app.analysis.constant import best_constant
+from stream_app.analysis.error import best_constant, error, guess
 from stream_app.evaluation.dataset import DataSet, Reading
-from stream_app.evaluation.error import error, guess
 from stream_app.evaluation.method import Method
 from stream_app.evaluation.placement import Placement
 from stream_app.loss.correlation import Correlation
@@ -26,20 +25,15 @@ from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import State
 from stream_app.privacy.values import NANO
 
-LOSS_STEPS = 100
-"""Steps of a series whose temporal loss is looked at, as in the thesis."""
-LOSS_STATES = 2
-"""States of the Markov chain."""
+LOSS_STEPS = 100  # steps of a series whose temporal loss is looked at, as in the thesis
+LOSS_STATES = 2  # states of the Markov chain
 MICROSECONDS = 1e6
-PADDING = 0.25
-"""Probability of a padding coin."""
-NOTHING = "nothing"
-"""In place of a method: nothing is released, and every value is guessed."""
+PADDING = 0.25  # probability of a padding coin
+NOTHING = "nothing"  # in place of a method: nothing is released, and every value is guessed
 CONSTANT = "constant"
 """In place of a method: for each series the constant with the smallest error, which only who has the data knows."""
 
-Measures = Mapping[str, float]
-"""What a trial found, by name; figures over all steps, never one of a step."""
+Measures = Mapping[str, float]  # what a trial found, by name; figures over all steps, never one of a step
 
 
 class ErrorOf(NamedTuple):
@@ -71,8 +65,7 @@ class DummiesOf(NamedTuple):
     epsilon: float
     placement: Placement
     dummies: str
-    fraction: float
-    """Share of the budget that pays for the draw; padding needs none."""
+    fraction: float  # share of the budget that pays for the draw; padding needs none
     measure: Literal["dummies"] = "dummies"
 
 

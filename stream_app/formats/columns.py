@@ -21,14 +21,11 @@ _HEX = 2 * HASH_BYTES
 class Observations(NamedTuple):
     """The observations among some records, a column a member, in their order."""
 
-    at: list[int]
-    """Their numbers among the records."""
+    at: list[int]  # their numbers among the records
     series: list[str]
     times_ms: list[int]
-    numbers: list[float]
-    """Raw values; NaN for what is no number."""
-    apart: set[str]
-    """Series that other records name, too."""
+    numbers: list[float]  # raw values; NaN for what is no number
+    apart: set[str]  # series that other records name, too
 
     def __repr__(self) -> str:
         # PRIVACY: what prints it, a traceback too, shows no value.

@@ -6,14 +6,12 @@ from typing import NamedTuple
 import orjson
 
 NO_OBJECT = "is no JSON object; write one in braces, with double quotes"
-MARK = b"\xef\xbb\xbf"
-"""What some programs write before the first byte of UTF-8: it is no part of the text."""
+MARK = b"\xef\xbb\xbf"  # what some programs write before the first byte of UTF-8: it is no part of the text
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _NO_NUMBER = re.compile("[-+ :,]?(NaN|Infinity)")
 
-MOST_FAULTS = 5
-"""Lines that are no JSON, of which each is told."""
+MOST_FAULTS = 5  # lines that are no JSON, of which each is told
 
 
 class Line(NamedTuple):

@@ -232,8 +232,7 @@ class MemberRecord:
     cap_nano: int
 
 
-Collected = Contribution | Watermark | Intrusion
-"""The records that only series with a `collect` policy take."""
+Collected = Contribution | Watermark | Intrusion  # the records that only series with a `collect` policy take
 EventRecord = Observation | PolicyRecord | LandmarksRecord | CloseRecord | Collected
 
 

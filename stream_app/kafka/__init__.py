@@ -1,1 +1,1 @@
-"""The Faust shell: everything that talks to Kafka, and nothing that decides about privacy."""
+"""The worker around the decisions: partitions, what they ask of Kafka and Faust, and how lost state is rebuilt."""

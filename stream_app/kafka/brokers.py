@@ -7,16 +7,14 @@ Nothing in `owner/` and `evidence/` knows more of a cluster than this. A worker 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from stream_app.formats.records import Records
 from stream_app.monitoring.loggable import LoggableError
 
-if TYPE_CHECKING:
-    from stream_app.kafka.stops import StopReason
-
 Isolation = Literal["read_committed", "read_uncommitted"]
 Headers = list[tuple[str, bytes]]
+LocalReason = Literal["disk-full", "file-limit", "local-state"]  # why a partition stops here and can go on elsewhere
 
 
 class TopicFacts(NamedTuple):
@@ -227,7 +225,7 @@ class DamagedCopyError(LoggableError):
 class LocalStateError(LoggableError):
     """A local copy that cannot be used on this machine: a full disk, too many open files, a folder without rights."""
 
-    def __init__(self, reason: "StopReason", path: Path, found: str, *, passing: bool = False) -> None:
+    def __init__(self, reason: LocalReason, path: Path, found: str, *, passing: bool = False) -> None:
         """Keep the reason, the folder and what was found; ``passing``: it may be over soon."""
         super().__init__(f"the local state in {path}: {found}")
         self.reason = reason

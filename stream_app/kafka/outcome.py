@@ -13,7 +13,7 @@ from stream_app.deciding.decider import INPUT_HEADER
 from stream_app.formats import wire
 from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.log import LogReader
-from stream_app.kafka.client.sending import Sent
+from stream_app.kafka.client.sending import SentEvents
 from stream_app.kafka.client.topicid import assert_there, describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import last_row
@@ -58,7 +58,7 @@ async def ends_of(settings: Settings) -> Starts:
 
 
 async def outcome_of(
-    settings: Settings, sent: Sent, starts: Starts, seconds: float, told: Callable[[int], None]
+    settings: Settings, sent: SentEvents, starts: Starts, seconds: float, told: Callable[[int], None]
 ) -> Outcome:
     """Wait at most some seconds until workers passed all that was sent, and return what became of it until then.
 
@@ -90,7 +90,7 @@ async def outcome_of(
 
 
 async def _read(
-    settings: Settings, names: TopicNames, sent: Sent, starts: Starts, found: Outcome
+    settings: Settings, names: TopicNames, sent: SentEvents, starts: Starts, found: Outcome
 ) -> set[tuple[int, int]]:
     """Count what ledger and rejects have of the records that were sent; return the places of these records."""
     heard: set[tuple[int, int]] = set()
@@ -135,7 +135,7 @@ async def _decided(
     return found
 
 
-def _passed(sent: Sent, offsets: Mapping[int, int]) -> int:
+def _passed(sent: SentEvents, offsets: Mapping[int, int]) -> int:
     return sum(
         max(0, min(offsets.get(partition, 0), each.stop) - each.start)
         for partition, ranges in sent.places.items()

@@ -24,10 +24,8 @@ def wall_ms() -> int:
 class ReadBack:
     """How reading states back goes on."""
 
-    rows: int = 0
-    """Changelog rows that were read, in all."""
-    remaining: dict[int, int] = field(default_factory=dict)
-    """Changelog offsets that are left, by partition."""
+    rows: int = 0  # changelog rows that were read, in all
+    remaining: dict[int, int] = field(default_factory=dict)  # changelog offsets that are left, by partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +36,7 @@ class Site:
     context: Context
     names: TopicNames
     brokers: Brokers
-    now_ms: Callable[[], int] = wall_ms
-    """Stamps records whose time no reader relies on: rows, claims, heads."""
+    now_ms: Callable[[], int] = wall_ms  # stamps records whose time no reader relies on: rows, claims, heads
     secret: Callable[[], bytes] = fresh_secret
     """Returns 32 random bytes: the salt of what collected steps count, and the life of a changelog."""
     accept_new_key: bool = False
@@ -50,14 +47,12 @@ class Site:
 class WorkerParts(Site):
     """A site with a worker's own parts."""
 
-    signing_key: SigningKey | None
-    """None: no heads are written."""
+    signing_key: SigningKey | None  # none: no heads are written
     metrics: Metrics
     rows: Rows
     feed: Feed
     read_back: ReadBack = field(default_factory=ReadBack)
-    fewest: int = FEWEST
-    """Events and series that are worth to be decided together."""
+    fewest: int = FEWEST  # events and series that are worth to be decided together
     aside: Callable[..., Awaitable[None]] = asyncio.to_thread
     """Runs a call that takes long beside the event loop: in a thread, but where time is virtual."""
 

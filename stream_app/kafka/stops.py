@@ -3,12 +3,12 @@
 import errno
 import os
 import resource
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from aiokafka import errors
 
 from stream_app.deciding.readings import LostCountersError
-from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
+from stream_app.kafka.brokers import DamagedCopyError, LocalReason, LocalStateError
 from stream_app.kafka.client.batches import UnreadableBatchError
 from stream_app.kafka.client.refusal import unauthorized
 from stream_app.manual import page_at
@@ -37,15 +37,12 @@ StopReason = Literal[
     "batch-unreadable",
     "not-authorized",
     "transaction-failed",
-    "disk-full",
-    "file-limit",
-    "local-state",
+    LocalReason,
     "internal-error",
 ]
 
 
-LOCAL_REASONS: Final[frozenset[StopReason]] = frozenset({"disk-full", "file-limit", "local-state"})
-"""Why a partition stops here and can go on elsewhere."""
+LOCAL_REASONS: Final[frozenset[StopReason]] = frozenset(get_args(LocalReason))
 
 NO_FILES: Final = (errno.EMFILE, errno.ENFILE)
 """What the system says when this process, or the machine, can open no more files."""
@@ -265,7 +262,7 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
             partition, "not-authorized", asked="what a worker needs of the brokers", found=loggable(error)
         )
     if isinstance(error, DamagedCopyError | LocalStateError):
-        reason = "local-state" if isinstance(error, DamagedCopyError) else error.reason
+        reason: StopReason = "local-state" if isinstance(error, DamagedCopyError) else error.reason
         return PartitionStoppedError(partition, reason, asked=f"local state in {error.path}", found=error.found)
     is_kafka = isinstance(error, errors.KafkaError | OSError)
     if is_kafka and (limit := files_exhausted()) is not None:

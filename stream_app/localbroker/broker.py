@@ -23,7 +23,7 @@ from typing import Self
 from stream_app.localbroker import LocalBrokerError
 from stream_app.localbroker.jars import KAFKA_VERSION, Progress, fetch_jars, find_java
 from stream_app.localbroker.ports import HOST, ports_of
-from stream_app.localbroker.process import Process
+from stream_app.processes import Process
 
 START_SECONDS = 90.0  # 3 seconds on an idle machine; a loaded one and a log to recover need more
 STOP_SECONDS = 30.0

@@ -1,13 +1,20 @@
-"""A correlation: what is known of the step between two timestamps, backward and forward, and how strong it is."""
+"""A correlation: what is known of the step between two timestamps, how strong it is, and how it is estimated.
 
+Estimation: each ``by_`` function returns the state of every value, counted from 0 without gaps. No bounds, cells or
+names are kept: temporal loss needs only which values fall together. A matrix learned from private data tells of them:
+who publishes it publishes statistics without any noise.
+"""
+
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import log, log1p
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stream_app.loss.envelope import Envelope
-from stream_app.loss.matrix import TransitionMatrix, checked_size
+from stream_app.loss.matrix import MOST_STATES, TransitionMatrix, checked_size
 from stream_app.loss.temporal import Adversary
 
 
@@ -61,8 +68,7 @@ class Strength(NamedTuple):
     """The limit of the loss function: what one step hands on of any loss; None where there is none."""
     unbounded_from: float | None
     """The constant epsilon from which on the loss grows for ever, 0: any above it; None where it never does."""
-    carried_of_one: float
-    """What one step hands on of a loss of 1."""
+    carried_of_one: float  # what one step hands on of a loss of 1
 
     @classmethod
     def of(cls, envelope: Envelope) -> "Strength":
@@ -74,3 +80,99 @@ class Strength(NamedTuple):
         if base == 0:
             return cls(distance, None, max(0.0, -log(gain)), of_one)
         return cls(distance, log1p(gain / base), None, of_one)
+
+
+EARTH_RADIUS_METRES = 6_371_008.8  # mean radius R1 of the Earth (IUGG)
+
+Floats = NDArray[np.float64]
+States = NDArray[np.intp]
+
+
+def by_quantiles(values: Floats, states: int) -> States:
+    """Return states that hold about as many values each; equal values share one, so there may be fewer states."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    twice_middle = 2 * counts.cumsum() - counts  # of the ranks of equal values, so that ties tear no neighbours apart
+    return _numbered((twice_middle * states // (2 * len(values)))[place])
+
+
+def by_grid(values: Floats, states: int) -> States:
+    """Return states of equal width from the least to the largest value; those without a value are none."""
+    halves = values / 2  # so that no width is beyond the largest double
+    inner = np.linspace(halves.min(), halves.max(), states + 1)[1:-1]
+    return _numbered(np.searchsorted(inner, halves, side="right"))
+
+
+def by_cells(latitudes: Floats, longitudes: Floats, metres: float) -> States:
+    """Return the square cells of a side that positions in degrees lie in, on the plane of kind `location`."""
+    shrink = np.cos(np.radians(np.abs(latitudes).max()))
+    per_degree = np.radians(EARTH_RADIUS_METRES) / metres
+    north = np.floor(latitudes * per_degree)
+    east = np.floor(longitudes * (per_degree * shrink))
+    return _numbered(np.stack([north, east]))
+
+
+def by_values(values: Sequence[Hashable]) -> States:
+    """Return a state for each distinct value."""
+    places: dict[Hashable, int] = {}
+    return np.array([places.setdefault(value, len(places)) for value in values], dtype=np.intp)
+
+
+def _numbered(found: NDArray[np.generic]) -> States:
+    """Return the place of each (column of) ``found`` among the distinct ones."""
+    states: States = np.unique(found, axis=found.ndim - 1, return_inverse=True)[1].reshape(-1).astype(np.intp)
+    return states
+
+
+Integers = NDArray[np.int64]
+Counts = NDArray[np.int64]  # shape (states, states): how often the column's state came after the row's
+
+
+def counted(series: Integers, timestamps_ms: Integers, states: States, step_ms: int | None) -> Counts:
+    """Return how often each state came after each; arguments hold one entry for each value, in any order.
+
+    With ``step_ms`` timestamps are steps, and only pairs of neighbouring steps count; without, any two timestamps of a
+    series that follow each other. Of several values at one timestamp the first counts, as in the worker.
+
+    Raises:
+        CorrelationError: for more states than a matrix may have, or when no timestamp follows another.
+    """
+    most = int(states.max(initial=-1)) + 1
+    if most > MOST_STATES:
+        remedy = f"take coarser ones, at most {MOST_STATES}"
+        raise CorrelationError(f"states: found {most}; {remedy}")
+    steps = timestamps_ms if step_ms is None else timestamps_ms // step_ms
+    order = np.lexsort((np.arange(len(steps)), steps, series))
+    series, steps, states = series[order], steps[order], states[order]
+    same, apart = series[1:] == series[:-1], np.diff(steps)
+    first = np.concatenate([[True], ~(same & (apart == 0))])[: len(steps)]
+    series, steps, states = series[first], steps[first], states[first]
+    follows = series[1:] == series[:-1]
+    if step_ms is not None:
+        follows &= np.diff(steps) == 1
+    if not follows.any():
+        raise CorrelationError(
+            "transitions: found none; give values at neighbouring timestamps (with --step: of neighbouring steps)"
+        )
+    pairs = states[:-1][follows] * most + states[1:][follows]
+    return np.bincount(pairs, minlength=most * most).reshape(most, most).astype(np.int64)
+
+
+def estimated(counts: Counts, smoothing: float) -> Correlation:
+    """Return the matrices of counts: shares of each row, smoothed by ``(p + s) / sum(p + s)``.
+
+    The smoothing is Laplacian, as in Cao et al. 2017, equation 25: 0 leaves the shares as they are. A state that was
+    never left (forward) or never reached (backward) gets the shares of all states: nothing is known of it.
+
+    Raises:
+        CorrelationError: for a smoothing that is not finite or below 0.
+    """
+    if not 0 <= smoothing < float("inf"):
+        raise CorrelationError(f"smoothing: found {smoothing}; use a finite number of at least 0")
+    return Correlation(backward=_smoothed(counts.T, smoothing), forward=_smoothed(counts, smoothing))
+
+
+def _smoothed(counts: Counts, smoothing: float) -> TransitionMatrix:
+    totals = counts.sum(axis=1, keepdims=True)
+    overall = counts.sum(axis=0) / counts.sum()
+    shares = np.where(totals > 0, counts / np.maximum(totals, 1), overall)
+    return TransitionMatrix.of((shares + smoothing) / (1 + len(counts) * smoothing))

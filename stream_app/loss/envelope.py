@@ -9,8 +9,7 @@ from math import exp, expm1, log, log1p
 from stream_app.loss.hull import Vertex, crossing, hull_of
 from stream_app.loss.matrix import TransitionMatrix
 
-LARGE = 700.0
-"""Above it ``expm1`` comes near the largest double."""
+LARGE = 700.0  # above it ``expm1`` comes near the largest double
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +21,8 @@ class Envelope:
     knowledge of correlation.
     """
 
-    vertices: tuple[Vertex, ...] = ()
-    """From the largest gain to the smallest base: each rules from its break on."""
-    breaks: tuple[float, ...] = ()
-    """The alphas, growing, from which on the next vertex rules; one fewer than vertices."""
+    vertices: tuple[Vertex, ...] = ()  # from the largest gain to the smallest base: each rules from its break on
+    breaks: tuple[float, ...] = ()  # the alphas, growing, from which on the next vertex rules; one fewer than vertices
 
     @classmethod
     def of(cls, matrix: TransitionMatrix | None) -> "Envelope":
@@ -69,5 +66,4 @@ class Envelope:
         return found
 
 
-INDEPENDENT = Envelope()
-"""Of timestamps that tell nothing of each other, and of an adversary who knows no correlation."""
+INDEPENDENT = Envelope()  # of timestamps that tell nothing of each other, and of an adversary who knows no correlation

@@ -10,8 +10,7 @@ from math import exp, expm1, floor, log, log1p
 from stream_app.loss.envelope import LARGE, Envelope
 from stream_app.loss.hull import Vertex
 
-_MOST = 1e300
-"""Stands for an infinite number of steps, which has no floor: more than any series has."""
+_MOST = 1e300  # stands for an infinite number of steps, which has no floor: more than any series has
 
 
 def faded(envelope: Envelope, alpha: float, steps: int) -> float:

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_CHUNK_ENTRIES = 1 << 16
-"""Entries of 8 bytes that are worked on at a time: half a mebibyte, which a core's cache holds."""
+_CHUNK_ENTRIES = 1 << 16  # entries of 8 bytes that are worked on at a time: half a mebibyte, which a core's cache holds
 _ROUNDING = 2.0**-50
 """A point that is farther by no more than this share of the distance is no corner: the sums are not more exact."""
 
@@ -28,10 +27,8 @@ _Rows = NDArray[np.intp]
 class Vertex(NamedTuple):
     """A corner of the hull: sums over one set of columns, both relatively exact but for a few roundings."""
 
-    base: float
-    """D, the sum of the smaller row."""
-    gain: float
-    """S = Q - D, above 0."""
+    base: float  # D, the sum of the smaller row
+    gain: float  # S = Q - D, above 0
 
 
 class _Span(NamedTuple):

@@ -35,15 +35,13 @@ class Stretch(NamedTuple):
     """Timestamps in a row, from the fixed end on."""
 
     epsilons: Sequence[float]
-    whole: Sequence[float]
-    """The loss at each of them towards the fixed end when all of them exist."""
+    whole: Sequence[float]  # the loss at each of them towards the fixed end when all of them exist
 
 
 class Way(NamedTuple):
     """From a timestamp's loss to that of the fixed end, along the vertices of the whole stretch."""
 
-    least: float
-    """The smallest loss there that keeps to these vertices all the way."""
+    least: float  # the smallest loss there that keeps to these vertices all the way
     above: tuple[float, float]
     below: tuple[float, float]
     power: int

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_STATES = 1_000
-ROW_SUM_TOLERANCE = 1e-9
-"""Beyond what rounding does to 1,000 probabilities that were written with 12 digits or more."""
+ROW_SUM_TOLERANCE = 1e-9  # beyond what rounding does to 1,000 probabilities that were written with 12 digits or more
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).smallest_normal)
 """But for 0: below it doubles lose digits, and ratios of probabilities leave their range."""
@@ -34,8 +33,7 @@ class MatrixError(ValueError):
 class TransitionMatrix:
     """A checked matrix of at least 1 and at most `MOST_STATES` states; every row sums to 1 but for rounding."""
 
-    rows: NDArray[np.float64] = field(repr=False)
-    """Shape (states, states), read-only."""
+    rows: NDArray[np.float64] = field(repr=False)  # shape (states, states), read-only
 
     @classmethod
     def dense(cls, rows: Sequence[object]) -> "TransitionMatrix":

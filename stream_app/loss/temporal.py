@@ -40,10 +40,8 @@ class TemporalLoss:
 class Adversary:
     """What someone knows of the steps between timestamps, as loss functions; none of it by default."""
 
-    backward: Envelope = INDEPENDENT
-    """Of the matrix from a timestamp to the one before it."""
-    forward: Envelope = INDEPENDENT
-    """Of the matrix from a timestamp to the one after it."""
+    backward: Envelope = INDEPENDENT  # of the matrix from a timestamp to the one before it
+    forward: Envelope = INDEPENDENT  # of the matrix from a timestamp to the one after it
 
     def temporal_loss(self, epsilons: Sequence[float]) -> TemporalLoss:
         """Return the losses when timestamp t spends ``epsilons[t]``; raises `EpsilonError`."""

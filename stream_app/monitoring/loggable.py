@@ -14,8 +14,7 @@ from typing import Final, cast
 
 from aiokafka.errors import KafkaError
 
-_MOST_FRAMES: Final = 40
-"""Of an error's places, the innermost: an endless recursion has a thousand."""
+_MOST_FRAMES: Final = 40  # of an error's places, the innermost: an endless recursion has a thousand
 
 
 class LoggableError(Exception):
@@ -53,8 +52,7 @@ class Formatter(logging.Formatter):
     """Formats tracebacks by `traced`."""
 
     def formatException(  # noqa: N802 - logging's name
-        self,
-        ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None],
+        self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
     ) -> str:
         """Return an error's kinds and places; no message that may hold a raw value."""
         return "" if ei[1] is None else traced(ei[1])
@@ -102,6 +100,5 @@ def _without_bytes(record: logging.LogRecord) -> bool:
     return True
 
 
-REQUESTS: Final = logging.getLogger(f"{__name__}.requests")
-"""For whoever answers HTTP: nothing of a request is logged."""
+REQUESTS: Final = logging.getLogger(f"{__name__}.requests")  # for whoever answers HTTP: nothing of a request is logged
 REQUESTS.addFilter(_without_bytes)

@@ -44,8 +44,7 @@ NO_COMMIT: Final = "OffsetCommit failed for group %s due to group error (%s), wi
 PATIENCE: Final = 100
 """Refusals of a coordinator, ten a second, that are no news: fresh brokers make their topic of offsets meanwhile."""
 
-MINUTE_SECONDS: Final = 60.0
-"""How long a line that was written is counted instead of written again."""
+MINUTE_SECONDS: Final = 60.0  # how long a line that was written is counted instead of written again
 MOST_LINES: Final = 1_000
 """Lines that are counted at a time: about 1 MB; with more of them the one that began first is written out."""
 

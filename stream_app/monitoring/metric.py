@@ -43,5 +43,4 @@ class Histogram(Metric):
     """Values counted by range, without labels."""
 
     kind = "histogram"
-    buckets: tuple[float, ...] = ()
-    """Upper ends of the ranges."""
+    buckets: tuple[float, ...] = ()  # upper ends of the ranges

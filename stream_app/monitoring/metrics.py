@@ -230,10 +230,8 @@ def _by_name(defined: type) -> dict[str, Metric]:
     return {metric.name: metric for metric in vars(defined).values() if isinstance(metric, Metric)}
 
 
-TABLE: Final = _by_name(WorkerMetric)
-"""The metrics of a worker by their names, in the order of `/metrics`."""
-AUDIT_TABLE: Final = _by_name(AuditMetric)
-"""The same of an audit that follows the ledger."""
+TABLE: Final = _by_name(WorkerMetric)  # the metrics of a worker by their names, in the order of `/metrics`
+AUDIT_TABLE: Final = _by_name(AuditMetric)  # the same of an audit that follows the ledger
 
 
 class Metrics:

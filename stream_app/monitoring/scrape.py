@@ -85,8 +85,7 @@ class Distribution:
 
     counts: Mapping[str, int] = field(default_factory=dict)
     """Observations by the upper end of their range, as Prometheus writes it (`le`), in growing order."""
-    total: float = 0.0
-    """Sum of the values that were observed."""
+    total: float = 0.0  # sum of the values that were observed
 
     @property
     def observations(self) -> int:

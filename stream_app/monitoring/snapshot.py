@@ -34,12 +34,9 @@ class WorkerDetail:
     """What only the worker's page shows."""
 
     partitions: Mapping[str, PartitionFigures]
-    spent: Mapping[tuple[str, ...], int]
-    """Nano-epsilon by policy and scheme, largest first."""
-    decided: Mapping[tuple[str, ...], int]
-    """Records by decision and scheme, largest first."""
-    distributions: Mapping[str, Distribution]
-    """The histograms since the worker's start, by their names."""
+    spent: Mapping[tuple[str, ...], int]  # nano-epsilon by policy and scheme, largest first
+    decided: Mapping[tuple[str, ...], int]  # records by decision and scheme, largest first
+    distributions: Mapping[str, Distribution]  # the histograms since the worker's start, by their names
     state_bytes: float
     recovered_rows: int
     heads: int
@@ -80,8 +77,7 @@ class WorkerSnapshot:
     recovery_remaining: int
     outside_group: int  # workers outside their consumer group
     kind: str = "worker"
-    detail: WorkerDetail | None = None
-    """None in sums over workers and in samples of the past."""
+    detail: WorkerDetail | None = None  # none in sums over workers and in samples of the past
 
     @property
     def most_used(self) -> str:

@@ -60,8 +60,7 @@ def _accumulated(envelope: Envelope, epsilons: Sequence[float], gap: int) -> tup
     return after, before
 
 
-_ENOUGH = 2.0**-24
-"""Relative width at which the search ends; six digits are given."""
+_ENOUGH = 2.0**-24  # relative width at which the search ends; six digits are given
 _ATTEMPTS = 3
 
 

@@ -20,16 +20,13 @@ from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import policy_of
 from stream_app.privacy.values import nano
 
-PUBLIC = KeyRing("0" * 16, 0, bytes(32))
-"""No secret: what it draws stands for no value."""
+PUBLIC = KeyRing("0" * 16, 0, bytes(32))  # no secret: what it draws stands for no value
 STAND_IN = {"kind": "number", "lower": 0, "upper": 1, "resolution": 1}
-_UNNEEDED = frozenset({"value", "filter", "collect", "correlation"})
-"""Members of a policy that move no budget."""
+_UNNEEDED = frozenset({"value", "filter", "collect", "correlation"})  # members of a policy that move no budget
 _GATHERING = frozenset({"within", "open_steps", "absent"})
 """Members of `protection` that say what a step's value is, which moves none either: an event stands for readings."""
 
-Watch = Callable[[], None]
-"""Told of each event."""
+Watch = Callable[[], None]  # told of each event
 
 
 class CourseError(ValueError):
@@ -44,10 +41,8 @@ class Spend(NamedTuple):
     """What one step spends."""
 
     landmark: bool
-    spend_nano: int
-    """Of the measurement; 0: nothing is published."""
-    cost_nano: int
-    """That, and what the decision itself cost where a private dissimilarity is paid for."""
+    spend_nano: int  # of the measurement; 0: nothing is published
+    cost_nano: int  # that, and what the decision itself cost where a private dissimilarity is paid for
 
 
 def _loaded(entry: bytes) -> dict[str, Any]:

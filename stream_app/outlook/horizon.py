@@ -10,10 +10,8 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 
 MOST_EVENTS = 100_000
-USUAL_EVENTS = 100
-"""Where the policy names no end: one more event then costs no other's budget."""
-WINDOWS = 3
-"""As many pass until budgets under windows come round."""
+USUAL_EVENTS = 100  # where the policy names no end: one more event then costs no other's budget
+WINDOWS = 3  # as many pass until budgets under windows come round
 
 
 class HorizonError(ValueError):

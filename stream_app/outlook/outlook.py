@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Final, NamedTuple
 
+from stream_app.analysis.error import expected_error, expected_scale
 from stream_app.loss.temporal import TemporalLoss
 from stream_app.outlook.bound import epsilon_within, temporal_loss
 from stream_app.outlook.course import Watch
-from stream_app.outlook.error import expected_error, expected_scale
 from stream_app.outlook.horizon import Horizon
 from stream_app.outlook.request import PlanRequest, Variant, courses_of, draws, epsilons_of, variants
 from stream_app.outlook.ward import contributors, lead
@@ -36,12 +36,9 @@ class Side:
 
     steps: int
     published: float
-    epsilon: MeanRange | None
-    """Of a published step; None, as scale and error, when none is."""
-    scale: MeanRange | None
-    """Of the noise, as `expected_scale` has it."""
-    error: MeanRange | None
-    """Expected absolute error of the measurement, in the kind's unit."""
+    epsilon: MeanRange | None  # of a published step; None, as scale and error, when none is
+    scale: MeanRange | None  # of the noise, as `expected_scale` has it
+    error: MeanRange | None  # expected absolute error of the measurement, in the kind's unit
     contributors: int | None = None
     """How many bring every published step within the error that is asked for; None: too many, or none is asked for."""
     lead: int | None = None
@@ -59,14 +56,10 @@ class Outlook:
     variant: Variant
     landmark: Side
     regular: Side
-    spent: float
-    """Epsilon of all steps together: bounds the loss whatever is correlated; the mean over all courses."""
-    epsilons: tuple[float, ...]
-    """Of each step of the first course."""
-    landmarks: tuple[bool, ...]
-    """Which steps of that course are landmarks."""
-    loss: TemporalLoss | None
-    """Of each step of the course that loses most, under the correlation; None without one."""
+    spent: float  # epsilon of all steps together: bounds the loss whatever is correlated; the mean over all courses
+    epsilons: tuple[float, ...]  # of each step of the first course
+    landmarks: tuple[bool, ...]  # which steps of that course are landmarks
+    loss: TemporalLoss | None  # of each step of the course that loses most, under the correlation; None without one
     epsilon_within: float | None
     """The policy's epsilon with which this loss stays within the bound asked for; None when none was, or none does."""
 
@@ -94,9 +87,7 @@ def _outlook(request: PlanRequest, variant: Variant, watch: Watch) -> Outlook:
         variant,
         _side([spend.spend_nano for spends in courses for spend in spends if spend.landmark], len(courses), request),
         _side(
-            [spend.spend_nano for spends in courses for spend in spends if not spend.landmark],
-            len(courses),
-            request,
+            [spend.spend_nano for spends in courses for spend in spends if not spend.landmark], len(courses), request
         ),
         fsum(fsum(epsilons) for epsilons in spends) / len(spends),
         spends[0],
@@ -134,8 +125,7 @@ class Crowd(NamedTuple):
     """What the policy comes to over a number of made-up landmarks: it shows how the noise grows with them."""
 
     landmarks: int
-    outlooks: tuple[Outlook, ...]
-    """Of every scheme of the policy's level."""
+    outlooks: tuple[Outlook, ...]  # of every scheme of the policy's level
 
 
 def crowds(policy: Policy, watch: Watch) -> Iterator[Crowd]:

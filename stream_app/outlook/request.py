@@ -13,31 +13,21 @@ from stream_app.privacy.values import NANO
 
 REGULAR_SHARES = (0.25, 0.5, 0.75)
 """Of Balanced, beside the policy's own: a larger one lowers the error of regular steps and raises temporal loss."""
-FIXED = {"increase": 0.0, "decrease": 0.0}
-"""A sampling rate that stays what it is."""
-DRAWS = 20
-"""Courses over which coins are averaged, for as long as they are short."""
-MOST_DRAWN = 100_000
-"""Events over all courses of one variant, but for one whole course."""
+FIXED = {"increase": 0.0, "decrease": 0.0}  # a sampling rate that stays what it is
+DRAWS = 20  # courses over which coins are averaged, for as long as they are short
+MOST_DRAWN = 100_000  # events over all courses of one variant, but for one whole course
 
 
 class Variant(NamedTuple):
     """A scheme; of one that follows the data, one end of how the data may be."""
 
-    scheme: Mapping[str, Any]
-    """The member of that name, as a policy record would have it."""
-    end: str
-    """What is assumed of the data; empty where the scheme does not look at them."""
-    ran: Mapping[str, Any]
-    """The scheme that behaves like this end all the time."""
-    rate: float | None
-    """The sampling rate after the first event; None: as the scheme has it."""
-    moving: bool
-    """Whether values jump."""
-    tosses: bool
-    """Whether coins decide what is published."""
-    own: bool
-    """Whether the policy names this scheme so."""
+    scheme: Mapping[str, Any]  # the member of that name, as a policy record would have it
+    end: str  # what is assumed of the data; empty where the scheme does not look at them
+    ran: Mapping[str, Any]  # the scheme that behaves like this end all the time
+    rate: float | None  # the sampling rate after the first event; None: as the scheme has it
+    moving: bool  # whether values jump
+    tosses: bool  # whether coins decide what is published
+    own: bool  # whether the policy names this scheme so
 
     @property
     def label(self) -> str:
@@ -95,10 +85,8 @@ class PlanRequest(NamedTuple):
     policy: Policy
     horizon: Horizon
     adversary: Adversary | None
-    bound: float | None
-    """Of temporal loss; nothing comes of it without an adversary."""
-    error: Fraction | None = None
-    """That a ward is to be large enough for."""
+    bound: float | None  # of temporal loss; nothing comes of it without an adversary
+    error: Fraction | None = None  # that a ward is to be large enough for
 
     @property
     def parameters(self) -> Mapping[str, object]:

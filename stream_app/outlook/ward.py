@@ -12,27 +12,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stream_app.outlook.error import hidden_rates
+from stream_app.analysis.error import hidden_rates
 from stream_app.privacy.collected.collect import Collect
 from stream_app.privacy.kinds import Choice, Counts, HiddenMean, Mean, Sum
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
 
-WANTED: Final = 0.95
-"""With this probability a release is within its error."""
-MOST_CONTRIBUTORS: Final = 100_000
-"""More are not looked for where their number is hidden."""
+WANTED: Final = 0.95  # with this probability a release is within its error
+MOST_CONTRIBUTORS: Final = 100_000  # more are not looked for where their number is hidden
 MOST_DRAWS: Final = 1_000_000
 """Either way, of the noise in a number: its scale is then 42,000, and a number needs three scales to be of use."""
-NEGLIGIBLE: Final = 24.0
-"""Times a scale of discrete Laplace noise: what lies beyond, 4e-11 of it, counts as failure."""
-CERTAIN: Final = 30.0
-"""A rate at which noise is 0 but for once in 10^13 draws."""
-NEAR: Final = 1e-7
-"""Relative distance of rates that are one: the formula for two would subtract what is nearly equal."""
+NEGLIGIBLE: Final = 24.0  # times a scale of discrete Laplace noise: what lies beyond, 4e-11 of it, counts as failure
+CERTAIN: Final = 30.0  # a rate at which noise is 0 but for once in 10^13 draws
+NEAR: Final = 1e-7  # relative distance of rates that are one: the formula for two would subtract what is nearly equal
 
-Tail = Callable[[int], float]
-"""The probability that noise is larger than so many cells, either way; it falls."""
+Tail = Callable[[int], float]  # the probability that noise is larger than so many cells, either way; it falls
 
 
 def contributors(policy: Policy, spend_nano: int, error: Fraction) -> int | None:
@@ -159,9 +153,7 @@ def _below(rate: float, cell: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``P(k <= cell)``: ``q^-cell / (1 + q)`` below 0, ``1 - q^(cell + 1) / (1 + q)`` from 0 on."""
     q = exp(-rate)
     found: NDArray[np.float64] = np.where(
-        cell < 0,
-        np.exp(rate * np.minimum(cell, 0)) / (1 + q),
-        1 - np.exp(-rate * (np.maximum(cell, 0) + 1)) / (1 + q),
+        cell < 0, np.exp(rate * np.minimum(cell, 0)) / (1 + q), 1 - np.exp(-rate * (np.maximum(cell, 0) + 1)) / (1 + q)
     )
     return found
 

@@ -34,11 +34,10 @@ class Doubt(NamedTuple):
 
     check: Check
     found: str
-    row: int | None = None
-    """The first row of which it is true, from 0 on; None: it is of no single row."""
+    row: int | None = None  # the first row of which it is true, from 0 on; None: it is of no single row
 
 
-class Rows:
+class CheckedRows:
     """Counts what the checks ask about, of the rows that no earlier run had; it takes memory for each series.
 
     A row that was refused as late or duplicate and repeats a row of an earlier run, byte for byte, counts as neither:

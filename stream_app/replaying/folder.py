@@ -76,14 +76,10 @@ class Digest:
 class ReplayRun:
     """What a run decided, and under which key; `replay.json` holds that of the latest one."""
 
-    key: str
-    """Fingerprint of the noise key, as the ledger has it."""
-    first: str
-    """Digest of the first run's input: it makes the key, where the key is the folder's."""
-    configuration: str
-    """Digest of default policies and configuration alone."""
-    digest: str
-    """Digest of all records, and of the above."""
+    key: str  # fingerprint of the noise key, as the ledger has it
+    first: str  # digest of the first run's input: it makes the key, where the key is the folder's
+    configuration: str  # digest of default policies and configuration alone
+    digest: str  # digest of all records, and of the above
     records: int
 
 

@@ -15,7 +15,7 @@ from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Intrusion, Watermark
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.reason import REASONS, Reason
-from stream_app.replaying.doubts import Doubt, Rows
+from stream_app.replaying.doubts import CheckedRows, Doubt
 from stream_app.replaying.folder import OUTPUTS, Digest, Read, ReplayFolder, ReplayFolderError, ReplayRun, read
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import default_policies, limits_of
@@ -41,8 +41,7 @@ class Wanted(NamedTuple):
     settings: Settings
     policies: tuple[DefaultPolicy, ...] = ()
     key: Path | None = None
-    replace: bool = False
-    """Whether what the folder holds may be moved aside."""
+    replace: bool = False  # whether what the folder holds may be moved aside
 
 
 class Answered(NamedTuple):
@@ -52,10 +51,8 @@ class Answered(NamedTuple):
     rejected: Mapping[Reason, int]
     met: LandmarksMet
     used: MostUsed
-    rows: Rows
-    """What was found of the rows that no earlier run had."""
-    notes: tuple[str, ...] = ()
-    """What its user should know besides."""
+    rows: CheckedRows  # what was found of the rows that no earlier run had
+    notes: tuple[str, ...] = ()  # what its user should know besides
 
     @property
     def first(self) -> Mapping[Reason, int]:
@@ -100,8 +97,7 @@ class Answered(NamedTuple):
             yield f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
 
 
-Checked = Callable[[Answered], None]
-"""Looks at what a run came to before it is put in place; it may raise."""
+Checked = Callable[[Answered], None]  # looks at what a run came to before it is put in place; it may raise
 
 
 class _Asked(NamedTuple):
@@ -111,8 +107,7 @@ class _Asked(NamedTuple):
     secret: bytes  # keys the input's digest
     run: ReplayRun
     mixes: bool  # whether seeds of collected steps are mixed with the key, as no worker does
-    earlier: int = 0
-    """Records that the run before had."""
+    earlier: int = 0  # records that the run before had
     replaces: bool = False
 
 
@@ -188,7 +183,7 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
             taken.take(event)
             yield _mixed(asked.context.keys, event) if asked.mixes else event
 
-    answered = _answered(asked.context, events(), Rows(asked.earlier), map(_lines, files.values()))
+    answered = _answered(asked.context, events(), CheckedRows(asked.earlier), map(_lines, files.values()))
     if taken.hex() != asked.run.digest:
         raise ReplayFolderError("FILE: changed while it was read, nothing is written; try again when it is whole")
     answered.rows.repeated(islice(records(), asked.earlier))
@@ -202,10 +197,10 @@ def rehearsed(records: Iterable[bytes], defaults: Sequence[DefaultPolicy], limit
     """
     keys = KeyRing("", 0, keyfile.fresh_secret())
     context = Context(keys, tuple(defaults), replace(limits, max_future_ms=None))
-    return _answered(context, records, Rows(topic=True), (_nowhere,) * len(OUTPUTS))
+    return _answered(context, records, CheckedRows(topic=True), (_nowhere,) * len(OUTPUTS))
 
 
-def _answered(context: Context, events: Iterable[bytes], rows: Rows, outputs: Iterable[Append]) -> Answered:
+def _answered(context: Context, events: Iterable[bytes], rows: CheckedRows, outputs: Iterable[Append]) -> Answered:
     """Decide events; what comes of them goes to the appends of ledger, releases and rejects."""
     ledger, releases, rejects = outputs
     met, used = LandmarksMet(), MostUsed()

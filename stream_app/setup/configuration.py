@@ -110,12 +110,10 @@ def policies_in(path: Path, limits: Limits = Limits()) -> tuple[DefaultPolicy, .
 class Written(NamedTuple):
     """A default policy as it is written, at a place of settings or file, and the folder of the files that it names."""
 
-    place: str
-    """What members are written behind: a table of the settings, or the line of a file."""
+    place: str  # what members are written behind: a table of the settings, or the line of a file
     document: Any
     folder: Path = Path()
-    fault: str = ""
-    """Why it is no JSON, where it is none."""
+    fault: str = ""  # why it is no JSON, where it is none
 
 
 def policies_from(found: Iterable[Written], limits: Limits) -> tuple[DefaultPolicy, ...]:

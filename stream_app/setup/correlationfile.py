@@ -9,8 +9,7 @@ from stream_app.loss.correlation import Correlation, CorrelationError
 from stream_app.loss.form import correlation_of
 from stream_app.loss.temporal import Adversary
 
-_LONGEST_INTEGER = 18
-"""Digits that surely fit 64 bits; what is longer is read as a double, which may be infinite."""
+_LONGEST_INTEGER = 18  # digits that surely fit 64 bits; what is longer is read as a double, which may be infinite
 
 
 class CorrelationFileError(Exception):

@@ -2,8 +2,7 @@
 
 from typing import Final, NamedTuple
 
-NANO: Final = 10**9
-"""Nano-epsilon of epsilon 1."""
+NANO: Final = 10**9  # nano-epsilon of epsilon 1
 
 
 def amount(nano: int) -> str:

@@ -13,16 +13,14 @@ from typing import Any, Final, NamedTuple
 from stream_app.calendar.words import UNITS, duration_in_words, moment_in_words
 from stream_app.words.amount import NANO, amount
 
-Parameters = Mapping[str, Any]
-"""The parameters of a valid policy record: what it has besides type, series and version."""
+Parameters = Mapping[str, Any]  # the parameters of a valid policy record: what it has besides type, series and version
 
 _NAMES: Final = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
 _GLOB: Final = frozenset("*?[")
 LARGEST_FACTOR: Final = 6_900_000_000
 """Up to this epsilon (in nano-epsilon) the factor itself is said, which is below 1,000; beyond it nobody reads it."""
 
-DRAWN: Final = "drawn"
-"""Dummies are among the landmarks, by a method that is not known."""
+DRAWN: Final = "drawn"  # dummies are among the landmarks, by a method that is not known
 
 
 class Circumstances(NamedTuple):
@@ -30,14 +28,10 @@ class Circumstances(NamedTuple):
 
     lifetime_nano: int | None = None
     """What bounds all versions of the series together; None: what the policy says, else the first version's epsilon."""
-    cap_nano: int | None = None
-    """What bounds all series of a member together; None: nothing is known to."""
-    landmarks: int | None = None
-    """Landmark steps by now, with those registered since; None: those of the parameters."""
-    first_nano: int | None = None
-    """Epsilon of the first version, which bounds all of them where nothing else does."""
-    dummies: str = ""
-    """How the landmarks were drawn, from the ledger, or DRAWN where that is not known; "": none were."""
+    cap_nano: int | None = None  # what bounds all series of a member together; None: nothing is known to
+    landmarks: int | None = None  # landmark steps by now, with those registered since; None: those of the parameters
+    first_nano: int | None = None  # epsilon of the first version, which bounds all of them where nothing else does
+    dummies: str = ""  # how the landmarks were drawn, from the ledger, or DRAWN where that is not known; "": none were
 
 
 _ALONE: Final = Circumstances()

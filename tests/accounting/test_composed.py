@@ -6,7 +6,7 @@ import pytest
 
 from stream_app.accounting.composed import over_series, over_steps, over_window
 from stream_app.accounting.law import LAWS, OVER_SERIES, OVER_STEPS
-from stream_app.accounting.temporal import CorrelatedLoss, Steps, steps_of
+from stream_app.accounting.temporal import CorrelatedLoss, SpentSteps, steps_of
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.loss.composition import CompositionError
 from stream_app.loss.form import correlation_of
@@ -22,15 +22,15 @@ PRINTED = 0.5e-4
 
 
 @pytest.fixture
-def steps() -> Steps:
+def steps() -> SpentSteps:
     """Return ten steps of 0.1 each."""
     found = steps_of(curve_of(TENTH))
-    assert isinstance(found, Steps)
+    assert isinstance(found, SpentSteps)
     return found
 
 
 @pytest.fixture
-def correlated(steps: Steps) -> CorrelatedLoss:
+def correlated(steps: SpentSteps) -> CorrelatedLoss:
     """Return their losses under the paper's matrix, in both directions."""
     adversary = correlation_of({"backward": MATRIX, "forward": MATRIX}).adversary()
     return CorrelatedLoss.of(steps, adversary, "worked")
@@ -88,7 +88,7 @@ def test_over_series() -> None:
         over_series("parallel-members", STANDINGS, {"a": "ann", "b": "bob"})
 
 
-def test_over_steps(steps: Steps) -> None:
+def test_over_steps(steps: SpentSteps) -> None:
     """A plain sum, a geometric series, and 1 + 1/2 + .. + 1/10."""
     ratio = exp(-0.5)
     assert over_steps("sequential-steps", steps, 0.5).epsilon == pytest.approx(1.0, rel=1e-12)
@@ -97,7 +97,7 @@ def test_over_steps(steps: Steps) -> None:
     assert over_steps("discounted-hyperbolic", steps, 1.0).epsilon == pytest.approx(0.1 * 7381 / 2520, rel=1e-12)
 
 
-def test_every_law_says_what_it_is(correlated: CorrelatedLoss, steps: Steps) -> None:
+def test_every_law_says_what_it_is(correlated: CorrelatedLoss, steps: SpentSteps) -> None:
     """Each name leads to a function, a theorem with its source, and a domain; only discounts are estimates."""
     for name in OVER_SERIES:
         assert over_series(name, STANDINGS, dict.fromkeys("abc", "ann")).law is LAWS[name]

@@ -12,7 +12,7 @@ import pytest
 
 from stream_app.accounting.composed import over_series, over_steps, over_window
 from stream_app.accounting.law import LAWS
-from stream_app.accounting.temporal import CorrelatedLoss, Steps, steps_of
+from stream_app.accounting.temporal import CorrelatedLoss, SpentSteps, steps_of
 from stream_app.audit import Auditor
 from stream_app.loss.form import correlation_of
 from tests.accounting.worked import curve_of
@@ -87,7 +87,7 @@ def figure_of(name: str) -> float:
     """Return the figure that the audit of these ledgers gives; over steps, that of the one with landmarks."""
     if name == "sequential-steps":
         steps = steps_of(curve_of(LANDMARK, "landmark"))
-        assert isinstance(steps, Steps)
+        assert isinstance(steps, SpentSteps)
         return over_steps(name, steps, 0.0).epsilon
     auditor = Auditor()
     for series in MEMBERS:
@@ -128,7 +128,7 @@ def test_a_correlation_hands_on_changes_that_an_epsilon_is_not_for() -> None:
     last step by 1 + 2 + 1 of them. Where any two values are neighbours, a step loses one epsilon whatever the change.
     """
     steps = steps_of(curve_of(EVENT))
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, SpentSteps)
     before = [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
     adversary = correlation_of({"backward": before, "forward": None}).adversary()
     figure = over_window(CorrelatedLoss.of(steps, adversary, "deterministic"), 1).epsilon

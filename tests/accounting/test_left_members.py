@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import orjson
 
-from stream_app.accounting.acceptance import faults
+from stream_app.accounting.anew import faults
 from stream_app.accounting.left import Remains
 from stream_app.deciding.context import Context, Limits
 from stream_app.privacy.noise.key import KeyRing

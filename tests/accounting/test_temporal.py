@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.accounting.temporal import MOST_STEPS, LeftOut, Steps, steps_of
+from stream_app.accounting.temporal import MOST_STEPS, LeftOut, SpentSteps, steps_of
 from stream_app.audit.report.curve import Curves
 from tests.accounting.worked import curve_of
 from tests.audit.written import LEDGERS, SECOND, seal, write
@@ -15,7 +15,7 @@ EVENT_POLICY = 'policy 1 {"epsilon": 7e-9, "scheme": {"name": "uniform"}, "level
 def test_steps_without_event_count() -> None:
     """Steps 5 and 7 had no event; 7 is a landmark all the same, and 1 became one after it was decided."""
     steps = steps_of(curve_of(LEDGERS["uniform"]))
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, SpentSteps)
     assert steps.times_ms == range(1 * SECOND, 13 * SECOND, SECOND)
     assert [round(epsilon * 1e9) for epsilon in steps.epsilons] == [16, 16, 14, 16, 0, 14, 0, 18, 18, 9, 9, 18]
     assert [place + 1 for place in steps.landmarks] == [1, 3, 6, 7, 8, 10, 11]
@@ -35,14 +35,14 @@ def test_landmarks_end_with_their_policy_version() -> None:
     12 perturbed . 1 | 0 0 1
     """
     steps = steps_of(curve_of(text))
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, SpentSteps)
     assert steps.landmarks == [4, 7]
 
 
 def test_at_user_level_steps_without_event_are_landmarks_too() -> None:
     """Steps 2 to 5 are the four of the length, and 4 had no event; 6 is past it, and marked as its entry is."""
     steps = steps_of(curve_of(LEDGERS["user"]))
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, SpentSteps)
     assert [place + 2 for place in steps.landmarks] == [2, 3, 4, 5, 6]
 
 
@@ -71,7 +71,7 @@ def test_landmarks_outside_of_the_decided_steps_change_nothing(
     ends += [start + length for start, length in zip(after, lengths[8:], strict=False)]
     outside = [[start * SECOND, end * SECOND] for start, end in zip((*before, *after), ends, strict=True)]
     expected = steps_of(curve_of(LANDMARKS % WITHIN))
-    assert isinstance(expected, Steps)
+    assert isinstance(expected, SpentSteps)
     assert expected.landmarks == [2, 3, 5]
     assert steps_of(curve_of(LANDMARKS % (outside + WITHIN))) == expected
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, dlaplace
 
-from stream_app.analysis.constant import best_constant
-from stream_app.analysis.means import Figure, Measured, figure_of, mean, means
+from stream_app.analysis.error import best_constant
+from stream_app.analysis.means import Figure, MeasuredRelease, figure_of, mean, means
 from stream_app.analysis.noise import Noise, laplace, noises_of
 from stream_app.analysis.policies import Policies, registered
 from stream_app.analysis.release import Quantity, Release
@@ -54,7 +54,7 @@ def test_intervals_hold_the_truth(steps: int) -> None:
             stream = BitStream(b"m" * 32, b"test", (trial * 64 + nth).to_bytes(8))
             noisy = made.kind.perturb(stream, RawCells((round(true * 100),)), spend)
             releases.append(perturbed(nth, made.kind.publish(noisy), spend))
-        figure = mean(Measured(release, made) for release in releases)[""]
+        figure = mean(MeasuredRelease(release, made) for release in releases)[""]
         held += figure.low - 1e-9 <= sum(truth) / steps <= figure.high + 1e-9
     assert abs(held / TRIALS - 0.95) < SLACK + 0.005
     assert figure.standard_error == pytest.approx(
@@ -73,7 +73,7 @@ def test_hidden_means_are_ratios_of_sums() -> None:
             stream = BitStream(b"h" * 32, b"test", (trial * 8 + nth).to_bytes(8))
             noisy = kind.perturb(stream, RawCells((40 * 150, 40)), 10**9)  # 40 people of 6.5 each, 1.5 above the middle
             releases.append(perturbed(nth, kind.parts(noisy)))
-        figures = mean(Measured(release, made) for release in releases)
+        figures = mean(MeasuredRelease(release, made) for release in releases)
         held += figures[""].low <= 6.5 <= figures[""].high
     assert abs(held / TRIALS - 0.95) < SLACK + 0.01
     assert figures.keys() == {"", "sum", "count"}
@@ -82,30 +82,30 @@ def test_hidden_means_are_ratios_of_sums() -> None:
 def test_a_number_lost_in_noise_has_no_end() -> None:
     """Where the number of contributors may be 0 the mean may be anything, and its interval says so."""
     made = policy(collect={"neighbours": "add-remove", "open_steps": 1, "statistic": "mean"})
-    found = mean([Measured(perturbed(0, {"sum": 4.0, "count": 1}), made)])[""]
+    found = mean([MeasuredRelease(perturbed(0, {"sum": 4.0, "count": 1}), made)])[""]
     assert (found.low, found.high) == (-inf, inf)
-    assert mean([Measured(perturbed(0, {"sum": 4.0, "count": -1}), made)])[""].standard_error == inf
+    assert mean([MeasuredRelease(perturbed(0, {"sum": 4.0, "count": -1}), made)])[""].standard_error == inf
 
 
 def test_only_measurements_enter() -> None:
     """Approximated and withheld releases enter no mean; without any measurement there is none."""
     repeat = Release("s", HOUR, "approximated", 1, 7.0, source_ms=0)
     withheld = Release("s", 2 * HOUR, "withheld", 1)
-    found = mean([Measured(each, policy()) for each in (perturbed(0, 5.0), repeat, withheld)])[""]
+    found = mean([MeasuredRelease(each, policy()) for each in (perturbed(0, 5.0), repeat, withheld)])[""]
     assert (found.estimate, found.steps) == (5.0, 1)
-    assert mean([Measured(repeat, policy()), Measured(withheld, policy())]) == {}
-    assert means([Measured(repeat, policy())], hour_of_day()) == {}
+    assert mean([MeasuredRelease(repeat, policy()), MeasuredRelease(withheld, policy())]) == {}
+    assert means([MeasuredRelease(repeat, policy())], hour_of_day()) == {}
 
 
 def test_parts_have_means_of_their_own() -> None:
     """Counts and vectors give a figure for each part, of its own noise."""
     counts = policy(value={"kind": "counts", "keys": ["a", "b"], "sensitivity": 2})
-    found = mean([Measured(perturbed(n, {"a": 1 + n, "b": 10}), counts) for n in range(2)])
+    found = mean([MeasuredRelease(perturbed(n, {"a": 1 + n, "b": 10}), counts) for n in range(2)])
     assert found["a"].estimate == 1.5
     assert found["b"].standard_error == pytest.approx(sqrt(2 * dlaplace(1 / 2.0).var()) / 2)
     parts = {name: {"lower": 0, "upper": upper, "resolution": 1} for name, upper in (("x", 1), ("y", 2))}
     vector = policy(value={"kind": "vector", "parts": parts})
-    two = mean([Measured(perturbed(0, {"x": 1.0, "y": 2.0}), vector)])
+    two = mean([MeasuredRelease(perturbed(0, {"x": 1.0, "y": 2.0}), vector)])
     assert two["x"].standard_error == pytest.approx(sqrt(dlaplace(1 / 2).var()))  # two parts share the epsilon
     assert two["y"].standard_error == pytest.approx(sqrt(dlaplace(1 / 4).var()))
 
@@ -114,15 +114,15 @@ def test_categories_need_the_policy() -> None:
     """An answer alone says nothing unbiased; under the policy it becomes a share of each category."""
     made = policy(value={"kind": "category", "categories": [True, False]}, protection={"level": "event"})
     answers = [perturbed(n, n % 4 > 0) for n in range(400)]
-    assert mean(map(Measured, answers)) == {}
-    found = mean(Measured(answer, made) for answer in answers)
+    assert mean(map(MeasuredRelease, answers)) == {}
+    found = mean(MeasuredRelease(answer, made) for answer in answers)
     assert found["true"].estimate + found["false"].estimate == pytest.approx(1)
     assert found["true"].estimate == pytest.approx(0.5 + 0.25 / (2 * 0.7310585786300049 - 1))
 
 
 def test_windows() -> None:
     """Means are taken by hour of the day, weekday or date of a zone, or by windows of equal length."""
-    releases = [Measured(perturbed(n * HOUR, float(n % 24)), policy()) for n in range(48)]
+    releases = [MeasuredRelease(perturbed(n * HOUR, float(n % 24)), policy()) for n in range(48)]
     by_hour = means(releases, hour_of_day("Asia/Kolkata"))  # 5 h 30 ahead
     assert by_hour[5][""].estimate == 0.0
     assert {figures[""].steps for figures in by_hour.values()} == {2}
@@ -157,7 +157,7 @@ def test_looks_by_the_ledger() -> None:
     ledger.entry({"entry": "intrusion", "series": "t", "policy": 1, "exposed": [[0, HOUR]]})
     assert [ledger.of(perturbed(n * HOUR, 1.0)).release.looks for n in range(4)] == [1, 3, 2, 0]
     assert ledger.of(replace(perturbed(0, 1.0), policy=2)).release.looks == 0
-    assert ledger.of(replace(perturbed(0, 1.0), series="t")) == Measured(replace(perturbed(0, 1.0), series="t"))
+    assert ledger.of(replace(perturbed(0, 1.0), series="t")) == MeasuredRelease(replace(perturbed(0, 1.0), series="t"))
     with pytest.raises(TypeError):
         ledger.entry(told | {"entry": "intrusion", "exposed": [["0", "1"]]})
 
@@ -260,7 +260,7 @@ def test_means_of_hidden_numbers_hold_the_truth_exactly(epsilon: int, steps: int
         releases = [
             perturbed(nth, {"sum": float(s), "count": n}, epsilon * 10**9) for nth, (s, n) in enumerate(answers)
         ]
-        figure = mean(Measured(release, made) for release in releases)[""]
+        figure = mean(MeasuredRelease(release, made) for release in releases)[""]
         held += one * other * (figure.low - 1e-12 <= ayes / 1000 <= figure.high + 1e-12)
     assert held >= 0.95
 

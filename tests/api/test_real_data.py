@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import stream_app.api as ls
+from stream_app.analysis.error import error
 from stream_app.demo.data import Reading, glucose, ride
-from stream_app.evaluation.error import error
 
 STEPS = 1_000
 RUNS = 4

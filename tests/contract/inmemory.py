@@ -9,12 +9,12 @@ from aiokafka.errors import KafkaError
 
 from stream_app.kafka.brokers import Brokers, Writer
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.memory.brokers import MemoryBrokers
-from stream_app.kafka.memory.cluster import MemoryCluster
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
-from stream_app.kafka.memory.member import MemoryMember
-from stream_app.kafka.memory.writer import MemoryWriter
+from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.cluster import MemoryCluster
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
+from tests.cluster.member import MemoryMember
+from tests.cluster.writer import MemoryWriter
 from tests.contract.clusters import HEARTBEAT_SECONDS, SESSION_MS, STAMP_MS, Member, Request, end
 
 

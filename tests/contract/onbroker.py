@@ -13,10 +13,9 @@ from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.transaction import AddPartitionsToTxnRequest, EndTxnRequest
 
 from stream_app.kafka.brokers import Brokers, Writer
-from stream_app.kafka.client.brokers import KafkaBrokers
+from stream_app.kafka.client.brokers import KafkaBrokers, PartitionProducer
 from stream_app.kafka.client.cluster import group_members
 from stream_app.kafka.client.eventstopic import EventsTopic
-from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.setup.settings import Settings

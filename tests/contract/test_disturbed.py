@@ -12,10 +12,10 @@ from aiokafka.errors import DuplicateSequenceNumber, KafkaConnectionError, Kafka
 
 from stream_app.kafka.brokers import Extent
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.memory.brokers import MemoryBrokers
-from stream_app.kafka.memory.cluster import MemoryCluster
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
+from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.cluster import MemoryCluster
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.contract.acts import commit, ends, records, seen, send
 
 TOPIC = "t"

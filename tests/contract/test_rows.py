@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stream_app.kafka.brokers import DamagedCopyError, Rows
-from stream_app.kafka.memory.rows import MemoryRows
+from tests.cluster.rows import DiskRows
 from tests.kafka.faust.damage import damage_copy
 from tests.kafka.faust.test_localcopy import store_in
 
@@ -14,7 +14,7 @@ from tests.kafka.faust.test_localcopy import store_in
 @pytest.fixture(params=["memory", "rocksdb"])
 def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Rows:
     """Give both, one after the other."""
-    return MemoryRows() if request.param == "memory" else store_in(tmp_path)
+    return DiskRows() if request.param == "memory" else store_in(tmp_path)
 
 
 def test_rows_hold_what_was_written_last(rows: Rows) -> None:
@@ -83,7 +83,7 @@ def test_damaged_rows_answer_nothing_until_they_are_opened_again(kind: str, tmp_
 
 def _damaged(kind: str, folder: Path) -> Rows:
     if kind == "memory":
-        memory = MemoryRows()
+        memory = DiskRows()
         memory.write(0, [(b"s", b"1")], 1)
         memory.damage(0)
         return memory
@@ -96,7 +96,7 @@ def _damaged(kind: str, folder: Path) -> Rows:
 
 def test_rows_in_memory_lose_their_last_writes() -> None:
     """As a disk that lost power: they are what they were before."""
-    rows = MemoryRows()
+    rows = DiskRows()
     rows.write(0, [(b"a", b"1")], 1)
     rows.write(0, [(b"a", b"2"), (b"b", b"2")], 3)
     rows.write(0, [(b"a", None)], 5)

@@ -15,7 +15,7 @@ import yaml
 from stream_app.cli import COMMANDS
 from stream_app.cli.ledger import audit
 from stream_app.cli.operating import topics, worker
-from stream_app.kafka.client.acls import ROLES
+from stream_app.kafka.provision import ROLES
 from stream_app.manual import BASE
 from stream_app.setup.settings import PREFIX, Settings
 from tests.deploy import ROOT

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from stream_app.audit.answers.asked import for_the_person
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection, Counters
 from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
-from stream_app.words.person import for_the_person
 from stream_app.words.promise import Circumstances, in_words
 from tests.audit.books.test_members import person
 from tests.audit.ways import audit

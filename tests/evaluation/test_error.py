@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from stream_app.analysis.constant import best_constant
-from stream_app.evaluation.error import error, guess
+from stream_app.analysis.error import best_constant, error, guess
 from stream_app.privacy.kinds import Kind
 from stream_app.privacy.kinds.kind_form import KindFault, kind_of
 from stream_app.privacy.parameters import ParametersForm

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from stream_app.evaluation.opening import STAY_MS, Opening, draw, lay_out, opening
 from stream_app.pictures import DAY_MS, OWN_COLOUR, TRUTH_COLOUR, canvas
 from tests.deploy import ROOT
+from tests.evaluation.opening import STAY_MS, Opening, draw, lay_out, opening
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("bokeh_sampledata")

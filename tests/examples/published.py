@@ -11,7 +11,7 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
-from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.brokers import PartitionProducer
 from stream_app.kafka.client.routing import router
 from stream_app.localbroker.jars import fetch_jars
 from tests.deploy import ROOT

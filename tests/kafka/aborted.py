@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.brokers import PartitionProducer
 from tests.kafka.installation import START_MS, Installation
 
 

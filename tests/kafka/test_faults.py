@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import pytest
 
 from stream_app.cli import main
-from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.brokers import PartitionProducer
 from stream_app.kafka.client.routing import router
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile

@@ -17,7 +17,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from stream_app.cli import main
 from stream_app.localbroker import LocalBrokerError, jars
 from stream_app.localbroker.broker import BrokerState, LocalBroker
-from stream_app.localbroker.process import Process
+from stream_app.processes import Process
 from tests.patience import PATIENCE_SECONDS
 
 FIVE_MEGABYTES = 5 * 1024 * 1024

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from stream_app.loss.correlation import CorrelationError
-from stream_app.loss.estimation import (
+from stream_app.loss.correlation import (
     EARTH_RADIUS_METRES,
+    CorrelationError,
     by_cells,
     by_grid,
     by_quantiles,

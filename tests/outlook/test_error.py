@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import dlaplace
 
-from stream_app.outlook.error import FINE, expected_error, mean_magnitude, mean_norm, mean_sum, sensitivity
+from stream_app.analysis.error import FINE, expected_error, mean_magnitude, mean_norm, mean_sum, sensitivity
 from stream_app.privacy.kinds import Category, Location, Vector
 from stream_app.privacy.noise.streams import noise_stream
 from stream_app.privacy.policy import Policy, policy_of

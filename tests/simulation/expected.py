@@ -14,7 +14,7 @@ from stream_app.deciding.members import Member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.brokers import Rows
-from stream_app.kafka.memory.log import Log
+from tests.cluster.log import Log
 from tests.simulation.books import ViolationError
 from tests.simulation.plans.workload import READ
 

@@ -4,8 +4,8 @@ from collections import Counter
 from random import Random  # noqa: TID251 (draws what ends with the faults, no noise)
 from typing import TYPE_CHECKING, Final
 
-from stream_app.kafka.memory.client import BACKOFF_SECONDS
-from stream_app.kafka.memory.transactions import Identity
+from tests.cluster.client import BACKOFF_SECONDS
+from tests.cluster.transactions import Identity
 from tests.simulation.life import ENDS, REQUESTS, Lost
 from tests.simulation.plans.schedule import BUSY_SECONDS, LOSSES, Fault, Kind
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from aiokafka.errors import IllegalGenerationError, KafkaError, RebalanceInProgressError, UnknownMemberIdError
 
 from stream_app.formats.records import InputRecord, Records
-from stream_app.kafka.memory.brokers import MemoryReader, columns
-from stream_app.kafka.memory.client import Client
-from stream_app.kafka.memory.group import Assignment, Place
-from stream_app.kafka.memory.log import MemoryRecord
 from stream_app.kafka.owner.inbox import Fetched
 from stream_app.kafka.owner.standbycopy import StandbyCopies
+from tests.cluster.brokers import MemoryReader, columns
+from tests.cluster.client import Client
+from tests.cluster.group import Assignment, Place
+from tests.cluster.log import MemoryRecord
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life

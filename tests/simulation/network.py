@@ -9,13 +9,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.memory.brokers import MemoryBrokers
-from stream_app.kafka.memory.cluster import NOBODY, MemoryCluster
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.transactions import Kind
-from stream_app.kafka.memory.writer import MemoryWriter
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup.settings import Settings
+from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.cluster import NOBODY, MemoryCluster
+from tests.cluster.group import Place
+from tests.cluster.transactions import Kind
+from tests.cluster.writer import MemoryWriter
 from tests.simulation.feed import SESSION_MS
 from tests.simulation.life import APPLICATION
 from tests.simulation.plans.schedule import Schedule

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.parts import Site
-from stream_app.kafka.rebuild.recover import Recovery
+from stream_app.kafka.rebuild.recover import Rebuilding
 from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.kafka.stops import StopReason
 from tests.simulation.books import ViolationError
@@ -91,7 +91,7 @@ class Operator:
             now_ms=world.now_ms,
             secret=world.secret,
         )
-        recovery = Recovery(site, await brokers.facts(), SIGNING_KEY if schedule.signed else None)
+        recovery = Rebuilding(site, await brokers.facts(), SIGNING_KEY if schedule.signed else None)
         for partition in range(schedule.partitions):
             await recovery.recover(partition, Accepted(), lambda *_: None)
         for partition in range(schedule.partitions):

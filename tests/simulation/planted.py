@@ -11,7 +11,7 @@ PLANTED: Final = (
     Planted(
         "no fence",
         "one transactional id a partition, so that a new owner fences the one before",
-        "stream_app.kafka.memory.brokers:MemoryBrokers.fence",
+        "tests.cluster.brokers:MemoryBrokers.fence",
         2,
         (('f"{self._application}-{partition}"', 'f"{self._application}-{self._client.name}-{partition}"'),),
     ),
@@ -250,7 +250,7 @@ PLANTED: Final = (
     Planted(
         "an end asked for again",
         "an unanswered end of a transaction is never repeated under its epoch",
-        "stream_app.kafka.memory.writer:MemoryWriter._end",
+        "tests.cluster.writer:MemoryWriter._end",
         21,
         (("self._client.ask(kind", "self._client.insist(kind"),),
     ),

@@ -11,13 +11,13 @@ from typing import Any, Final, TypeVar
 from stream_app.deciding.context import Context
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft, Log
-from stream_app.kafka.memory.rows import MemoryRows
-from stream_app.kafka.memory.transactions import Identity
 from stream_app.kafka.owner.partitions import Partitions
 from stream_app.kafka.parts import WorkerParts
 from stream_app.kafka.stops import StopReason
+from tests.cluster.group import Place
+from tests.cluster.log import Draft, Log
+from tests.cluster.rows import DiskRows
+from tests.cluster.transactions import Identity
 from tests.simulation.books import ViolationError
 from tests.simulation.faults import Faults
 from tests.simulation.life import APPLICATION, Life
@@ -59,7 +59,7 @@ class World:
         for name in (*self.names, TopicNames.of(APPLICATION, STRANGER).changelog):
             self.cluster.make(name, schedule.partitions, append_time=name == self.names.events)
         self.witness = Witness(self, self.names, schedule.partitions)
-        self.disks = [MemoryRows() for _ in range(schedule.workers)]
+        self.disks = [DiskRows() for _ in range(schedule.workers)]
         self.installed = (0, 0)
         self.lives: list[Life | None] = [None] * schedule.workers
         self.lives_by_name: dict[str, Life] = {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.localbroker.process import Process
+from stream_app.processes import Process
 from tests.deploy import ROOT
 
 pytestmark = pytest.mark.broker  # which its inner run starts

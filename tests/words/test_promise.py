@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_app.audit.answers.asked import for_the_person, later
 from stream_app.privacy.policy import policy_of
-from stream_app.words.person import for_the_person, later
 from stream_app.words.promise import Circumstances, epsilon_nano_of, in_words, landmark_steps
 from tests.audit.histories import policies
 

@@ -5,14 +5,11 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-FOREVER: Final = 1 << 62
-"""Later than any step."""
+FOREVER: Final = 1 << 62  # later than any step
 
-MOST_INTERVALS: Final = 65_536
-"""Intervals that registrations may make of a period's landmarks."""
+MOST_INTERVALS: Final = 65_536  # intervals that registrations may make of a period's landmarks
 
-Interval = tuple[int, int]
-"""Step numbers [start, end)."""
+Interval = tuple[int, int]  # step numbers [start, end)
 
 
 class Stretch(NamedTuple):
@@ -28,10 +25,8 @@ class Stretch(NamedTuple):
         return max(0, self.base - step) if self.landmark else self.base
 
 
-NOWHERE: Final = Stretch(0, 0, landmark=False, base=0)
-"""The stretch of no step."""
-ORDINARY: Final = Stretch(0, FOREVER, landmark=False, base=0)
-"""The stretch of every step where there are no landmarks."""
+NOWHERE: Final = Stretch(0, 0, landmark=False, base=0)  # the stretch of no step
+ORDINARY: Final = Stretch(0, FOREVER, landmark=False, base=0)  # the stretch of every step where there are no landmarks
 
 
 class LandmarkSet(NamedTuple):

@@ -18,11 +18,9 @@ from stream_app.audit.finding import Code
 from stream_app.audit.form.entry import MemberEntry, PolicyEntry
 from stream_app.words.amount import amount
 
-MOST_SERIES: Final = 1_000
-"""Series that one member may have."""
+MOST_SERIES: Final = 1_000  # series that one member may have
 
-Fault = tuple[Code, str]
-"""A finding's code and its sentence, about the entry that is looked at."""
+Fault = tuple[Code, str]  # a finding's code and its sentence, about the entry that is looked at
 
 
 @dataclass(slots=True)

@@ -35,8 +35,7 @@ from stream_app.audit.form.entry import (
 )
 
 Findings = list[Finding]
-PADDING: Final = "padding"
-"""The method of dummies that costs nothing."""
+PADDING: Final = "padding"  # the method of dummies that costs nothing
 MOST_STEPS: Final = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, PADDING: 65_536}
 """Of a range to draw in, by method."""
 

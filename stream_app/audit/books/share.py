@@ -37,6 +37,17 @@ def share_of(scheme: str, budget: int, regular_millionths: int) -> Share:
             raise ValueError(f"scheme {scheme!r}: its share is not known")
 
 
+def rule_of(scheme: str) -> str:
+    """Return what `share_of` gives a landmark, in the symbols above; R is above 0."""
+    match scheme:
+        case "skip":
+            return "0"
+        case "balanced":
+            return "max(0, E - S - max(G, M)) // R"
+        case _:
+            return "min((E - S) // (R + 1), (E - S - M) // R)"
+
+
 def uniform(budget: int) -> Share:
     """Return the share of Uniform and Adaptive."""
 

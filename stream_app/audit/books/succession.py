@@ -13,8 +13,8 @@ from typing import Any, Final
 from stream_app.audit.books.landmarks import Interval, LandmarkSet
 from stream_app.audit.books.period import Books
 from stream_app.audit.books.terms import Terms
+from stream_app.audit.form.kinds import cells_of
 from stream_app.audit.form.lattice import decimal_of, grid_of
-from stream_app.audit.form.policy import cells_of
 
 _SIDES: Final = (("south", 1), ("west", 1), ("north", -1), ("east", -1))
 

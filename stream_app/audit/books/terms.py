@@ -9,9 +9,10 @@ from typing import Any, Final, Literal
 from stream_app.audit.books.landmarks import LandmarkSet
 from stream_app.audit.books.share import MILLION, Share, share_of, user
 from stream_app.audit.books.window import Frame
-from stream_app.audit.form.domains import PARAMETERS
+from stream_app.audit.form.domains import PARAMETERS, SCHEMES
+from stream_app.audit.form.kinds import cells_of
 from stream_app.audit.form.lattice import decimal_of, grid_of
-from stream_app.audit.form.policy import cells_of, fault_of, sensitivity_of
+from stream_app.audit.form.policy import fault_of, sensitivity_of
 
 NANO: Final = 10**9
 
@@ -88,7 +89,7 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         frame=_frame(protection, scheme, budget),
         scheme=name,
         share=_share(parameters, budget),
-        tosses=name in ("adaptive", "bd", "ba") and (_is_private(scheme) or _falls(scheme)),
+        tosses=SCHEMES[name].has_rate and (_is_private(scheme) or _falls(scheme)),
         compares=_is_private(scheme),
         spelling=_spelling(version, budget),
         scale_nano=_scale(parameters) * NANO,

@@ -17,8 +17,7 @@ _MOST_DIGITS: Final = len(str(MAX_TIMESTAMP))
 MOST: Final = 8_192
 """Texts of figures that are kept, some 600 bytes each; and heads and timestamps, some 150 bytes each."""
 
-RARELY: Final = 16
-"""Times as many texts are written before those that are kept give way."""
+RARELY: Final = 16  # times as many texts are written before those that are kept give way
 _TRIAL: Final = 2_048
 """Texts that are written until it is asked whether as many entries had one that was kept. Where no two series stand
 alike it costs more to keep them than to write them, and of `RARELY` times as many none is kept then."""
@@ -49,8 +48,7 @@ class Written:
         self.times: dict[bytes, int] = {}  # timestamps (ms) by their digits
         self._figures: dict[tuple[Share, str, int, int], Figures] = {}
         self._texts = self._misses = 0
-        self.entries = 0
-        """Release entries that were passed; whoever passes them counts them here."""
+        self.entries = 0  # release entries that were passed; whoever passes them counts them here
         self._keeps = True
         self._until = self._trial = min(_TRIAL, most)
         self._before = 0  # `entries` at the beginning of the trial

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from stream_app.audit.books.period import Books
+from stream_app.audit.books.share import rule_of
 from stream_app.audit.books.window import Window
 
 _SYMBOL: Final = re.compile(r"\b[A-Za-z]1?\b")
@@ -50,14 +51,14 @@ class Shares(NamedTuple):
 
 
 def shares_of(books: Books, figures: BudgetFigures, regular_nano: int, step: int) -> Shares:
-    """Return what `step` would get as a landmark and as another one; `regular_nano` is G, which Balanced alone uses.
+    """Return what `step` would get as a landmark and as another one; `regular_nano` is G.
 
     The values are those by which ledgers are audited; the rules say in symbols how they come about.
     """
     terms, (_, spent, peak, left) = books.terms, figures
     waits = books.waits(step)
     landmark = 0 if waits else terms.share(spent, peak, left, True)  # noqa: FBT003 - as `Share` is called
-    symbols = {"G": regular_nano} if terms.scheme == "balanced" else {}
+    symbols = {"G": regular_nano}
     if terms.level == "user":
         rule = "(E - S) // R" if left > 0 and not waits else "0"
         return Shares(landmark, landmark, (_formula("a", rule, figures, {}, landmark),))
@@ -124,11 +125,7 @@ def _window_shares(books: Books, window: Window, figures: BudgetFigures, symbols
 
 
 def _landmark_rule(scheme: str, left: int) -> str:
-    if left == 0 or scheme == "skip":
-        return "0"
-    if scheme == "balanced":
-        return "max(0, E - S - max(G, M)) // R"
-    return "min((E - S) // (R + 1), (E - S - M) // R)"
+    return rule_of(scheme) if left else "0"
 
 
 def _formula(symbol: str, rule: str, figures: BudgetFigures, more: Mapping[str, int], value: int) -> Formula:

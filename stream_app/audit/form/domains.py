@@ -1,12 +1,12 @@
 """The domain of every member of a policy: what it may be by itself, in a table for each object of the policy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from operator import lt
 from sys import float_info
 from typing import Any, Final, NamedTuple
 
-from stream_app.audit.form.entry import MAX_SEQUENCE, MAX_TIMESTAMP
+from stream_app.audit.form.entry import MAX_TIMESTAMP
 from stream_app.audit.form.lattice import decimal_of
 
 
@@ -81,23 +81,16 @@ def _different(found: list[Any]) -> bool:
 
 
 LEVELS: Final = ("landmark", "event", "user", "w-event")
-MOST_WINDOW: Final = 10_000
-"""Steps of a window."""
-MOST_BOUNDS: Final = 1_000
-"""Moments at which a policy begins again."""
-MOST_OPEN: Final = 1_000
-"""Steps that take contributions at a time."""
-MOST_OPEN_COUNTERS: Final = 65_536
-"""Their counters: one for each of these steps and keys."""
-MOST_CELLS_OF_AN_ITEM: Final = 2**31
-"""How far from 0 an item lies at most that is added up, in grid points."""
-MOST_PARTS: Final = 64
-"""Of a vector."""
-MOST_NANO: Final = 10**15
-"""The largest epsilon in nano-epsilon."""
+MOST_WINDOW: Final = 10_000  # steps of a window
+MOST_BOUNDS: Final = 1_000  # moments at which a policy begins again
+MOST_OPEN: Final = 1_000  # steps that take contributions at a time
+MOST_OPEN_COUNTERS: Final = 65_536  # their counters: one for each of these steps and keys
+MOST_CELLS_OF_AN_ITEM: Final = 2**31  # how far from 0 an item lies at most that is added up, in grid points
+MOST_NANO: Final = 10**15  # the largest epsilon in nano-epsilon
 
 
-def _is_text(found: object) -> bool:
+def is_text(found: object) -> bool:
+    """Tell whether a name or a category was found."""
     return isinstance(found, str) and 1 <= len(found) <= 200
 
 
@@ -108,16 +101,13 @@ def _is_landmark(found: object) -> bool:
 
 
 _TIMESTAMP: Final = whole(0, MAX_TIMESTAMP)
-_OBJECT: Final = Domain(lambda found: isinstance(found, dict), "an object", needed=True)
-_FLAG: Final = Domain(lambda found: isinstance(found, bool), "true or false")
-_TEXT: Final = Domain(_is_text, "a text of 1 to 200 characters")
-DOUBLE: Final = number(-float_info.max, float_info.max)
-"""Any finite number."""
-_COORDINATE: Final = number(-1e100, 1e100)
+OBJECT: Final = Domain(lambda found: isinstance(found, dict), "an object", needed=True)
+FLAG: Final = Domain(lambda found: isinstance(found, bool), "true or false")
+_TEXT: Final = Domain(is_text, "a text of 1 to 200 characters")
+DOUBLE: Final = number(-float_info.max, float_info.max)  # any finite number
+COORDINATE: Final = number(-1e100, 1e100)
 _SHARE: Final = number(0, 1)
-_METRES: Final = 20_100_000
-_ANY: Final = Domain(lambda _: True, "")
-"""Of `invalid`, whose domain depends on the members beside it."""
+ANY: Final = Domain(lambda _: True, "")  # of `invalid`, whose domain depends on the members beside it
 
 _EPSILON: Final = Domain(
     lambda found: is_number(found) and found <= 1e6 and decimal_of(found) >= Fraction(1, 10**9),
@@ -127,10 +117,10 @@ _EPSILON: Final = Domain(
 PARAMETERS: Final = {
     "epsilon": needed(_EPSILON),
     "lifetime": or_null(_EPSILON),
-    "protection": _OBJECT,
-    "scheme": _OBJECT,
+    "protection": OBJECT,
+    "scheme": OBJECT,
     "filter": or_null(one_of("none", "level")),
-    "value": _OBJECT,
+    "value": OBJECT,
     "correlation": or_null(_TEXT),
     "collect": or_null(Domain(lambda found: isinstance(found, dict), "an object")),
     "renew": or_null(ascending(_TIMESTAMP, MOST_BOUNDS)),
@@ -148,67 +138,36 @@ PROTECTION: Final = {
     "window": or_null(whole(1, MOST_WINDOW)),
     "within": or_null(one_of("last", "sum", "mean", "max")),
     "open_steps": or_null(whole(1, MOST_OPEN)),
-    "absent": _ANY,
+    "absent": ANY,
 }
 """The members of `protection`."""
 RATES: Final = {"increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE}
 """The members of a scheme that has a rate of publishing."""
-SCHEMES: Final[dict[str, dict[str, Domain]]] = {
-    "uniform": {"name": _ANY},
-    "adaptive": {"name": _ANY, **RATES},
-    "skip": {"name": _ANY, "accept_risk": Domain(lambda found: found is True, "true", needed=True)},
-    "balanced": {"name": _ANY, "regular_share": _SHARE},
-    "bd": {"name": _ANY, **RATES, "dissimilarity": one_of("released", "private")},
-    "ba": {"name": _ANY, **RATES, "dissimilarity": one_of("released", "private")},
+
+
+class SchemeDomain(NamedTuple):
+    """Where a scheme has a meaning, and what it may say besides its name."""
+
+    levels: tuple[str, ...]
+    members: Mapping[str, Domain]
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether it publishes at a rate."""
+        return RATES.keys() <= self.members.keys()
+
+
+WIDE: Final = "landmark with windows of several steps"
+_WINDOWED: Final = SchemeDomain(("w-event", WIDE), {**RATES, "dissimilarity": one_of("released", "private")})
+_ACCEPTED: Final = Domain(lambda found: found is True, "true", needed=True)
+SCHEMES: Final[Mapping[str, SchemeDomain]] = {
+    "uniform": SchemeDomain(LEVELS, {}),
+    "adaptive": SchemeDomain(("landmark", "event", "user"), RATES),
+    "skip": SchemeDomain(("landmark", "event"), {"accept_risk": _ACCEPTED}),
+    "balanced": SchemeDomain(("landmark", "event"), {"regular_share": _SHARE}),
+    "bd": _WINDOWED,
+    "ba": _WINDOWED,
 }
-"""The schemes with their members."""
-KINDS: Final[dict[str, dict[str, Domain]]] = {
-    "number": {
-        "kind": _ANY,
-        "lower": needed(_COORDINATE),
-        "upper": needed(_COORDINATE),
-        "resolution": needed(number(1e-100, 1e100)),
-        "sensitivity": or_null(positive(float_info.max)),
-        "clamp": _FLAG,
-        "invalid": _ANY,
-    },
-    "counts": {
-        "kind": _ANY,
-        "keys": needed(listed(_is_text, 1, "texts of 1 to 200 characters")),
-        "sensitivity": whole(1, MAX_SEQUENCE),
-        "clamp": _FLAG,
-        "invalid": _ANY,
-    },
-    "location": {
-        "kind": _ANY,
-        "radius": needed(number(0.001, _METRES)),
-        "resolution": needed(number(0.1, _METRES)),
-        "bounds": _OBJECT,
-        "clamp": _FLAG,
-        "invalid": _ANY,
-    },
-    "category": {
-        "kind": _ANY,
-        "categories": needed(
-            listed(lambda found: _is_text(found) or isinstance(found, bool), 2, "texts of 1 to 200 characters or flags")
-        ),
-        "clamp": _FLAG,
-        "invalid": _ANY,
-    },
-    "choice": {"kind": _ANY, "items": needed(listed(_is_text, 2, "texts of 1 to 200 characters"))},
-    "vector": {
-        "kind": _ANY,
-        "parts": needed(
-            Domain(
-                lambda found: isinstance(found, dict) and 1 <= len(found) <= MOST_PARTS and all(map(_is_text, found)),
-                f"an object of 1 to {MOST_PARTS} parts, named by texts of 1 to 200 characters",
-            )
-        ),
-        "clamp": _FLAG,
-        "invalid": _ANY,
-    },
-}
-"""The value kinds with their members."""
 COLLECT: Final = {
     "neighbours": needed(one_of("replace", "add-remove")),
     "open_steps": needed(whole(1, MOST_OPEN)),
@@ -216,12 +175,3 @@ COLLECT: Final = {
     "statistic": or_null(one_of("sum", "mean")),
 }
 """The members of `collect`."""
-PART: Final = {name: KINDS["number"][name] for name in ("lower", "upper", "resolution")}
-"""The members of a vector's part."""
-BOUNDS: Final = {
-    "south": needed(number(-85, 85)),
-    "west": needed(number(-180, 180)),
-    "north": needed(number(-85, 85)),
-    "east": needed(number(-180, 180)),
-}
-"""The members of a location's `bounds`, in degrees."""

@@ -5,14 +5,11 @@ from typing import Any, Final, NamedTuple
 
 from stream_app.audit.finding import Code, Finding
 
-ZEROS: Final = "0" * 64
-"""`previous` of a series' first entry."""
+ZEROS: Final = "0" * 64  # `previous` of a series' first entry
 
-MAX_TIMESTAMP: Final = 253_402_300_799_999
-"""The last millisecond of the year 9999."""
+MAX_TIMESTAMP: Final = 253_402_300_799_999  # the last millisecond of the year 9999
 
-MAX_SEQUENCE: Final = 2**53 - 1
-"""The last whole number that every JSON reader keeps exact."""
+MAX_SEQUENCE: Final = 2**53 - 1  # the last whole number that every JSON reader keeps exact
 
 PERTURBED: Final = "perturbed"
 APPROXIMATED: Final = "approximated"

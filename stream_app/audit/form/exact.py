@@ -22,12 +22,10 @@ from stream_app.audit.form.entry import (
     ReleaseRecord,
 )
 
-Values = list[Any]
-"""The members' values in order; their types were compared with the form's."""
+Values = list[Any]  # the members' values in order; their types were compared with the form's
 
 HASH_DIGITS: Final = 64
-DUMMY_METHODS: Final = ("optimal", "heuristic", "partitioned", "padding")
-"""How dummy landmarks are drawn."""
+DUMMY_METHODS: Final = ("optimal", "heuristic", "partitioned", "padding")  # how dummy landmarks are drawn
 _KEY: Final = re.compile("[0-9a-f]{16}")
 
 
@@ -228,8 +226,7 @@ _RELEASE_TYPES: Final[dict[str, type]] = {
     "source": int,
     "count": int,
 }
-STATISTICS: Final = ("sum", "mean")
-"""What becomes of numbers that are collected."""
+STATISTICS: Final = ("sum", "mean")  # what becomes of numbers that are collected
 
 
 def release_of(members: dict[str, Any]) -> ReleaseRecord | str:

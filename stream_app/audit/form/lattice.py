@@ -10,17 +10,14 @@ from functools import lru_cache
 from math import ceil, floor, pi
 from typing import Any, Final
 
-Members = Mapping[str, Any]
-"""An object as JSON holds it."""
+Members = Mapping[str, Any]  # an object as JSON holds it
 
-MOST_CELLS: Final = 2**50
-"""Cells beyond it share a double with their neighbours."""
+MOST_CELLS: Final = 2**50  # cells beyond it share a double with their neighbours
 WIDEST_DEGREES: Final = Fraction("19.8132090259803689287643620467470208362649750976443")
 """The span s of bounds at which the plane stretches distances by 1.005: 1.005 * sin(s/2) = s/2."""
 METRES_PER_DEGREE: Final = Fraction("6371008.8") * Fraction(pi) / 180
 """On the sphere of mean radius R1 (IUGG), pi rounded to a double, as the lattice is defined."""
-_FINE: Final = 1 << 256
-"""Denominator of the fractions that a cosine is summed in."""
+_FINE: Final = 1 << 256  # denominator of the fractions that a cosine is summed in
 _RADIAN: Final = Fraction("3.14159265358979323846264338327950288419716939937510582097494459230781640628621") / 180
 
 

@@ -15,10 +15,8 @@ from stream_app.audit.form.lattice import cells_per_degree, decimal_of, grid_of
 
 _HALF: Final = Fraction(1, 2)
 _DEGREES: Final = ("latitude", "longitude")
-_DECIMALS: Final = 10**7
-"""Degrees are published with 7 decimals, rounded half up."""
-_FURTHEST: Final = 2.0**51
-"""Measurements are cut off at 2^50 cells; a hostile number beyond it has no cell to look for."""
+_DECIMALS: Final = 10**7  # degrees are published with 7 decimals, rounded half up
+_FURTHEST: Final = 2.0**51  # measurements are cut off at 2^50 cells; a hostile number beyond it has no cell to look for
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,36 +4,29 @@ This reading shares nothing with the worker's: a policy that the worker would re
 says. Numbers are read as the decimals that they are written as.
 """
 
-from collections.abc import Mapping
-from math import ceil
-
 from stream_app.audit.form.domains import (
-    BOUNDS,
+    ANY,
     COLLECT,
-    DOUBLE,
-    KINDS,
     MOST_CELLS_OF_AN_ITEM,
     MOST_OPEN_COUNTERS,
     PARAMETERS,
-    PART,
     PROTECTION,
     RATES,
     SCHEMES,
-    Domain,
-    whole,
+    WIDE,
 )
-from stream_app.audit.form.entry import MAX_SEQUENCE
 from stream_app.audit.form.exact import shown
-from stream_app.audit.form.lattice import MOST_CELLS, Members, box_fault, decimal_of, grid_fault, grid_of
+from stream_app.audit.form.kinds import cells_of, fault_in, is_value, value_fault, width_of
+from stream_app.audit.form.lattice import MOST_CELLS, Members, decimal_of, grid_of
 
 
 def fault_of(parameters: Members) -> str:
     """Return the sentence that says why a policy's parameters make no policy, or ""."""
     return (
-        _members("parameters", parameters, PARAMETERS)
+        fault_in("parameters", parameters, PARAMETERS)
         or _protection(parameters["protection"])
         or _scheme(parameters["scheme"], parameters["protection"])
-        or _value(parameters["value"])
+        or value_fault(parameters["value"])
         or _private(parameters)
         or _readings(parameters)
         or _collect(parameters)
@@ -53,7 +46,7 @@ def _collect(parameters: Members) -> str:
     collect, value = parameters.get("collect"), parameters["value"]
     if collect is None:
         return "" if value["kind"] != "choice" else "a choice is made of what is collected"
-    fault = _members("collect", collect, COLLECT)
+    fault = fault_in("collect", collect, COLLECT)
     if fault:
         return fault
     if value["kind"] not in ("counts", "number", "choice"):
@@ -93,7 +86,7 @@ def _added(parameters: Members) -> str:
     if value.get("sensitivity") is not None:
         return "value.sensitivity is that of the neighbours, for what is added up"
     split = collect["statistic"] == "mean" and collect["neighbours"] == "add-remove"
-    if split and parameters["scheme"]["name"] in ("adaptive", "bd", "ba"):
+    if split and SCHEMES[parameters["scheme"]["name"]].has_rate:
         return "two measurements of a mean have no rate"
     centre = (low + high) // 2
     look = collect.get("intrusion_nano")
@@ -126,21 +119,9 @@ def _absent(parameters: Members) -> str:
         return "" if parameters["scheme"].get("dissimilarity") != "private" else "a gap would cost a comparison"
     if value["kind"] in ("location", "counts"):
         return f"a {value['kind']} may be no neighbour of protection.absent"
-    if value["kind"] == "number" and value.get("sensitivity") is not None and cells_of(value) < _width(value):
+    if value["kind"] == "number" and value.get("sensitivity") is not None and cells_of(value) < width_of(value):
         return "numbers beyond value.sensitivity are no neighbours of protection.absent"
-    return "" if _is_value(absent, value) else f"protection.absent is no {value['kind']} of this policy"
-
-
-def cells_of(value: Members) -> int:
-    """Return how far apart neighbouring numbers lie, in grid points."""
-    if value.get("sensitivity") is None:
-        return _width(value)
-    return min(_width(value), ceil(decimal_of(value["sensitivity"]) / decimal_of(value["resolution"])))
-
-
-def _width(value: Members) -> int:
-    low, high = grid_of(value)
-    return high - low
+    return "" if is_value(absent, value) else f"protection.absent is no {value['kind']} of this policy"
 
 
 def _renewal(parameters: Members) -> str:
@@ -151,21 +132,8 @@ def _renewal(parameters: Members) -> str:
     return "" if parameters.get("collect") is None else "what is collected is not renewed"
 
 
-def _members(where: str, found: Members, table: Mapping[str, Domain]) -> str:
-    unknown = sorted(found.keys() - table.keys())
-    if unknown:
-        return f"{where}.{unknown[0]} is not known"
-    for name, member in table.items():
-        if name not in found:
-            if member.needed:
-                return f"{where}.{name} is missing"
-        elif not member.fits(found[name]):
-            return f"{where}.{name} is not {member.says}"
-    return ""
-
-
 def _protection(protection: Members) -> str:
-    fault = _members("protection", protection, PROTECTION)
+    fault = fault_in("protection", protection, PROTECTION)
     if fault:
         return fault
     level = protection["level"]
@@ -183,13 +151,10 @@ def _scheme(scheme: Members, protection: Members) -> str:
     if not isinstance(name, str) or name not in SCHEMES:
         return f"scheme.name {shown(name)} is not known"
     level = protection["level"]
-    meant = {"user": ("uniform", "adaptive"), "w-event": ("uniform", "bd", "ba")}
-    known = meant.get(level, ("uniform", "adaptive", "skip", "balanced"))
-    if level == "landmark" and (protection.get("window") or 1) > 1:
-        known += ("bd", "ba")
-    if name not in known:
+    meant = {level, WIDE} if level == "landmark" and (protection.get("window") or 1) > 1 else {level}
+    if meant.isdisjoint(SCHEMES[name].levels):
         return f"scheme {name!r} has no meaning at level {level}"
-    return _members("scheme", scheme, SCHEMES[name])
+    return fault_in("scheme", scheme, {"name": ANY, **SCHEMES[name].members})
 
 
 def _private(parameters: Members) -> str:
@@ -208,65 +173,3 @@ def _private(parameters: Members) -> str:
     if decimal_of(parameters["epsilon"]) * 10**9 < 2 * parameters["protection"]["window"]:
         return "epsilon is too small for a private dissimilarity at every step of a window"
     return ""
-
-
-def _value(value: Members) -> str:
-    kind = value.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        return f"value.kind {shown(kind)} is not known"
-    fault = _members("value", value, KINDS[kind])
-    if fault:
-        return fault
-    match kind:
-        case "number":
-            fault = grid_fault(value)
-        case "location":
-            fault = _members("value.bounds", value["bounds"], BOUNDS) or box_fault(value)
-        case "vector":
-            fault = _parts(value["parts"])
-        case _:
-            pass
-    return fault or ("" if _is_substitute(value) else f'value.invalid is neither "reject" nor a {kind} of this policy')
-
-
-def _parts(parts: Members) -> str:
-    for name, part in parts.items():
-        where = f"value.parts.{name}"
-        fault = _members(where, part, PART) if isinstance(part, dict) else f"{where} is not an object"
-        fault = fault or grid_fault(part)
-        if fault:
-            return fault
-    return ""
-
-
-def _is_substitute(value: Members) -> bool:
-    """Tell whether `invalid` is absent, "reject", or a value of this policy."""
-    if "invalid" not in value:
-        return True
-    found, kind = value["invalid"], value["kind"]
-    if kind == "category":  # where "reject" is a category, it would be one, and would not reject
-        return _is_value(found, value) is not (found == "reject")
-    return found == "reject" or _is_value(found, value)
-
-
-def _is_value(found: object, value: Members) -> bool:
-    """Tell whether something of JSON is a value of this kind."""
-    match value["kind"]:
-        case "category":
-            return isinstance(found, str | bool) and found in value["categories"]
-        case "number":
-            return DOUBLE.fits(found)
-        case "vector":
-            return (
-                isinstance(found, dict)
-                and found.keys() == value["parts"].keys()
-                and all(map(DOUBLE.fits, found.values()))
-            )
-        case "counts":
-            count = whole(0, MAX_SEQUENCE)
-            return (
-                isinstance(found, dict) and found.keys() <= set(value["keys"]) and all(map(count.fits, found.values()))
-            )
-        case _:
-            position = {"latitude", "longitude"}
-            return isinstance(found, dict) and found.keys() == position and all(map(DOUBLE.fits, found.values()))

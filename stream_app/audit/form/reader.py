@@ -15,8 +15,7 @@ from stream_app.audit.form.entry import MAX_SEQUENCE, Entry, OpaqueEntry, Releas
 from stream_app.audit.form.exact import ENTRY_FORMS, ENTRY_KINDS, misfit, release_of
 from stream_app.audit.form.head import Head, Leaf, Leaves, Proof, head_record_of, proof_of
 
-CLAIM: Final = b'{"entry":"claim"'
-"""How a claim begins; entries begin with their series."""
+CLAIM: Final = b'{"entry":"claim"'  # how a claim begins; entries begin with their series
 SPELLING = "not spelt in the exact form: spaces, doubled members, or numbers and texts in another notation"
 _NOT_ASCII: Final = re.compile("[^\n -~]")
 

@@ -58,10 +58,8 @@ class HeadDigests:
     def __init__(self) -> None:
         self._starts: list[int] = []  # the first number of each run, ascending
         self._runs: list[bytearray] = []
-        self.last = 0
-        """The highest number; 0 while there is none."""
-        self.count = 0
-        """How many digests are held."""
+        self.last = 0  # the highest number; 0 while there is none
+        self.count = 0  # how many digests are held
 
     def add(self, number: int, digest: bytes) -> None:
         """Append the digest of a number above the last one."""

@@ -1,8 +1,18 @@
-"""Merkle roots and inclusion proofs, RFC 6962 section 2.1 over BLAKE2b-256: the audit's own reading of it."""
+"""Merkle roots and inclusion proofs, RFC 6962 section 2.1 over BLAKE2b-256: the audit's own reading, and who proves.
 
-from collections.abc import Sequence
+A proof (RFC 6962, section 2.1.1) shows that the signer named this entry, and with it all before it in its chain, at the
+head's time. It does not show that the series has not gone on since.
+"""
+
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
+
+from stream_app.audit.chain import digest_of
+from stream_app.audit.finding import Code, Finding
+from stream_app.audit.form.head import SIGNATURE_MEMBER, Head, Leaf, Leaves, Proof
+from stream_app.audit.form.reader import leaf_bytes, read_entry, read_head_record
+from stream_app.audit.heads.publickey import PublicKeys
 
 _BYTES: Final = 32
 
@@ -56,3 +66,78 @@ def _above(level: list[bytes]) -> list[bytes]:
 
 def _join(left: bytes, right: bytes) -> bytes:
     return blake2b(b"\x01" + left + right, digest_size=_BYTES).digest()
+
+
+class _Open(NamedTuple):
+    """Leaves whose head has not come yet."""
+
+    head: int
+    hashes: list[bytes]
+
+
+class Prover:
+    """Looks for the newest leaf of one series in the records of the heads; `proof` is None until one is found."""
+
+    def __init__(self, series: str) -> None:
+        self._series = series
+        self._open: dict[int, _Open] = {}
+        self._found: dict[int, tuple[Leaf, int]] = {}
+        self.proof: Proof | None = None
+
+    def record(self, data: bytes, _: int | None = None) -> None:
+        """Read the next record of the heads; anything else is passed over."""
+        found = read_head_record(data)
+        if isinstance(found, Leaves):
+            self._leaves(found)
+        elif isinstance(found, Head):
+            self._head(found, data)
+
+    def _leaves(self, found: Leaves) -> None:
+        leaves = self._open.get(found.partition)
+        if leaves is None or leaves.head != found.head:
+            leaves = self._open[found.partition] = _Open(found.head, [])
+            self._found.pop(found.partition, None)
+        for leaf in found.leaves:
+            if leaf.series == self._series:
+                self._found[found.partition] = leaf, len(leaves.hashes)
+            leaves.hashes.append(leaf_hash(leaf_bytes(leaf)))
+
+    def _head(self, head: Head, data: bytes) -> None:
+        leaves = self._open.pop(head.partition, None)
+        found = self._found.pop(head.partition, None)
+        if leaves is None or found is None or leaves.head != head.number:
+            return
+        leaf, place = found
+        if self.proof is None or leaf.sequence >= self.proof.leaf.sequence:
+            path = tuple(node.hex() for node in path_of(leaves.hashes, place))
+            self.proof = Proof(leaf, place, path, head, data)
+
+
+def check_proof(proof: Proof, keys: PublicKeys, entries: Iterable[bytes]) -> list[Finding]:
+    """Return what is wrong with a proof, given ledger lines among which the entry stands."""
+    leaf, place, path, head, record = proof
+    findings = []
+    body, _, _ = record.partition(SIGNATURE_MEMBER)
+    if not keys.signed(head.key, body, bytes.fromhex(head.signature)):
+        message = f"the head has no signature of a trusted key ({keys.fingerprints}); it names key {head.key}"
+        findings.append(_finding("head-signature", leaf, message))
+    root = rooted(leaf_hash(leaf_bytes(leaf)), place, head.leaves, [bytes.fromhex(node) for node in path])
+    if root is None or root.hex() != head.root:
+        findings.append(_finding("head-leaves", leaf, "the path does not lead from the leaf to the signed root"))
+    return findings + _entry_findings(leaf, entries)
+
+
+def _entry_findings(leaf: Leaf, entries: Iterable[bytes]) -> list[Finding]:
+    for data in entries:
+        entry = read_entry(data)
+        if not isinstance(entry, Finding) and (entry.series, entry.sequence) == (leaf.series, leaf.sequence):
+            digest = digest_of(data).hex()
+            if entry.hash == digest == leaf.hash:
+                return []
+            message = f"its bytes hash to {digest[:16]}.., signed is {leaf.hash[:16]}.."
+            return [_finding("signed-differs", leaf, message)]
+    return [_finding("signed-missing", leaf, "the ledger given does not hold the entry that was signed")]
+
+
+def _finding(code: Code, leaf: Leaf, message: str) -> Finding:
+    return Finding(code, leaf.series, leaf.sequence, message)

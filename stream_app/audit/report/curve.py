@@ -11,8 +11,7 @@ from stream_app.audit.books.terms import TermsError, read_terms
 from stream_app.audit.form.entry import LandmarksEntry, PolicyEntry, ReleaseEntry
 from stream_app.audit.form.reader import read_entry, spelt
 
-MOST_POINTS: Final = 1_000_000
-"""Points kept of a series, 33 bytes each; what comes after is counted and not drawn."""
+MOST_POINTS: Final = 1_000_000  # points kept of a series, 33 bytes each; what comes after is counted and not drawn
 _SERIES_AT: Final = len(b'{"series":')
 _SEQUENCE: Final = b',"sequence":'
 

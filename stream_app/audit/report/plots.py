@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 FAR: Final = 20
 """From this ratio of the largest spend to the smallest on, the axis is logarithmic: a power of ten surely shows."""
-_ANY_COLOUR: Final = INK
-"""Of a marker in a legend that stands for every series."""
+_ANY_COLOUR: Final = INK  # of a marker in a legend that stands for every series
 
 
 def flow(spends: Flow) -> Draw:

@@ -12,13 +12,11 @@ from stream_app.audit.heads.check import HeadsRead
 from stream_app.audit.remark import KeysUsed, Remark
 from stream_app.words.amount import Used, amount, quoted, summed
 
-SHOWN: Final = 20
-"""Changes of a key in the text."""
+SHOWN: Final = 20  # changes of a key in the text
 UNTOLD: Final = "no finding says so; that it was kept nobody can tell from such books"
 NOTHING: Final = "NOTHING WAS AUDITED: the ledger has no entries; is it the ledger that you meant?"
 """The verdict on a ledger without an entry."""
-AT_LEAST: Final = "at least "
-"""Before what was used, where findings stand: what faulty entries spent is not in it."""
+AT_LEAST: Final = "at least "  # before what was used, where findings stand: what faulty entries spent is not in it
 
 
 class Report(NamedTuple):

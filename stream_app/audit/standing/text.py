@@ -10,12 +10,10 @@ from stream_app.calendar.words import duration_in_words, moment_in_words
 from stream_app.words.amount import amount, promised, quoted
 
 _COLUMNS: Final = 80
-_INDENT: Final = " " * 13
-"""Of what a line goes on with: below its figures."""
+_INDENT: Final = " " * 13  # of what a line goes on with: below its figures
 LONGEST_NAME: Final = 30
 """Letters of a member for which a table keeps room; a longer name moves the figures of its own line alone."""
-SHOWN: Final = 5
-"""Findings that a text lists; the audit lists all."""
+SHOWN: Final = 5  # findings that a text lists; the audit lists all
 _PROTECTED: Final = {
     "landmark": "for all landmarks and any one other step together",
     "windows": "for all landmarks and any {} steps in a row together",

@@ -11,7 +11,7 @@ from stream_app import __version__
 from stream_app.accounting.law import LAWS
 from stream_app.audit import Auditor, Report
 from stream_app.audit.answers.asked import Answers, answers_of, for_a_person
-from stream_app.audit.answers.keys import KeyTimes
+from stream_app.audit.answers.sections import KeyTimes
 from stream_app.audit.answers.sections import sections_of as sections_of_answers
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.report.curve import Curve, Curves
@@ -20,6 +20,7 @@ from stream_app.audit.report.page import Section, page
 from stream_app.audit.report.plots import flow, shares_left, shares_over_time, spends_over_time, worst
 from stream_app.calendar.words import moment_in_words
 from stream_app.cli import UsageError
+from stream_app.cli.ledger.filesource import FileSource
 from stream_app.cli.shared.arguments import positive
 from stream_app.cli.shared.picturefile import add_picture, check_ending, drawing
 from stream_app.files import whole
@@ -27,19 +28,15 @@ from stream_app.pictures import picture, prepare, svg
 
 if TYPE_CHECKING:
     from stream_app.accounting.statement import Statement
-    from stream_app.cli.ledger.filesource import FileSource
     from stream_app.cli.ledger.losses import AccountingQuestion
     from stream_app.cli.ledger.topicsource import TopicSource
 
 OPTIONS = "--html, --picture"
-DRAWN = 10
-"""Series drawn: those that lost most, unless others are named."""
+DRAWN = 10  # series drawn: those that lost most, unless others are named
 RANKED = 20
-SPREAD = 5
-"""Least number of series for a plot of how many have what share left."""
+SPREAD = 5  # least number of series for a plot of how many have what share left
 AT_NOTHING = "At 0 regular steps still publish, each up to the dearest so far; new landmarks cannot."
-TALL = 4.0
-"""Inches, for plots whose legend names series."""
+TALL = 4.0  # inches, for plots whose legend names series
 
 
 class SecondLook(NamedTuple):
@@ -50,8 +47,7 @@ class SecondLook(NamedTuple):
     flow: Flow
     keys: KeyTimes
     answers: Answers
-    people: list[str]
-    """What may be told to the persons whose series the curves are."""
+    people: list[str]  # what may be told to the persons whose series the curves are
 
     @property
     def ranked(self) -> list[SeriesLoss]:
@@ -98,18 +94,8 @@ def add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
         "--rate", type=float, metavar="X", help="for discounted-..: by how much a step's weight falls with its age"
     )
     parser.add_argument(
-        "--window",
-        type=positive,
-        default=2,
-        metavar="W",
-        help="for correlated: steps in a row (default: %(default)s)",
+        "--window", type=positive, default=2, metavar="W", help="for correlated: steps in a row (default: %(default)s)"
     )
-
-
-def reads_twice(arguments: argparse.Namespace) -> bool:
-    """Tell whether the ledger will be read a second time."""
-    shown = arguments.html is not None or arguments.picture is not None or arguments.plain
-    return shown or bool(arguments.correlation or arguments.compose)
 
 
 def question_in(arguments: argparse.Namespace) -> "AccountingQuestion | None":
@@ -176,7 +162,7 @@ def draw(
             answered = sections_of_answers(seen.answers, seen.keys.listed(), seen.people, holds=not report.found)
             sections = [*(answered if seen.losses else ()), *_sections(seen)]
             if statement is not None:
-                from stream_app.accounting.sections import sections_of  # noqa: PLC0415 - see `question_in`
+                from stream_app.accounting.statement import sections_of  # noqa: PLC0415 - see `question_in`
 
                 sections += sections_of(statement)
             with whole(arguments.html) as beside:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from stream_app.audit.explain.explanation import Explanation
 from stream_app.audit.explain.inquiry import Inquiry, UndecidedError
-from stream_app.audit.explain.plain import plain_of
-from stream_app.audit.explain.text import text_of
+from stream_app.audit.explain.text import plain_of, text_of
 from stream_app.audit.files import UncommittedError, read_lines
 from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError

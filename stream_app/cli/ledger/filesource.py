@@ -5,17 +5,21 @@ import argparse
 from stream_app.audit import Auditor
 from stream_app.audit.files import Feed, UncommittedError, read_files, read_lines
 from stream_app.cli import UsageError
-from stream_app.cli.ledger.drawing import reads_twice
 from stream_app.cli.ledger.headoptions import feed_head_files
 from stream_app.cli.shared.progress import progress
 from stream_app.files import unread
 
 
+def reads_twice(arguments: argparse.Namespace) -> bool:
+    """Tell whether the ledger will be read a second time."""
+    shown = arguments.html is not None or arguments.picture is not None or arguments.plain
+    return shown or bool(arguments.correlation or arguments.compose)
+
+
 class FileSource:
     """A ledger in a file, and the files of releases and heads that are named with it."""
 
-    topic = None
-    """The name of the ledger's topic: a file has none."""
+    topic = None  # the name of the ledger's topic: a file has none
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         """Take the files that the arguments name."""

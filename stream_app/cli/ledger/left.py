@@ -18,8 +18,7 @@ from stream_app.formats import wire
 from stream_app.setup.settings import Settings
 
 LINES_BYTES = 128 * 1024
-MOST_REFUSED = 20
-"""Series that the error names, of those whose records would be refused."""
+MOST_REFUSED = 20  # series that the error names, of those whose records would be refused
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _try(arguments: argparse.Namespace, found: list[Left]) -> None:
     """Decide the records in memory; raises `UsageError` unless the new workers would accept all of them."""
     # The decision takes a while to load, and a ledger that does not tell all needs none.
-    from stream_app.accounting.acceptance import faults  # noqa: PLC0415
+    from stream_app.accounting.anew import faults  # noqa: PLC0415
     from stream_app.cli.shared.configured import settings_of as settings_in_force  # noqa: PLC0415
     from stream_app.setup.configuration import limits_of  # noqa: PLC0415
 

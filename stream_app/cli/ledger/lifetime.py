@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from stream_app.setup.settings import Settings
 
 NANO = 10**9
-LARGEST = Decimal(sys.float_info.max)
-"""Far above what a configuration takes: a ledger of any lifetime can be audited."""
+LARGEST = Decimal(sys.float_info.max)  # far above what a configuration takes: a ledger of any lifetime can be audited
 
 
 def add_lifetime(parser: argparse.ArgumentParser) -> None:

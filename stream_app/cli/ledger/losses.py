@@ -8,7 +8,7 @@ from typing import NamedTuple
 from stream_app.accounting.composed import Composed, over_series, over_steps, over_window
 from stream_app.accounting.law import OVER_SERIES
 from stream_app.accounting.statement import Statement
-from stream_app.accounting.temporal import CorrelatedLoss, LeftOut, Steps, steps_of
+from stream_app.accounting.temporal import CorrelatedLoss, LeftOut, SpentSteps, steps_of
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.report.curve import Curve
 from stream_app.cli import UsageError
@@ -41,7 +41,7 @@ class AccountingQuestion(NamedTuple):
         found = [steps_of(curve) for curve in curves] if stepwise else []
         left_out = [one for one in found if isinstance(one, LeftOut)]
         correlated_losses = []
-        for steps in (one for one in found if isinstance(one, Steps)):
+        for steps in (one for one in found if isinstance(one, SpentSteps)):
             known = self.known.get(steps.correlation or "", self.known.get(""))
             if known is not None:
                 correlated_losses.append(CorrelatedLoss.of(steps, known.adversary, known.source))
@@ -55,7 +55,7 @@ class AccountingQuestion(NamedTuple):
                 elif name == "correlated":
                     composed += [over_window(correlated, self.window) for correlated in correlated_losses]
                 else:
-                    composed += [over_steps(name, steps, self.rate) for steps in found if isinstance(steps, Steps)]
+                    composed += [over_steps(name, steps, self.rate) for steps in found if isinstance(steps, SpentSteps)]
             except CompositionError as error:
                 raise UsageError(f"--compose {name}: {error}") from error
         return Statement(correlated_losses, composed, left_out)

@@ -8,8 +8,8 @@ from typing import Final
 from stream_app.audit.files import LONGEST_LINE, read_records
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.reader import dump, proof_bytes, read_proof
-from stream_app.audit.heads.proof import Prover, check_proof
 from stream_app.audit.heads.publickey import PublicKeyError, read_public_keys
+from stream_app.audit.heads.tree import Prover, check_proof
 from stream_app.audit.report.report import line_of
 from stream_app.audit.topic import TopicError, read_head_topic
 from stream_app.cli import UsageError

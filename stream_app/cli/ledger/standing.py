@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stream_app.audit import Auditor
-from stream_app.audit.answers.plain import plain_of
+from stream_app.audit.answers.text import plain_of
 from stream_app.audit.files import Feed, UncommittedError, read_lines
 from stream_app.audit.form.reader import dump
 from stream_app.audit.standing.inquiry import StandingInquiry, UnknownNameError

@@ -69,8 +69,7 @@ class _Checked(NamedTuple):
     shown: Mapping[str, Any] = MappingProxyType({})
     notes: Sequence[str] = ()
     times: Sequence[PolicyTimes] = ()
-    limits: Limits = Limits()
-    """What the settings bound besides."""
+    limits: Limits = Limits()  # what the settings bound besides
 
 
 def _settings(file: Path | None) -> _Checked:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
@@ -16,8 +17,7 @@ from stream_app.localbroker.ports import HOST
 from stream_app.setup.settings import InvalidSettingsError, Settings
 
 DEFAULT_FOLDER = Path(".landmark-stream") / "kafka"
-DEFAULT_PORT = 9092
-"""Kafka's own, where the other commands look unless they are told."""
+DEFAULT_PORT = 9092  # Kafka's own, where the other commands look unless they are told
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,24 +62,20 @@ def run(arguments: argparse.Namespace) -> int:
 def _start(arguments: argparse.Namespace) -> LocalBroker:
     overrides = dict(_setting(words) for words in arguments.set)
     console = Console(stderr=True)
-    if not console.is_terminal:
+    with console.status("starting") if console.is_terminal else nullcontext() as status:
         return LocalBroker.start(
             arguments.folder,
             arguments.port,
             preferred=DEFAULT_PORT,
             overrides=overrides,
             jars=arguments.jars,
-            progress=lambda line: None if line.startswith("fetched ") else print(line, file=sys.stderr, flush=True),
+            progress=_tell if status is None else status.update,
         )
-    with console.status("starting") as status:
-        return LocalBroker.start(
-            arguments.folder,
-            arguments.port,
-            preferred=DEFAULT_PORT,
-            overrides=overrides,
-            jars=arguments.jars,
-            progress=status.update,
-        )
+
+
+def _tell(line: str) -> None:
+    if not line.startswith("fetched "):
+        print(line, file=sys.stderr, flush=True)
 
 
 def _setting(words: str) -> tuple[str, str]:

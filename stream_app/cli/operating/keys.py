@@ -1,14 +1,205 @@
 """``keys new|list|public|erase``: make and show keys, erase old epochs; a secret is never printed."""
 
 import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rich.console import Console
+from rich.progress import Progress
+
 from stream_app.cli import UsageError
-from stream_app.cli.operating import erasing
+from stream_app.cli.exits import exit_codes_of
+from stream_app.cli.shared.arguments import add_config, milliseconds_of
+from stream_app.cli.shared.configured import reaching, settings_of
+from stream_app.deciding.context import Context
 from stream_app.formats import wire
 from stream_app.heads.signing import SigningKey, is_signing_key
-from stream_app.privacy.noise.key import KeyRing
+from stream_app.kafka.client.routing import router
+from stream_app.kafka.rebuild.dry_run import DryRun, dry_runs
+from stream_app.privacy.noise.key import MINIMUM_EPOCH_MS, KeyRing
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.setup import keyfile
+from stream_app.setup.configuration import context_of
+from stream_app.setup.keyfile import ClaimedKey, claimed, looked_at
+from stream_app.setup.settings import InvalidSettingsError, Settings
+
+HELP = "destroy the keys of old epochs for ever, once nothing in Kafka needs them"
+LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS
+"""No event lies in a later one, however short epochs are; whole numbers above it are timestamps."""
+
+
+def add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``keys erase``."""
+    parser.description = (
+        "Destroys the keys of all epochs before one, for ever. First the restart of every partition is "
+        "rehearsed without them: nothing is erased while the ledger holds entries of an unfinished batch "
+        "that need them, or events of those epochs wait undecided. Stop the workers of this machine before; "
+        "those of others, with key files of their own, may run, and all of them beside --dry-run. "
+        "Nothing is written to Kafka."
+    )
+    parser.epilog = exit_codes_of("keys erase")
+    parser.add_argument(
+        "--before",
+        required=True,
+        metavar="TIMESTAMP|EPOCH",
+        help="keep the keys from here on: a time (ISO 8601 with offset, or milliseconds since 1970), whose own epoch "
+        "is kept, or an epoch's number",
+    )
+    add_config(parser)
+    parser.add_argument(
+        "--accept-rejects",
+        action="store_true",
+        help="erase although what waits, or is open, will be rejected or passed over",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="look and tell, erase nothing; workers may run")
+    parser.add_argument(
+        "--offline", action="store_true", help="no Kafka knows this key, it serves `replay` alone: check nothing there"
+    )
+    parser.add_argument("--epoch-ms", type=int, metavar="MS", help="with --offline: the configured key_epoch_ms")
+
+
+def erase(arguments: argparse.Namespace) -> int:
+    """Erase, or tell why not; 0 when done.
+
+    Raises:
+        KeyFileError: if the key file cannot be used, or is to be erased while a worker uses it.
+        UsageError: if what was asked makes no sense.
+    """
+    settings = None if arguments.offline else settings_of(arguments)
+    epoch_ms = _epoch_ms(arguments, settings)
+    before = _epoch(arguments.before, epoch_ms)
+    with looked_at(arguments.file, epoch_ms) if arguments.dry_run else claimed(arguments.file, epoch_ms) as key:
+        found: list[DryRun] = []
+        refusals: list[str] = []
+        erased, ring, later = False, key.ring, key.without(before)
+        if settings is not None:
+            context = _context(settings, later)
+            found = _dry_runs(settings, _context(settings, key.ring), context)
+            refusals += [*_strangers(context, found), *_refusals(before, found, accepts=arguments.accept_rejects)]
+        if isinstance(key, ClaimedKey) and not refusals:
+            erased, ring = True, key.erase_before(before)
+    if arguments.json:
+        fields = {"file": str(arguments.file), "fingerprint": ring.fingerprint, "first_epoch": ring.first_epoch}
+        fields |= {"before": before, "erased": erased, "refusals": refusals}
+        print(wire.dump({**fields, "partitions": [_fields(one) for one in found]}).decode())
+    else:
+        _print(before, found, refusals)
+        word = "erased" if erased else "nothing erased"
+        print(f"{arguments.file}: {word}; key {ring.fingerprint}, first epoch {ring.first_epoch}")
+        if arguments.dry_run:
+            print("a dry run: to erase, stop the workers of this machine that use the file, and leave --dry-run away")
+    return 1 if refusals else 0
+
+
+def _epoch_ms(arguments: argparse.Namespace, settings: Settings | None) -> int:
+    """Return the length of an epoch."""
+    if settings is None:
+        if arguments.epoch_ms is None:
+            raise UsageError("--offline: give --epoch-ms too, the key_epoch_ms with which the key was used")
+        return int(arguments.epoch_ms)
+    if arguments.epoch_ms is not None:
+        raise UsageError("--epoch-ms: the configuration says it (key_epoch_ms); leave it away, or add --offline")
+    if settings.key_epoch_ms is None:
+        raise UsageError(
+            "key_epoch_ms is not set: the key has one epoch for all time, of which nothing can be erased. Name the "
+            "configuration of the workers (--config), or set it there"
+        )
+    return settings.key_epoch_ms
+
+
+def _epoch(text: str, epoch_ms: int) -> int:
+    """Return the first epoch to keep."""
+    number = milliseconds_of(text)
+    if number is None:
+        raise UsageError(f"--before {text}: neither an epoch's number nor a time such as 2026-01-31T00:00Z")
+    epoch = number if text.isdigit() and number <= LAST_EPOCH else number // epoch_ms
+    now = int(time.time() * 1000) // epoch_ms
+    if not 0 <= epoch <= now:
+        raise UsageError(
+            f"--before {text}: asks for epoch {epoch} as the first to keep; epoch {now} is now, whose events would be "
+            f"rejected for good. Name 0 to {now}"
+        )
+    return epoch
+
+
+def _context(settings: Settings, keys: KeyRing) -> Context:
+    """Return the context of a worker that starts with these keys."""
+    try:
+        return context_of(settings, keys, router(settings.partitions))
+    except InvalidSettingsError as error:
+        raise UsageError(f"configuration:\n{error}") from None
+
+
+def _dry_runs(settings: Settings, whole: Context, later: Context) -> list[DryRun]:
+    """Return what each partition's restart would come to."""
+
+    async def run() -> list[DryRun]:
+        found = []
+        with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars:
+            bar = bars.add_task("rehearses partitions", total=settings.partitions)
+            async for one in dry_runs(settings, whole, later, accept_new_key=True):  # `_strangers` tells of one
+                found.append(one)
+                bars.advance(bar)
+        return found
+
+    with reaching(settings):
+        return asyncio.run(run())
+
+
+def _strangers(context: Context, found: Sequence[DryRun]) -> Iterator[str]:
+    """Say what shows that the configuration is not that of the workers that use the key."""
+    rows = [one.row for one in found if one.row is not None]
+    if not rows:
+        return
+    pairs = (
+        ("key", context.keys.fingerprint, {row.key for row in rows}),
+        ("configuration", context.fingerprint, {row.configuration for row in rows}),
+    )
+    for name, asked, used in pairs:
+        if asked not in used:
+            yield (
+                f"asked with {name} {asked}; the partitions' state was made with {', '.join(sorted(used))}. Name the "
+                "configuration of the workers that use this key file (--config)"
+            )
+
+
+def _refusals(before: int, found: Sequence[DryRun], *, accepts: bool) -> Iterator[str]:
+    """Say why nothing may be erased."""
+    for one in found:
+        place = f"partition {one.partition}: asked to go on without the epochs before {before}"
+        if (one.otherwise or one.lost) and not accepts:
+            yield (
+                f"{place}; {one.otherwise} of the {one.waiting} records that wait would be decided otherwise (rejected "
+                f"as key-erased, or in consequence), and {one.lost} releases would never come, those of collected "
+                "steps that are open included. Let the workers decide them and the steps close first, or accept it "
+                "(--accept-rejects)"
+            )
+        if one.stopped is not None:
+            yield f"{place}; it would stop ({one.stopped.reason}): found {one.stopped.found}. {one.stopped.remedy}"
+
+
+def _fields(one: DryRun) -> dict[str, object]:
+    fields: dict[str, object] = {"partition": one.partition, "waiting": one.waiting, "binding": one.binding}
+    return {
+        **fields,
+        "otherwise": one.otherwise,
+        "lost": one.lost,
+        "stopped": one.stopped.reason if one.stopped else None,
+    }
+
+
+def _print(before: int, found: Sequence[DryRun], refusals: Sequence[str]) -> None:
+    for one in found:
+        print(
+            f"partition {one.partition}: {one.waiting} records wait, of which {one.otherwise} would be decided "
+            f"otherwise without the epochs before {before}; {one.lost} releases would be lost; {one.binding} ledger "
+            "entries bind"
+        )
+    for refusal in refusals:
+        print(f"refused: {refusal}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +212,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("file", type=Path, nargs="+", help="key files")
     public = actions.add_parser("public", help="print the public key of a signing key, which auditors need")
     public.add_argument("file", type=Path, help="a signing key file")
-    erase = actions.add_parser("erase", help=erasing.HELP)
+    erase = actions.add_parser("erase", help=HELP)
     erase.add_argument("file", type=Path, help="the noise key file, which is replaced")
-    erasing.add_erasing_arguments(erase)
+    add_erasing_arguments(erase)
     for action in (new, show, public, erase):
         action.add_argument("--json", action="store_true", help="print one JSON object a key")
 
@@ -42,7 +233,7 @@ def run(arguments: argparse.Namespace) -> int:
             case "public":
                 _publish(arguments, SigningKey.load(arguments.file))
             case _:
-                return erasing.erase(arguments)
+                return erase(arguments)
     except keyfile.KeyFileError as error:
         raise UsageError(str(error)) from None
     return 0

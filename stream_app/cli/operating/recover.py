@@ -24,7 +24,7 @@ from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.parts import Site
-from stream_app.kafka.rebuild.recover import Recovered, Recovery
+from stream_app.kafka.rebuild.recover import Rebuilding, Recovered
 from stream_app.kafka.rebuild.survey import TOLD, Accepted
 from stream_app.kafka.stops import PartitionStoppedError
 from stream_app.setup.keyfile import KeyFileError
@@ -100,7 +100,7 @@ async def _run(
         arguments.accept_lost_releases,
     )
     brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
-    recovery = Recovery(Site(settings=settings, context=context, names=names, brokers=brokers), facts, signing_key)
+    recovery = Rebuilding(Site(settings=settings, context=context, names=names, brokers=brokers), facts, signing_key)
     done = []
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
         for number in wanted:

@@ -8,10 +8,9 @@ from dataclasses import asdict
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching, settings_of
-from stream_app.kafka.client.acls import ROLES, commands
 from stream_app.kafka.client.cluster import VERIFICATION
 from stream_app.kafka.client.topics import told
-from stream_app.kafka.provision import MOST_REPLICAS, Report, make_and_check
+from stream_app.kafka.provision import MOST_REPLICAS, ROLES, Report, commands, make_and_check
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

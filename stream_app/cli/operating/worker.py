@@ -2,11 +2,16 @@
 
 import argparse
 import asyncio
+import fcntl
 import logging
+import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from typing import Final
 
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config
@@ -19,7 +24,6 @@ from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames, differences, told, wanted_topics
-from stream_app.kafka.datafolder import DataFolderError, claimed
 from stream_app.kafka.rebuild.dry_run import dry_runs
 from stream_app.kafka.worker import Worker
 from stream_app.monitoring.forcedexit import ForcedExit
@@ -28,6 +32,52 @@ from stream_app.monitoring.serve import ListenError
 from stream_app.setup import keyfile
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError, Settings
+
+LOCK: Final = "worker.lock"
+_ROOM_BYTES = 1 << 20
+
+
+class DataFolderError(Exception):
+    """A data folder that this worker cannot have: which, why, and the remedy."""
+
+    def __init__(self, folder: Path, found: str, remedy: str) -> None:
+        """Keep the three parts as fields and make the sentence of them."""
+        super().__init__(f"data_folder {folder}: {found}; {remedy}")
+        self.folder = folder
+        self.found = found
+        self.remedy = remedy
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Make the folder if need be, and have it for oneself; the end of the process, however it ends, gives it free.
+
+    Raises:
+        DataFolderError: if another worker of this machine has it, it cannot be written, or its disk is full.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / LOCK).open("ab")
+    except OSError as error:
+        raise DataFolderError(folder, f"cannot be written ({error.strerror})", "name a writable folder") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            remedy = "a second worker of a machine needs a data_folder of its own, and http_port = 0 (any free one)"
+            raise DataFolderError(folder, "another worker uses it", remedy) from None
+        except OSError as error:
+            found = f"cannot be locked ({error.strerror})"
+            raise DataFolderError(folder, found, "keep it on a file system that knows locks") from None
+        try:
+            # A worker that joins the group and has no room would take partitions only to give them back.
+            os.posix_fallocate(file.fileno(), 0, _ROOM_BYTES)
+            file.truncate(0)
+        except OSError as error:
+            found = f"has no room for {_ROOM_BYTES:,} bytes ({error.strerror})"
+            raise DataFolderError(folder, found, "free space on its disk, or name a folder on a larger one") from None
+        yield
+
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,18 @@ from stream_app.cli.shared.progress import tracked
 from stream_app.files import unwritten, whole
 from stream_app.formats import records, wire
 from stream_app.formats.records import Observation
-from stream_app.loss.correlation import Correlation, CorrelationError, Strength
-from stream_app.loss.estimation import States, by_cells, by_grid, by_quantiles, by_values, counted, estimated
+from stream_app.loss.correlation import (
+    Correlation,
+    CorrelationError,
+    States,
+    Strength,
+    by_cells,
+    by_grid,
+    by_quantiles,
+    by_values,
+    counted,
+    estimated,
+)
 from stream_app.loss.form import matrix_document
 from stream_app.loss.matrix import MOST_STATES, MatrixError
 from stream_app.privacy.values import is_number
@@ -46,7 +56,7 @@ class Value(NamedTuple):
 
 
 @dataclass(slots=True)
-class Readings:
+class SortedValues:
     """Values of one sort, in the order of the file; its repr shows none."""
 
     sort: Sort | None = None
@@ -57,11 +67,10 @@ class Readings:
     """Numbers, or latitude and longitude in turn."""
     categories: list[str | bool] = field(default_factory=list, repr=False)
     names: dict[str, int] = field(default_factory=dict, repr=False)
-    left_out: int = 0
-    """Events without a value of the sort that the first one has."""
+    left_out: int = 0  # events without a value of the sort that the first one has
 
     @classmethod
-    def of(cls, events: Iterable[bytes], key: str | None) -> "Readings":
+    def of(cls, events: Iterable[bytes], key: str | None) -> "SortedValues":
         """Return the values of events; of counts that of ``key``. Other records are passed over.
 
         Raises:
@@ -193,7 +202,7 @@ def _learned(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]
     if arguments.step is not None and not 1 <= arguments.step <= LONGEST_STEP_MS:
         raise UsageError(f"--step: found {arguments.step}; use milliseconds, at least 1, at most {LONGEST_STEP_MS}")
     file = events(arguments)
-    readings = Readings.of(tracked(file, "correlate", file.far), arguments.key)
+    readings = SortedValues.of(tracked(file, "correlate", file.far), arguments.key)
     by, states = _states(arguments, readings)
     # PRIVACY: exact statistics of raw values leave here, outside of every guarantee; `WARNING` and `--help` say so, the
     # file is written for its owner alone, and `--strength` reads no data.
@@ -212,7 +221,7 @@ def _learned(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]
     }
 
 
-def _states(arguments: argparse.Namespace, readings: Readings) -> tuple[str, States]:
+def _states(arguments: argparse.Namespace, readings: SortedValues) -> tuple[str, States]:
     numbers = np.array(readings.numbers)
     match readings.sort:
         case "location":

@@ -34,15 +34,9 @@ from stream_app.setup.settings import InvalidSettingsError
 DOCUMENT = "evaluation.json"
 STEPS = 1_000
 SEEDS = 30
-PIPE_WIDTH = 10_000
-"""Width of tables in a pipe, in characters: no line is cut or broken."""
+PIPE_WIDTH = 10_000  # width of tables in a pipe, in characters: no line is cut or broken
 WHOLE = 100
-UNITS = {
-    "location": "m",
-    "category": SHARE_WRONG,
-    "counts": "items a key",
-    "vector": "of a part's range",
-}
+UNITS = {"location": "m", "category": SHARE_WRONG, "counts": "items a key", "vector": "of a part's range"}
 
 Word = TypeVar("Word")
 

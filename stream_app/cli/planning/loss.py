@@ -18,8 +18,7 @@ from stream_app.loss.temporal import Adversary, EpsilonError, TemporalLoss, chec
 from stream_app.setup import correlationfile
 
 MEMBERS = ("backward", "forward", "epsilons", "landmarks")
-MOST_EPSILON = 1e9
-"""More than any budget, and little enough that every sum of them is finite."""
+MOST_EPSILON = 1e9  # more than any budget, and little enough that every sum of them is finite
 STANDARD_INPUT = Path("-")
 
 
@@ -57,10 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (EpsilonError, LandmarkError) as error:
         raise UsageError(f"{arguments.file}: {error}") from None
     largest = max(epsilons, default=0.0)
-    suprema = {
-        "backward": supremum(adversary.backward, largest),
-        "forward": supremum(adversary.forward, largest),
-    }
+    suprema = {"backward": supremum(adversary.backward, largest), "forward": supremum(adversary.forward, largest)}
     if arguments.json:
         losses = {"backward": loss.backward, "forward": loss.forward, "total": loss.total, "landmark": landmark}
         print(wire.dump({**losses, "supremum": suprema}).decode())

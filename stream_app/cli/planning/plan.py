@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
+from stream_app.analysis.error import sensitivity, unit
 from stream_app.cli import UsageError
 from stream_app.cli.planning.plantable import Plan, print_plan
 from stream_app.cli.shared.arguments import add_config, moment_of
@@ -24,7 +25,6 @@ from stream_app.loss.planning import PlanError
 from stream_app.loss.temporal import Adversary
 from stream_app.outlook.bound import within_of
 from stream_app.outlook.course import CourseError
-from stream_app.outlook.error import sensitivity, unit
 from stream_app.outlook.horizon import HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, crowd_events, crowds, events_of, outlooks
 from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of

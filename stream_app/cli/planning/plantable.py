@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from stream_app.analysis.error import sensitivity, unit
 from stream_app.calendar.words import duration_in_words
 from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.terminal import say
-from stream_app.outlook.error import sensitivity, unit
 from stream_app.outlook.outlook import Crowd, MeanRange, Outlook, Side
 from stream_app.outlook.request import PlanRequest
 from stream_app.outlook.ward import MOST_CONTRIBUTORS, WANTED, within_words
@@ -18,10 +18,8 @@ from stream_app.privacy.kinds import Choice
 from stream_app.privacy.values import NANO
 from stream_app.words.promise import wrapped
 
-_WRITTEN_OUT = 10_000
-"""From here on, ``.4g`` would write an exponent."""
-NARROWEST = 100
-"""Least width of the table in a pipe, in characters."""
+_WRITTEN_OUT = 10_000  # from here on, ``.4g`` would write an exponent
+NARROWEST = 100  # least width of the table in a pipe, in characters
 
 
 class Plan(NamedTuple):
@@ -30,14 +28,11 @@ class Plan(NamedTuple):
     times: PolicyTimes
     request: PlanRequest
     outlooks: list[Outlook]
-    crowds: list[Crowd]
-    """Landmarks against noise; empty for a level without landmarks."""
+    crowds: list[Crowd]  # landmarks against noise; empty for a level without landmarks
     within: Mapping[str, Any] | None
     """What may be spent at every event, whatever the scheme, for the bound that was asked."""
-    promise: str
-    """What the policy promises, as a paragraph."""
-    note: str
-    """Why no temporal loss is forecast; empty when it is, or nothing was asked."""
+    promise: str  # what the policy promises, as a paragraph
+    note: str  # why no temporal loss is forecast; empty when it is, or nothing was asked
 
     @property
     def series(self) -> str:

@@ -51,8 +51,7 @@ class Verified(NamedTuple):
     policy: Policy
     verdict: Verdict
     seconds: float
-    decided: Decided | None = None
-    """How much a worker decided; None: none did."""
+    decided: Decided | None = None  # how much a worker decided; None: none did
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -240,11 +239,7 @@ def _document(found: Verified, seed: int | None) -> dict[str, Any]:
         "seed": seed,
         "seconds": round(found.seconds, 3),
         "pairs": [_pair(result) for result in found.verdict.results],
-        "finds": {
-            "twice_the_budget": power.twice,
-            "excluded_outcome": power.excluded,
-            "events": power.events,
-        },
+        "finds": {"twice_the_budget": power.twice, "excluded_outcome": power.excluded, "events": power.events},
         **decided,
     }
 

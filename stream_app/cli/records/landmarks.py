@@ -17,7 +17,7 @@ from stream_app.cli.shared.arguments import INTEGER, add_config
 from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.eventfile import record_key
 from stream_app.formats import records, wire
-from stream_app.kafka.client.answer import Answer
+from stream_app.kafka.client.answer import WorkersAnswer
 from stream_app.kafka.client.sending import Event
 from stream_app.manual import page_at
 from stream_app.privacy.reason import REASONS
@@ -135,7 +135,7 @@ def _said(series: str, spans: Sequence[Span], zone: tzinfo | None) -> str:
     return f"{series}: {found}, {first} to {last}" + (f", {duration_in_words(lasting)} in all" if lasting else "")
 
 
-def _told(answer: Answer, seconds: float) -> str:
+def _told(answer: WorkersAnswer, seconds: float) -> str:
     entry, reject = answer.entry, answer.reject
     if entry is not None:
         charged = f"{entry['charged_nano'] / NANO:g} of epsilon is charged for steps that have passed"
@@ -149,7 +149,7 @@ def _told(answer: Answer, seconds: float) -> str:
     return f"sent ({where}), and no answer came in {seconds:g} s; {remedy}"
 
 
-def _document(answer: Answer) -> dict[str, Any]:
+def _document(answer: WorkersAnswer) -> dict[str, Any]:
     outcome = "registered" if answer.entry is not None else "refused" if answer.reject is not None else "no-answer"
     return {
         "outcome": outcome,

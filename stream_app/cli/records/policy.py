@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stream_app.cli import UsageError
-from stream_app.cli.records.send import send_and_tell
-from stream_app.cli.shared.answers import add_wait, sent_and_answered
+from stream_app.cli.shared.answers import add_wait, send_and_tell, sent_and_answered
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.policyfile import EMPTY, Document, documents_in, hindrances_of, weaker_of

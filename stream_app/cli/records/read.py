@@ -5,11 +5,11 @@ import asyncio
 import csv
 import io
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from aiokafka.errors import KafkaError
 
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--follow", action="store_true", help="go on with what is committed, until Ctrl-C")
     parser.add_argument(
         "--format",
-        choices=("jsonl", "csv", "parquet"),
+        choices=("jsonl", *FORMATS),
         default="jsonl",
         help="of releases: a table with landmark flags and 95 %% intervals instead of records (default: %(default)s)",
     )
@@ -119,7 +119,9 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
         if shown == arguments.limit:
             break
     if arguments.format != "jsonl":
-        _write_table(arguments.format, rows, await _policies(settings, names))
+        policies = await _policies(settings, names)
+        table = [row_of(*policies.of(release)) for release in rows]
+        FORMATS[arguments.format].write(table, columns_of(table), sys.stdout.buffer)
     if ends is not None:
         _print(arguments, end_line(ends))
 
@@ -137,12 +139,13 @@ def _check_table(arguments: argparse.Namespace) -> None:
         raise UsageError(f"{name}: only releases make a table; leave it out")
     if arguments.follow:
         raise UsageError(f"{name}: a table is written once all its columns are known; leave --follow out")
-    if arguments.format == "parquet":
+    package = FORMATS[arguments.format].package
+    if package is not None:
         if sys.stdout.isatty():
-            raise UsageError(f"{name}: is no text; send it to a file, with > releases.parquet")
-        if find_spec("pyarrow") is None:
+            raise UsageError(f"{name}: is no text; send it to a file, with > releases.{arguments.format}")
+        if find_spec(package) is None:
             raise UsageError(
-                f"{name}: needs the package pyarrow, which is not installed; pip install pyarrow, or use csv"
+                f"{name}: needs the package {package}, which is not installed; pip install {package}, or use csv"
             )
 
 
@@ -156,16 +159,15 @@ async def _policies(settings: Settings, names: TopicNames) -> Policies:
     return found
 
 
-def _write_table(form: str, releases: Sequence[Release], policies: Policies) -> None:
-    rows = [row_of(*policies.of(release)) for release in releases]
-    columns = columns_of(rows)
-    if form == "parquet":
-        import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
-        import pyarrow.parquet as pq  # noqa: PLC0415
+def _write_parquet(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], out: BinaryIO) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
+    import pyarrow.parquet as pq  # noqa: PLC0415
 
-        pq.write_table(pa.table(by_column(rows, columns)), sys.stdout.buffer)
-        return
-    text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="")
+    pq.write_table(pa.table(by_column(rows, columns)), out)
+
+
+def _write_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], out: BinaryIO) -> None:
+    text = io.TextIOWrapper(out, encoding="utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
@@ -181,6 +183,17 @@ def _cell(found: object) -> object:
             return found.isoformat().replace("+00:00", "Z")
         case _:
             return found
+
+
+class TableFormat(NamedTuple):
+    """How a table is written, and the optional package that does it; without one, as text."""
+
+    write: Callable[[Sequence[Mapping[str, Any]], Sequence[str], BinaryIO], None]
+    package: str | None = None
+
+
+FORMATS: Final = {"csv": TableFormat(_write_csv), "parquet": TableFormat(_write_parquet, "pyarrow")}
+"""The formats of tables, besides the records themselves."""
 
 
 def _is_backup(arguments: argparse.Namespace) -> bool:

@@ -1,23 +1,25 @@
-"""``--wait``: what a worker made of records that were sent, one line each, with the rule that refused."""
+"""Sends records, and with ``--wait`` says what a worker made of each, with the rule that refused."""
 
 import argparse
 import asyncio
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from aiokafka.errors import KafkaError
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.configured import reaching
+from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.cli.shared.eventfile import record_key
+from stream_app.cli.shared.progress import progress
 from stream_app.cli.shared.rejected import untaken
 from stream_app.formats import wire
 from stream_app.formats.records import Watermark
-from stream_app.kafka.client.answer import Answer, UnheardError, answer_to
+from stream_app.kafka.client.answer import UnheardError, WorkersAnswer, answer_to
 from stream_app.kafka.client.cluster import ClusterError
 from stream_app.kafka.client.refusal import refusal_of, unauthorized
-from stream_app.kafka.client.sending import Event, Place
-from stream_app.kafka.outcome import Outcome
+from stream_app.kafka.client.sending import Event, Place, SentEvents, send_events
+from stream_app.kafka.outcome import Outcome, Starts, ends_of, outcome_of
 from stream_app.privacy.reason import REASONS
 from stream_app.setup.settings import Settings
 
@@ -69,7 +71,7 @@ def unheard(settings: Settings) -> Iterator[None]:
         ) from None
 
 
-def answered(settings: Settings, event: Event, kind: str, seconds: float) -> Answer:
+def answered(settings: Settings, event: Event, kind: str, seconds: float) -> WorkersAnswer:
     """Send a record and return its answer; raises `UsageError`, which says whether it was sent."""
     with reaching(settings), unheard(settings):
         try:
@@ -106,7 +108,7 @@ def _named(record: bytes) -> str:
     return str(getattr(wire.decode(record), "series", None) or "a record")
 
 
-def told(answer: Answer, seconds: float, record: bytes) -> str:
+def told(answer: WorkersAnswer, seconds: float, record: bytes) -> str:
     """Return what became of a record, with the rule that refused it and the remedy."""
     if answer.entry is not None:
         return f"taken, ledger entry {answer.entry['sequence']} under version {answer.entry['policy']}"
@@ -117,3 +119,51 @@ def told(answer: Answer, seconds: float, record: bytes) -> str:
         return f"refused ({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
     unanswered = f"and no answer came in {seconds:g} s; see that a worker runs: it will still decide it"
     return f"sent ({_where(answer.place)}), {unanswered}"
+
+
+def send_and_tell(
+    arguments: argparse.Namespace, found: Iterable[bytes], more: Callable[[], Mapping[str, int]] = dict
+) -> int:
+    """Send event records as the settings say and print how many, for programs with ``more`` of what was sent."""
+    settings = settings_of(arguments)
+    separator = settings.member_separator
+    acknowledged = SentEvents()
+    starts: Starts = {}
+    keyed = (Event(record_key(event, separator), event) for event in found)
+    with reaching(settings):
+        if arguments.wait is not None:
+            with unheard(settings):
+                starts = asyncio.run(ends_of(settings))
+        try:
+            asyncio.run(send_events(settings, keyed, acknowledged))
+        except (KeyboardInterrupt, KafkaError):
+            if told := _so_far(acknowledged):
+                print(f"landmark-stream {arguments.command}: {told}", file=sys.stderr)
+            raise
+    sent = acknowledged.events
+    if arguments.wait is None:
+        print(wire.dump({"sent": sent, **more()}).decode() if arguments.json else f"{sent} events sent")
+        return 0
+    if not arguments.json:
+        print(f"{sent} events sent", flush=True)
+    try:
+        with reaching(settings), progress("answers") as shown:
+            moved = (lambda done: shown(done, sent)) if shown else (lambda _: None)
+            outcome = asyncio.run(outcome_of(settings, acknowledged, starts, arguments.wait, moved))
+    except UsageError as error:
+        raise UsageError(
+            f"all events are sent, so send none again; what became of them cannot be told: {error}"
+        ) from None
+    if arguments.json:
+        print(wire.dump({**outcome.document(), **more()}).decode())
+    else:
+        print("\n".join(outcome_told(outcome, arguments.wait)))
+    return REFUSED if outcome.rejects else NO_ANSWER if outcome.answered < sent else 0
+
+
+def _so_far(sent: SentEvents) -> str:
+    """Say what the topic holds of a sending that did not come to its end; empty where that is nothing."""
+    told = f"{sent.events:,} events were sent"
+    if sent.unknown:
+        return f"{told}; of {sent.unknown:,} more nobody knows"
+    return f"{told}, and no others" if sent.events else ""

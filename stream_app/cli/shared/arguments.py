@@ -8,8 +8,7 @@ from pathlib import Path
 from stream_app.cli import UsageError
 
 LAST_PORT = 65_535
-INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
-"""Beyond it, no timestamp and no count."""
+INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)  # beyond it, no timestamp and no count
 
 
 ENDED = (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import INTEGER, milliseconds_of
-from stream_app.cli.shared.eventfaults import (
+from stream_app.cli.shared.doubtful import (
     SURPLUS,
     binary_fault,
     doubled_column,

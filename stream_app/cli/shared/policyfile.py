@@ -22,8 +22,7 @@ from stream_app.privacy.weaker import SENTENCES, Less, less_protected
 from stream_app.setup.settings import Problem
 from stream_app.words.amount import quoted
 
-REQUIRED = ("type", "series", "version")
-"""Members without which a record is no policy of one series."""
+REQUIRED = ("type", "series", "version")  # members without which a record is no policy of one series
 GLOB = frozenset("*?[")
 """Characters of a series that make it a pattern, as the default policies of a configuration have them."""
 
@@ -44,14 +43,11 @@ class Document(NamedTuple):
 
     place: str
     content: Any
-    written: bytes
-    """Its bytes: those of the file, unless a time was to become an integer."""
+    written: bytes  # its bytes: those of the file, unless a time was to become an integer
     wrongs: tuple[Wrong, ...] = ()
     """What is wrong with times as people say them; what is wrong with them is not in ``content``."""
-    zone: tzinfo = UTC
-    """By whose clocks its landmarks are said: `protection.zone`."""
-    fault: str = ""
-    """Why it is no JSON, where it is none."""
+    zone: tzinfo = UTC  # by whose clocks its landmarks are said: `protection.zone`
+    fault: str = ""  # why it is no JSON, where it is none
 
     @property
     def times(self) -> PolicyTimes:

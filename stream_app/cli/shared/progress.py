@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
-SHOWN_EVERY = 200
-"""Items between two moves of a bar."""
+SHOWN_EVERY = 200  # items between two moves of a bar
 
 
 @contextmanager

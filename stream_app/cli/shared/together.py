@@ -16,7 +16,7 @@ from stream_app.setup.configuration import above_cap, limits_of
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 
 
-class Together(NamedTuple):
+class JointClaims(NamedTuple):
     """The series that a file has of one member, or globs of any, with what they claim in all, in nano-epsilon."""
 
     member: str
@@ -61,7 +61,7 @@ def limits_in(config: Path | None) -> Limits:
         return Limits()
 
 
-def together(policies: Iterable[tuple[str, Policy]], limits: Limits) -> Iterator[Together]:
+def together(policies: Iterable[tuple[str, Policy]], limits: Limits) -> Iterator[JointClaims]:
     """Yield what the series of each member claim in all; nothing where the settings name no members.
 
     The first policy of a series claims, later ones do not; one series of a member costs what its own policy says.
@@ -76,7 +76,7 @@ def together(policies: Iterable[tuple[str, Policy]], limits: Limits) -> Iterator
             claims.setdefault(member_of(series, separator), {}).setdefault(series, claim_nano)
     for member, found in claims.items():
         if len(found) > 1 or GLOB & set(member):
-            yield Together(member, tuple(found), sum(found.values()), limits.member_nano)
+            yield JointClaims(member, tuple(found), sum(found.values()), limits.member_nano)
 
 
 def caps_exceeded(documents: Iterable[Document], limits: Limits) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.setup.settings import Settings
 
 
-class Answer(NamedTuple):
+class WorkersAnswer(NamedTuple):
     """Where a record stands, and its ledger entry or its reject; neither when no worker decided it in time."""
 
     place: Place
@@ -32,7 +32,7 @@ class UnheardError(Exception):
         self.place, self.why = place, why
 
 
-async def answer_to(settings: Settings, event: Event, kind: str, seconds: float) -> Answer:
+async def answer_to(settings: Settings, event: Event, kind: str, seconds: float) -> WorkersAnswer:
     """Send a record whose own ledger entry is of a kind, and wait for that or for its reject, at most some seconds.
 
     The record is sent once, and stays in the log whatever becomes of the waiting. Raises aiokafka's errors and
@@ -49,21 +49,21 @@ async def answer_to(settings: Settings, event: Event, kind: str, seconds: float)
             async with asyncio.timeout(seconds):
                 return await _answer(reader, starts, names.rejects, place, kind)
         except TimeoutError:
-            return Answer(place)
+            return WorkersAnswer(place)
         except KafkaError as error:
             raise UnheardError(place, error) from error
 
 
 async def _answer(
     reader: LogReader, starts: Mapping[TopicPartition, int], rejects: str, place: Place, kind: str
-) -> Answer:
+) -> WorkersAnswer:
     wanted = (INPUT_HEADER, b"%d" % place.offset)
     async for record in reader.following(starts):
         if wanted not in record.headers:
             continue
         found: Any = wire.load(record.value)
         if record.topic == rejects:
-            return Answer(place, reject=found)
+            return WorkersAnswer(place, reject=found)
         if found["entry"] == kind:  # before it stand entries of a policy that it made rule
-            return Answer(place, entry=found)
+            return WorkersAnswer(place, entry=found)
     raise AssertionError("a log is followed for ever")

@@ -46,11 +46,10 @@ def readable_codecs() -> tuple[str, ...]:
     return tuple(name for name, here in zip(CODECS, can, strict=True) if here)
 
 
-class Batch(NamedTuple):
+class RecordBatch(NamedTuple):
     """The records of one batch, at least one, without an object for any of them."""
 
-    producer: int | None
-    """Whose transaction they are of; -1 or None of no producer."""
+    producer: int | None  # whose transaction they are of; -1 or None of no producer
     records: Records
     headers: list[Sequence[tuple[str, bytes]]]
     timestamp_type: int | None
@@ -70,7 +69,7 @@ class _Single(NamedTuple):
 
 
 def by_batch(_: Any) -> Any:
-    """Stand as a consumer's ``key_deserializer`` for this: it hands out each `Batch` in place of its records."""
+    """Stand as a consumer's ``key_deserializer`` for this: it hands out each `RecordBatch` in place of its records."""
     raise AssertionError("a key of a consumer that hands out batches is not deserialized")
 
 
@@ -80,7 +79,7 @@ class Fetch(fetcher.PartitionRecords):
     whole = False
     next_fetch_offset: int
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[RecordBatch]:
         """Yield the batches that are left, none that was aborted; ``next_fetch_offset`` moves behind each.
 
         Raises:
@@ -113,11 +112,11 @@ class Fetch(fetcher.PartitionRecords):
             error.with_traceback(None)
             raise UnreadableBatchError(self._tp.topic, self._tp.partition, begin, name, error) from error
 
-    def _made(self, batch: Any) -> Batch:
+    def _made(self, batch: Any) -> RecordBatch:
         records = Records(self._tp.topic, self._tp.partition, [], [], [], [])
         headers: list[Sequence[tuple[str, bytes]]] = []
         self._append(batch, records, headers)
-        return Batch(batch.producer_id, records, headers, getattr(batch, "timestamp_type", None))
+        return RecordBatch(batch.producer_id, records, headers, getattr(batch, "timestamp_type", None))
 
     def _append(self, batch: Any, records: Records, headers: list[Sequence[tuple[str, bytes]]] | None = None) -> None:
         """Append all records of a batch to columns, or none if one of them cannot be read."""

@@ -1,16 +1,214 @@
-"""The cluster behind the protocols that the owner of a partition works over."""
+"""The cluster behind the protocols that the owner of a partition works over, and its transactional producer."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
-from stream_app.kafka.brokers import Isolation, TopicFacts
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import KafkaError, NodeNotReadyError, RequestTimedOutError
+from aiokafka.producer import sender
+
+from stream_app.kafka.brokers import Extent, Headers, Isolation, TopicFacts
 from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.log import LogReader
-from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.topicid import describe
-from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.client.topics import OUTPUT_BYTES, TopicNames
 from stream_app.setup.settings import Settings
+
+_STOP_SECONDS = 10.0
+
+# The coordinator takes no partition in while it still writes the markers of the transaction before, some milliseconds.
+# aiokafka asks again after 20, several times as long as a whole transaction takes.
+sender.BACKOFF_OVERRIDE = 0.003
+
+
+class _EndsOnce(sender.EndTxnHandler):
+    """Ends a transaction by a request that is never repeated without an answer.
+
+    aiokafka repeats it under the same epoch. A copy that arrives late then ends a later transaction, of which only a
+    part is written (KIP-890). The error ends the producer: the next one's epoch refuses late copies, and the log says
+    what became of the transaction. An answer that refuses the request leaves no copy on its way, so that one is
+    repeated.
+    """
+
+    async def do(self, node_id: int) -> bool:
+        """Ask once; return whether the transaction has ended, or nothing more can be done about it."""
+        try:
+            answer = await self._sender.client.send(node_id, self.create_request(), group=self.group)
+        except NodeNotReadyError:  # raised before anything is sent
+            pause = self.handle_error()
+        except KafkaError as error:
+            self._sender._txn_manager.fatal_error(error)  # noqa: SLF001 (as aiokafka's own handlers do)
+            return True
+        else:
+            pause = self.handle_response(answer)
+        if pause is not None:
+            await asyncio.sleep(pause)
+        return pause is None
+
+
+sender.EndTxnHandler = _EndsOnce
+
+
+class KafkaPages:
+    """Records for one topic, in as many Kafka batches as their size needs; they are bytes from the start."""
+
+    __slots__ = ("_append", "_count", "_new", "pages", "records")
+
+    def __init__(self, new: Callable[[], Any]) -> None:
+        self._new = new
+        self._append: Callable[..., Any] | None = None
+        self._count = 0
+        self.pages: list[Any] = []
+        self.records = 0
+
+    def append(self, key: bytes | None, value: bytes | None, timestamp_ms: int, headers: Headers) -> None:
+        """Add a record after the others."""
+        self.extend((key,), (value,), (timestamp_ms,), (headers,))
+
+    def extend(
+        self,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        timestamps_ms: Iterable[int],
+        headers: Iterable[Headers],
+    ) -> None:
+        """Add as many records as there are keys: for many this costs less than to append each."""
+        # The page's own `append` looks for serializers, of which there are none, and costs as much as the rest.
+        append, count = self._append, self._count
+        for key, value, timestamp_ms, head in zip(keys, values, timestamps_ms, headers, strict=True):
+            if append is None or append(count, timestamp_ms, key, value, head) is None:
+                self._count = count
+                self._seal()
+                page = self._new()
+                self.pages.append(page)
+                self._append = append = page._builder.append  # noqa: SLF001
+                # The first record of a page always fits; a broker's limit shows when it is sent.
+                append(0, timestamp_ms, key, value, head)
+                count = 0
+            count += 1
+        self._count = count
+        self.records += len(keys)
+
+    def sealed(self) -> list[Any]:
+        """Return the pages; no record can be added after that."""
+        self._seal()
+        self._append = None
+        return self.pages
+
+    def _seal(self) -> None:
+        if self._append is not None:
+            page = self.pages[-1]
+            page._relative_offset = self._count  # noqa: SLF001 (how many records it holds)
+            page.close()
+            self._count = 0
+
+
+class PartitionProducer:
+    """One transaction at a time, under an id that only the partition's owner may use."""
+
+    def __init__(self, producer: AIOKafkaProducer, partition: int, seconds: float) -> None:
+        """Wait at most so long for an answer; the broker aborts the transaction after that."""
+        self._producer = producer
+        self._partition = partition
+        self._seconds = seconds
+
+    @classmethod
+    async def open(cls, settings: Settings, partition: int) -> "PartitionProducer":
+        """Fence every earlier owner: its open transaction is ended, and nothing more of it will count."""
+        producer = AIOKafkaProducer(
+            **client_arguments(settings),
+            transactional_id=f"{settings.application}-{partition}",
+            transaction_timeout_ms=settings.transaction_timeout_ms,
+            max_batch_size=settings.output_batch_bytes,
+            # A row with the most landmark intervals has 2.2 MB: a batch of its own, of any size that its topic takes.
+            max_request_size=max(2 * settings.output_batch_bytes, OUTPUT_BYTES),
+            acks="all",
+        )
+        try:
+            await producer.start()
+        except BaseException:
+            await producer.stop()
+            raise
+        return cls(producer, partition, settings.transaction_timeout_ms / 1000)
+
+    @property
+    def id(self) -> int:
+        """The producer id that the brokers gave to the transactional id; it stands in every batch."""
+        return int(self._producer._txn_manager.producer_id)  # noqa: SLF001 (no public name)
+
+    def pages(self) -> KafkaPages:
+        """Return empty pages."""
+        return KafkaPages(self._producer.create_batch)
+
+    async def begin(self, *topics: str) -> None:
+        """Begin a transaction, with the partition of these topics in it: one request for all."""
+        client, manager = self._producer.client, self._producer._txn_manager  # noqa: SLF001 (each send would add its own)
+        for topic in topics:
+            await client._wait_on_metadata(topic)  # noqa: SLF001 (`send_batch` asks the same)
+        await self._producer.begin_transaction()
+        for topic in topics:
+            manager.maybe_add_partition_to_txn(TopicPartition(topic, self._partition))
+
+    async def send(self, topic: str, pages: KafkaPages) -> Extent:
+        """Send and wait until all of it is acknowledged; return where it was written.
+
+        Raises:
+            RequestTimedOutError: if it is not in time: of a topic that is gone aiokafka asks on without end.
+        """
+        answers: list[Any] = []
+        until = asyncio.get_running_loop().time() + self._seconds
+        try:
+            try:
+                async with asyncio.timeout_at(until):
+                    for page in pages.sealed():  # each waits for the one before: the time may end here as well
+                        answers += [await self._producer.send_batch(page, topic, partition=self._partition)]
+            finally:
+                # aiokafka commits what was acknowledged, failed batches or not: each answer must be looked at.
+                async with asyncio.timeout_at(until):
+                    found = await asyncio.gather(*answers, return_exceptions=True)
+        except TimeoutError:
+            lacking = f"{topic}, partition {self._partition}: not acknowledged within {self._seconds:g} s"
+            raise RequestTimedOutError(lacking) from None
+        offsets: list[int] = []
+        for answer in found:
+            if isinstance(answer, BaseException):
+                raise self._why(answer)
+            offsets.append(int(answer.offset))
+        first, last = offsets[0], offsets[-1]
+        return Extent(
+            first if first >= 0 else None,
+            last + int(pages.pages[-1].record_count()) if last >= 0 else None,
+        )
+
+    def _why(self, error: BaseException) -> BaseException:
+        """Return what ended the transaction, where aiokafka raised only that there is none."""
+        ended = self._producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001
+        cause: BaseException | None = ended.exception() if ended.done() and not ended.cancelled() else None
+        return cause or error
+
+    async def commit(self) -> None:
+        """Commit; when this raises, only the log knows whether it was."""
+        await self._producer.commit_transaction()
+
+    async def abort(self) -> None:
+        """Abort, if that is still possible; if not, the next owner's start does it."""
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self._producer.abort_transaction()
+        except Exception:  # noqa: BLE001 (any failure leaves the same to the next owner)
+            return
+
+    async def stop(self) -> None:
+        """Disconnect; an open transaction stays open until somebody takes the id over."""
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await self._producer.stop()
+        except Exception:  # noqa: BLE001 (a lost connection cannot be closed better)
+            return
 
 
 class KafkaBrokers:

@@ -12,7 +12,7 @@ from aiokafka.structs import ConsumerRecord
 
 from stream_app.formats.records import Records
 from stream_app.kafka.brokers import Isolation
-from stream_app.kafka.client.batches import Batch, by_batch
+from stream_app.kafka.client.batches import RecordBatch, by_batch
 from stream_app.kafka.client.security import client_arguments, started
 from stream_app.kafka.client.topicid import assert_there
 from stream_app.setup.settings import Settings
@@ -105,7 +105,9 @@ class LogReader:
         async for batches in self._batches(topic, partition, start, None):
             yield Records.joined([batch.records for batch in batches])
 
-    async def _batches(self, topic: str, partition: int, start: int, before: int | None) -> AsyncIterator[list[Batch]]:
+    async def _batches(
+        self, topic: str, partition: int, start: int, before: int | None
+    ) -> AsyncIterator[list[RecordBatch]]:
         tp = TopicPartition(topic, partition)
         first, end = await self.bounds(topic, partition)
         end = end if before is None else min(end, before)
@@ -119,7 +121,7 @@ class LogReader:
         self._consumer.pause(tp)
 
 
-def _records(place: TopicPartition, batches: list[Batch]) -> list[Any]:
+def _records(place: TopicPartition, batches: list[RecordBatch]) -> list[Any]:
     topic, partition = (repeat(one) for one in place)
     found: list[Any] = []
     for producer, one, headers, _ in batches:

@@ -30,7 +30,7 @@ class Event(NamedTuple):
     value: bytes
 
 
-class Sent:
+class SentEvents:
     """What was acknowledged: how many events, and where they stand, as ranges of offsets by partition."""
 
     def __init__(self) -> None:
@@ -66,14 +66,14 @@ class Sent:
             raise why
 
 
-async def send_events(settings: Settings, events: Iterable[Event], acknowledged: Sent | None = None) -> int:
+async def send_events(settings: Settings, events: Iterable[Event], acknowledged: SentEvents | None = None) -> int:
     """Send all events in order; return how many. Raises aiokafka's errors when one is not acknowledged.
 
     ``acknowledged`` takes in each batch as it is acknowledged, so that whoever is interrupted knows how far it came.
     Events of a series keep their order; a record without a series goes to partition 0, whose worker rejects it.
     """
     names = TopicNames.of(settings.prefix, settings.application)
-    sent = Sent() if acknowledged is None else acknowledged
+    sent = SentEvents() if acknowledged is None else acknowledged
     await assert_there(settings, names.events)
     try:
         async with started(_producer(settings)) as producer:

@@ -36,16 +36,14 @@ def is_claim(record: Any) -> bool:
     return bool(record.key == CLAIM_KEY)
 
 
-class Found(NamedTuple):
+class FoundClaim(NamedTuple):
     """What was found of a ledger partition's claim."""
 
-    offset: int
-    """Of this application's claim, which rules; `NO_CLAIM`: there is none."""
-    start: int
-    """Below it there is none."""
+    offset: int  # of this application's claim, which rules; `NO_CLAIM`: there is none
+    start: int  # below it there is none
 
 
-async def find(site: Site, partition: int) -> Found:
+async def find(site: Site, partition: int) -> FoundClaim:
     """Return where this application's claim is; the ledger is read only where the partition row does not tell.
 
     Raises:
@@ -54,9 +52,9 @@ async def find(site: Site, partition: int) -> Found:
     async with site.brokers.reader("read_committed") as reader:
         row = await last_row(reader, site.names, partition)
         if row is not None and row.claim != NO_CLAIM:
-            return Found(row.claim, 0)
+            return FoundClaim(row.claim, 0)
         start, claim = await _ruling(reader, site.names.ledger, partition, 0)
-    return Found(NO_CLAIM if claim is None else _own(site, partition, claim), start)
+    return FoundClaim(NO_CLAIM if claim is None else _own(site, partition, claim), start)
 
 
 async def write(site: Site, partition: int, writer: Writer, start: int) -> int:

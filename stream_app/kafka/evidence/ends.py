@@ -19,8 +19,7 @@ from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.row import PARTITION_KEY, UNKNOWN, PartitionRow
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
 
-NOTHING: Final = -1
-"""The input of the last record of a log that holds none."""
+NOTHING: Final = -1  # the input of the last record of a log that holds none
 
 
 class Bounds(NamedTuple):
@@ -39,17 +38,13 @@ class Ends(NamedTuple):
     rejects: Bounds = Bounds(0, 0)
 
 
-class Answered(NamedTuple):
+class AnsweredInput(NamedTuple):
     """The input offset that the last committed record of each log came of; `NOTHING`: there is no such record."""
 
-    entry: int
-    """Of the last ledger entry."""
-    decided: int
-    """Of the last ledger entry that has a release, of input that the partition row covers."""
-    release: int
-    """Of the last release."""
-    reject: int
-    """Of the last reject."""
+    entry: int  # of the last ledger entry
+    decided: int  # of the last ledger entry that has a release, of input that the partition row covers
+    release: int  # of the last release
+    reject: int  # of the last reject
 
     @property
     def before(self) -> int:
@@ -105,7 +100,7 @@ def _late(reason: StopReason, log: str, whole_from: int, first: int) -> Shortage
     return Shortage(reason, f"a {log} that is whole from offset {whole_from}", f"that it begins at {first}")
 
 
-def disagreement(answered: Answered, ends: Ends, accepted: int, last_reject: int = NOTHING) -> Shortage | None:
+def disagreement(answered: AnsweredInput, ends: Ends, accepted: int, last_reject: int = NOTHING) -> Shortage | None:
     """Return what the end of the ledger shows to be missing of the releases, or the other way round.
 
     Releases of input up to ``accepted`` may be missing. ``last_reject`` is the input that the partition row names for
@@ -195,7 +190,7 @@ async def ends_of(reader: Reader, names: TopicNames, partition: int) -> Ends:
     return Ends(*[Bounds(*await reader.bounds(topic, partition)) for topic in topics])
 
 
-async def answered_of(reader: Reader, names: TopicNames, partition: int, covered: int | None = None) -> Answered:
+async def answered_of(reader: Reader, names: TopicNames, partition: int, covered: int | None = None) -> AnsweredInput:
     """Return what input the last outputs came of; ``reader`` reads committed records.
 
     The partition row covers input below ``covered``; None: there is none. What lacks of later input is published yet.
@@ -215,7 +210,7 @@ async def answered_of(reader: Reader, names: TopicNames, partition: int, covered
         return offset <= release or (entry["entry"] == "release" and (covered is None or offset < covered))
 
     decided = await reader.last(names.ledger, partition, settles) if entry > release else None
-    return Answered(entry, _input(decided), release, reject)
+    return AnsweredInput(entry, _input(decided), release, reject)
 
 
 def _answers(record: Any) -> bool:

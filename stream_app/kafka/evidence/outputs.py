@@ -15,7 +15,7 @@ from stream_app.formats import encoding
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
-from stream_app.kafka.evidence.ends import NOTHING, Answered, Ends
+from stream_app.kafka.evidence.ends import NOTHING, AnsweredInput, Ends
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
@@ -72,8 +72,7 @@ class Outputs(NamedTuple):
     ledger: Committed
     releases: Committed
     rejects: Committed
-    before: int
-    """The first input offset of which there is no output."""
+    before: int  # the first input offset of which there is no output
 
     def left(self, before: int) -> int | None:
         """Return the first input below ``before`` of which an output was not recomputed; None: there is none."""
@@ -82,7 +81,7 @@ class Outputs(NamedTuple):
 
 
 async def outputs_of(
-    reader: Reader, names: TopicNames, partition: int, row: PartitionRow, answered: Answered, ends: Ends
+    reader: Reader, names: TopicNames, partition: int, row: PartitionRow, answered: AnsweredInput, ends: Ends
 ) -> Outputs:
     """Return the outputs of input from ``row`` on; ``reader`` reads committed records."""
     start = row.next_offset
@@ -106,7 +105,7 @@ async def outputs_of(
     )
 
 
-async def first_lacking(reader: Reader, names: TopicNames, partition: int, start: int, answered: Answered) -> int:
+async def first_lacking(reader: Reader, names: TopicNames, partition: int, start: int, answered: AnsweredInput) -> int:
     """Return the first input from ``start`` on of which an output may be missing; ``reader`` reads committed records.
 
     Input without any output may have been rejected, unless a later reject is there. If nothing is missing, the input

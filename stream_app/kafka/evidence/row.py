@@ -7,53 +7,38 @@ from stream_app.formats import wire
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 
-PARTITION_KEY: Final = b"\x00partition"
-"""Its key in the changelog; keys of other rows begin with a letter."""
+PARTITION_KEY: Final = b"\x00partition"  # its key in the changelog; keys of other rows begin with a letter
 
-UNKNOWN: Final = -1
-"""What a row of an earlier version tells of something that it does not hold."""
+UNKNOWN: Final = -1  # what a row of an earlier version tells of something that it does not hold
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
     """Committed in the same transaction as the state it describes."""
 
-    topic: str
-    """Id of the events topic: offsets mean nothing in another one."""
-    changelog: str
-    """Id of the changelog topic: a local copy of another one is worth nothing."""
-    partitions: int
-    """Partition count: with another one, series would lie elsewhere."""
-    next_offset: int
-    """The first input offset that is not decided."""
+    topic: str  # id of the events topic: offsets mean nothing in another one
+    changelog: str  # id of the changelog topic: a local copy of another one is worth nothing
+    partitions: int  # partition count: with another one, series would lie elsewhere
+    next_offset: int  # the first input offset that is not decided
     recall_offset: int
     """Where input is read again from: what open steps count or read is in memory alone; else the next one."""
-    ledger_offset: int
-    """Every ledger record below is either in the state or was found not to bind."""
-    key: str
-    """Fingerprint of the noise key."""
-    configuration: str
-    """Fingerprint of everything in the configuration that changes decisions."""
-    last_offset: int = -1
-    """Offset of the last input record that was decided; -1: none, or decided before this was kept."""
+    ledger_offset: int  # every ledger record below is either in the state or was found not to bind
+    key: str  # fingerprint of the noise key
+    configuration: str  # fingerprint of everything in the configuration that changes decisions
+    last_offset: int = -1  # offset of the last input record that was decided; -1: none, or decided before this was kept
     last_append_ms: int = 0
     """When the broker appended it: an events topic that lost its end and has grown again has another there."""
     changelog_first: int = UNKNOWN
     """The offset from which the changelog must be whole: one that begins later lost rows of series."""
-    ledger_first: int = UNKNOWN
-    """The offset from which the ledger must be whole."""
+    ledger_first: int = UNKNOWN  # the offset from which the ledger must be whole
     releases_offset: int = UNKNOWN
     """Releases were written up to here, itself not included; those of the last batch may lie behind it."""
-    last_reject: int = UNKNOWN
-    """Input offset of the last reject; -1: there is none that the row knows of."""
-    releases_lost: int = -1
-    """Releases of input up to here may be missing: that was accepted."""
+    last_reject: int = UNKNOWN  # input offset of the last reject; -1: there is none that the row knows of
+    releases_lost: int = -1  # releases of input up to here may be missing: that was accepted
     life: str = ""
     """Changes when the changelog is written anew from an earlier point: a local copy with another one is discarded."""
-    claim: int = UNKNOWN
-    """Offset of the claim that rules the ledger partition, this application's."""
-    producer: int = UNKNOWN
-    """Producer id of the owner that wrote it and its batch; `recover` tells none."""
+    claim: int = UNKNOWN  # offset of the claim that rules the ledger partition, this application's
+    producer: int = UNKNOWN  # producer id of the owner that wrote it and its batch; `recover` tells none
     separator: str = ""
     """What ends the names of members in series ids; empty: every series is its own. It placed the series."""
 

@@ -21,8 +21,7 @@ class Skipped(NamedTuple):
     first: int
     last: int
     records: int
-    unsure: int
-    """How many of them are contributions and watermarks, which may need no output."""
+    unsure: int  # how many of them are contributions and watermarks, which may need no output
 
     def refused(self, names: TopicNames, partition: int, told: int, committed: int) -> PartitionStoppedError:
         """Return why recovery does not pass over them; outputs name input below offset ``told`` alone."""

@@ -100,7 +100,7 @@ class App(faust.App):
         self._topic = topic
         self.table_name = TABLE
         self.table = self._new_table(settings)
-        feed = FaustFeed(self)
+        feed = FaustFeed(self, names.events)
         self.partitions = Partitions(
             WorkerParts(
                 settings=settings,

@@ -1,26 +1,26 @@
 """Faust's consumer as the owner of a partition sees it."""
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+import faust
 from faust.types import TP
 
-if TYPE_CHECKING:
-    from stream_app.kafka.faust.app import App
-    from stream_app.kafka.faust.consumer import Consumer
+from stream_app.kafka.faust.consumer import Consumer
 
 
 class FaustFeed:
     """`stream_app.kafka.brokers.Feed` over an app's consumer, which Faust makes when it starts."""
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: faust.App, events_topic: str) -> None:
         self._app = app
+        self._events_topic = events_topic
 
     @property
-    def _consumer(self) -> "Consumer":
+    def _consumer(self) -> Consumer:
         return cast("Consumer", self._app.consumer)
 
     def _tp(self, partition: int) -> TP:
-        return TP(self._app.events_topic, partition)
+        return TP(self._events_topic, partition)
 
     async def start(self, partition: int, offset: int) -> None:
         """Begin at an offset; Faust assigns partitions paused."""

@@ -1,1 +1,1 @@
-"""A Kafka cluster in memory: the twin that simulations run on, held to a real broker by `tests/contract`."""
+"""Rows in memory, behind the protocol of a worker's database."""

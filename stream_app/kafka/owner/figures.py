@@ -1,32 +1,61 @@
 """What one partition shows in the metrics, from its assignment until it is closed."""
 
+import collections
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import DefaultPolicy
-from stream_app.deciding.members import stored_member
+from stream_app.deciding.members import Claims, Member, stored_member
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.caps import CapCounts
 from stream_app.kafka.parts import WorkerParts
 from stream_app.monitoring.metric import Counter
-from stream_app.monitoring.metrics import WorkerMetric
+from stream_app.monitoring.metrics import CLASSES, Metrics, WorkerMetric, class_of
 from stream_app.privacy.values import NANO
 from stream_app.setup.settings import Settings
 
+
+class CapCounts:
+    """Members with a cap, counted in classes of the share of it that no series has claimed."""
+
+    def __init__(self) -> None:
+        self.left: collections.Counter[str] = collections.Counter()  # by class
+
+    def take(self, members: Iterable[Member]) -> None:
+        """Count anew, from all members of the partition."""
+        self.left.clear()
+        self.move((None, member) for member in members)
+
+    def move(self, claims: Iterable[Claims]) -> None:
+        """Add what a batch changed: each of its members before and after it."""
+        # PRIVACY: claims and caps follow from policies and public facts, and stand in the ledger; no member is named.
+        for before, after in claims:
+            for member, sign in ((before, -1), (after, 1)):
+                if member is not None and member.cap_nano is not None:
+                    cap_nano = member.cap_nano or 1  # nothing is claimed of a cap of zero
+                    self.left[class_of((cap_nano - member.claimed_nano) / cap_nano)] += sign
+
+    def show(self, metrics: Metrics, partition: str) -> None:
+        """Show the counts, as soon as there was any member with a cap."""
+        for share in self.left:
+            metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, self.left[share], partition, share)
+
+    @staticmethod
+    def withdraw(metrics: Metrics, partition: str) -> None:
+        """Show them no more."""
+        for share in CLASSES:
+            metrics.drop(WorkerMetric.CAP_LEFT_MEMBERS, partition, share)
+
+
 logger = logging.getLogger(__name__)
 
-OWN = "own"
-"""Label of all policies that series sent for themselves."""
-EARLIER = "earlier"
-"""Label of default policies that left the configuration and still rule series."""
-MORE = "more"
-"""Label of the default policies behind the first `NAMED`."""
+OWN = "own"  # label of all policies that series sent for themselves
+EARLIER = "earlier"  # label of default policies that left the configuration and still rule series
+MORE = "more"  # label of the default policies behind the first `NAMED`
 NAMED = 20
 
-PolicyLabels = dict[str, str]
-"""Labels by the digests of default policies."""
+PolicyLabels = dict[str, str]  # labels by the digests of default policies
 
 
 def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
@@ -52,7 +81,7 @@ _NOT_RENEWED = (
 )
 
 
-class Figures:
+class PartitionMetrics:
     """Shows one partition in the metrics.
 
     Its gauges go when the partition goes to another worker; what was counted stays.

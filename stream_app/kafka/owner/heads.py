@@ -22,8 +22,7 @@ from stream_app.monitoring.metrics import WorkerMetric
 
 logger = logging.getLogger(__name__)
 
-_MOST_LEAVES = 100_000
-"""Changed series at which a head is written before its time: about 25 MB of memory."""
+_MOST_LEAVES = 100_000  # changed series at which a head is written before its time: about 25 MB of memory
 
 
 class Heads:

@@ -7,10 +7,8 @@ from typing import NamedTuple
 from stream_app.formats.records import Records
 from stream_app.kafka.brokers import Message
 
-_COMMITS = 8
-"""Commits that fit into the time that the largest batch takes to decide: some hundred records to one."""
-_SHORTEST = 16
-"""Batches that the largest one is cut into at most, however long a few of its records took."""
+_COMMITS = 8  # commits that fit into the time that the largest batch takes to decide: some hundred records to one
+_SHORTEST = 16  # batches that the largest one is cut into at most, however long a few of its records took
 
 
 def _size(records: Records) -> int:
@@ -48,8 +46,7 @@ class BatchInput(NamedTuple):
     start: int
     end: int
     records: Records
-    messages: list[Message]
-    """The messages that it completes."""
+    messages: list[Message]  # the messages that it completes
 
     def parted(self, count: int) -> "tuple[BatchInput, BatchInput | None]":
         """Return the first ``count`` records, and what is left, with which the messages are complete; None: nothing."""

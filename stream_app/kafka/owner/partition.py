@@ -8,8 +8,7 @@ from typing import assert_never
 from stream_app.kafka.brokers import Message
 from stream_app.kafka.evidence.ends import input_lost
 from stream_app.kafka.owner.cache import RowReader
-from stream_app.kafka.owner.figures import Figures
-from stream_app.kafka.owner.gate import Gate
+from stream_app.kafka.owner.figures import PartitionMetrics
 from stream_app.kafka.owner.inbox import BatchInput, Fetched, Inbox
 from stream_app.kafka.owner.life import Away, Held, Recalling, State, Stopped, TakingOver, Working, followed
 from stream_app.kafka.owner.tenure import Facts, Kept, Tenure
@@ -17,6 +16,41 @@ from stream_app.kafka.parts import WorkerParts
 from stream_app.kafka.stops import StopReason, can_reopen, stopping
 from stream_app.monitoring.loggable import loggable
 from stream_app.monitoring.metrics import WorkerMetric
+
+
+class Gate:
+    """Open at first. The partition's task waits at a closed gate, with nothing of a batch under way."""
+
+    def __init__(self) -> None:
+        self._opened = asyncio.Event()
+        self._opened.set()
+        self._waited_at = asyncio.Event()
+
+    @property
+    def shut(self) -> bool:
+        """Whether new batches are blocked."""
+        return not self._opened.is_set()
+
+    def close(self) -> None:
+        """Block new batches until `open`."""
+        self._opened.clear()
+        self._waited_at.clear()
+
+    def open(self) -> None:
+        """Let batches begin again."""
+        self._opened.set()
+
+    async def passed(self) -> None:
+        """Return once the gate is open; meanwhile `reached` returns."""
+        self._waited_at.set()
+        await self._opened.wait()
+
+    async def reached(self, task: "asyncio.Task[None]", seconds: float) -> None:
+        """Return once somebody waits in `passed`, or ``task`` ended, after ``seconds`` at the latest."""
+        waiter = asyncio.create_task(self._waited_at.wait())
+        await asyncio.wait({task, waiter}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        waiter.cancel()
+
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +72,7 @@ class Partition:
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
         self._kept = Kept(
             self._inbox,
-            Figures(parts, number),
+            PartitionMetrics(parts, number),
             self._wake.set,
         )
         self._refetches: set[asyncio.Task[None]] = set()

@@ -136,7 +136,7 @@ class Partitions:
         return [number for number, partition in self._owned.items() if partition.runs]
 
     def rows(self) -> list[RowReader]:
-        """Return the rows of the partitions that work, as they stand in memory."""
+        """Return readers of the rows of the partitions that work."""
         return [rows for partition in self._owned.values() if (rows := partition.rows) is not None]
 
     @property

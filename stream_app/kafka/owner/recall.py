@@ -18,8 +18,7 @@ from stream_app.kafka.stops import PartitionStoppedError
 
 logger = logging.getLogger(__name__)
 
-_SLICE = 128
-"""Records recalled before others may run."""
+_SLICE = 128  # records recalled before others may run
 
 
 async def recall(site: Site, partition: int, row: PartitionRow, find: Lookup) -> Collection:

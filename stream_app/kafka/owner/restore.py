@@ -9,7 +9,7 @@ from stream_app.deciding.members import load_member
 from stream_app.kafka.brokers import Reader, Rows, TopicFacts
 from stream_app.kafka.evidence.claim import holds_entries
 from stream_app.kafka.evidence.ends import (
-    Answered,
+    AnsweredInput,
     Ends,
     adopted,
     answered_of,
@@ -156,7 +156,7 @@ class Restorer:
         )
         return Restored(row, Tail(self._partition, ()), fresh=True)
 
-    def _whole(self, row: PartitionRow, ends: Ends, committed_end: int, answered: Answered | None) -> PartitionRow:
+    def _whole(self, row: PartitionRow, ends: Ends, committed_end: int, answered: AnsweredInput | None) -> PartitionRow:
         """Return the row with all that it must tell of the logs, once they hold what it tells."""
         lacking = shortage(row, ends)
         if lacking is None and answered is not None:

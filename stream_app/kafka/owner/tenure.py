@@ -15,7 +15,7 @@ from stream_app.kafka.owner import batch as batches
 from stream_app.kafka.owner.batch import Batch
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.changelogcopy import tell_discarded
-from stream_app.kafka.owner.figures import Figures
+from stream_app.kafka.owner.figures import PartitionMetrics
 from stream_app.kafka.owner.heads import Heads
 from stream_app.kafka.owner.inbox import BatchInput, Inbox
 from stream_app.kafka.owner.recall import recall
@@ -26,8 +26,7 @@ from stream_app.monitoring.metrics import WorkerMetric
 
 _DROP_SECONDS = 10.0
 
-Facts = Callable[[], Awaitable[Mapping[str, TopicFacts]]]
-"""Asks the brokers what the topics are now."""
+Facts = Callable[[], Awaitable[Mapping[str, TopicFacts]]]  # asks the brokers what the topics are now
 
 
 @dataclass(slots=True)
@@ -35,13 +34,10 @@ class Kept:
     """What of a partition outlives a tenure."""
 
     inbox: Inbox
-    figures: Figures
-    wake: Callable[[], None]
-    """Called when a commit ended, or a head is due."""
-    row: PartitionRow | None = None
-    """The partition row that was known last; None before the first was read."""
-    failures: int = 0
-    """How often trouble came since the last commit."""
+    figures: PartitionMetrics
+    wake: Callable[[], None]  # called when a commit ended, or a head is due
+    row: PartitionRow | None = None  # the partition row that was known last; None before the first was read
+    failures: int = 0  # how often trouble came since the last commit
 
 
 class PendingCommit:

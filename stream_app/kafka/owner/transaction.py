@@ -33,7 +33,7 @@ from stream_app.kafka.stops import PartitionStoppedError
 class Transactions:
     """Commits the batches of one partition, one after the other."""
 
-    def __init__(self, parts: WorkerParts, partition: int, writer: Writer, claim: claims.Found) -> None:
+    def __init__(self, parts: WorkerParts, partition: int, writer: Writer, claim: claims.FoundClaim) -> None:
         """Begin with no shared row known to be in the changelog; `begun` makes these."""
         self._parts = parts
         self._partition = partition

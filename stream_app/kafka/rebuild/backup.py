@@ -95,7 +95,7 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
     return found
 
 
-class Refused(NamedTuple):
+class RefusedEvents(NamedTuple):
     """What a file of rejects tells."""
 
     topic: str | None  # of the events; None: nothing was refused
@@ -103,7 +103,7 @@ class Refused(NamedTuple):
     ends: dict[int, int]
 
 
-def refused_in(path: Path) -> Refused:
+def refused_in(path: Path) -> RefusedEvents:
     """Read a file that `read rejects` made; raises `BackupError`, `OSError`."""
     topics: set[str] = set()
     offsets: dict[int, set[int]] = {}
@@ -123,13 +123,13 @@ def refused_in(path: Path) -> Refused:
         offsets.setdefault(partition, set()).add(offset)
     if len(topics) > 1:
         raise BackupError(f"{path}: rejects of several topics, {', '.join(sorted(topics))}; give those of one")
-    return Refused(next(iter(topics), None), offsets, ends)
+    return RefusedEvents(next(iter(topics), None), offsets, ends)
 
 
 class Resent:
     """The events of a backup that were accepted, in order."""
 
-    def __init__(self, path: Path, refused: Refused) -> None:
+    def __init__(self, path: Path, refused: RefusedEvents) -> None:
         """Read a file that `read events` made once, to see that it is whole; raises `BackupError`, `OSError`."""
         self._path, self._refused = path, refused
         self.refused = self.behind = self.accepted = 0

@@ -47,8 +47,7 @@ from stream_app.kafka.stops import PartitionStoppedError, stopping
 from stream_app.privacy.policy import Policy
 from stream_app.setup.settings import Settings
 
-Step = tuple[bytes | None, int]
-"""Series in UTF-8, and where the step begins, in milliseconds: what a release is of."""
+Step = tuple[bytes | None, int]  # series in UTF-8, and where the step begins, in milliseconds: what a release is of
 
 
 class Run:
@@ -138,18 +137,13 @@ class DryRun:
     """What the restart of one partition came to."""
 
     partition: int
-    row: PartitionRow | None = None
-    """None: it could not be read back."""
-    waiting: int = 0
-    """Input records that are not decided."""
-    binding: int = 0
-    """Ledger entries that a worker must compute again."""
+    row: PartitionRow | None = None  # none: it could not be read back
+    waiting: int = 0  # input records that are not decided
+    binding: int = 0  # ledger entries that a worker must compute again
     otherwise: int = 0
     """Of the records that wait, those that only one of the keys rejects: as ``key-erased``, or in consequence."""
-    lost: int = 0
-    """Releases that would never come: of such records, and of collected steps, which are passed over."""
-    stopped: PartitionStoppedError | None = None
-    """Why it would not go on."""
+    lost: int = 0  # releases that would never come: of such records, and of collected steps, which are passed over
+    stopped: PartitionStoppedError | None = None  # why it would not go on
 
 
 async def dry_runs(

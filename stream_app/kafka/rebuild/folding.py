@@ -70,31 +70,25 @@ class Releases:
         return batch
 
 
-Progress = Callable[[int, int], None]
-"""Told the ledger offset that was read and the ledger's end."""
+Progress = Callable[[int, int], None]  # told the ledger offset that was read and the ledger's end
 
 
 class Folded(NamedTuple):
     """What the committed logs of a partition tell."""
 
     rows: dict[str, SeriesRow]
-    members: dict[str, Member]
-    """By the names of their chains."""
+    members: dict[str, Member]  # by the names of their chains
     adopted: dict[str, int]
     """Input offset of each series' policy, or of the one before it that its open steps belong to as well."""
-    released: dict[str, int]
-    """Input offset of each series' last release."""
-    last_input: int
-    """The highest input offset that an entry came of; -1: there is no entry."""
+    released: dict[str, int]  # input offset of each series' last release
+    last_input: int  # the highest input offset that an entry came of; -1: there is no entry
     cut: set[str]
     """Series whose first entries are gone with the beginning of the ledger, and whose rows are nowhere else.
 
     Members too, by the names of their chains, whose rows are gone or hold less than their series claim.
     """
-    published: set[str]
-    """Series that the releases name."""
-    key: str = ""
-    """Fingerprint of the noise key of the last entry; empty: there is no entry."""
+    published: set[str]  # series that the releases name
+    key: str = ""  # fingerprint of the noise key of the last entry; empty: there is no entry
 
 
 class Stored(NamedTuple):

@@ -18,8 +18,7 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.privacy import fold
 from stream_app.privacy.reason import Refused
 
-ALL: Final = 2**63
-"""Beyond every input offset."""
+ALL: Final = 2**63  # beyond every input offset
 
 
 class GivenUp:
@@ -30,8 +29,7 @@ class GivenUp:
 
     def __init__(self, first: int, end: int) -> None:
         """Begin before the first entry."""
-        self.steps = Counter[str]()
-        """How many steps of each series."""
+        self.steps = Counter[str]()  # how many steps of each series
         self.last = -1
         self._first, self._end = first, end
 

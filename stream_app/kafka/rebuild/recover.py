@@ -24,15 +24,22 @@ from stream_app.kafka.evidence.foreign import content, entry_of, input_offset
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.parts import Site, new_life
-from stream_app.kafka.rebuild.aborted import abort_open, aborted_entries, adopt
 from stream_app.kafka.rebuild.folding import Folded, Progress
 from stream_app.kafka.rebuild.given_up import GivenUp, close, unable
-from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, Past, more_lost
+from stream_app.kafka.rebuild.open_steps import (
+    LOST,
+    FoundSteps,
+    Loss,
+    Past,
+    abort_open,
+    aborted_entries,
+    adopt,
+    more_lost,
+)
 from stream_app.kafka.rebuild.survey import Accepted, Again, Survey, Witness
 from stream_app.kafka.stops import PartitionStoppedError
 
-_ROWS = 20_000
-"""Rows of one transaction; far fewer than would reach its timeout."""
+_ROWS = 20_000  # rows of one transaction; far fewer than would reach its timeout
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +57,7 @@ class Recovered:
 
     They are never released. Series that released something since an earlier loss are behind what it gave up.
     """
-    told_by: Witness
-    """Who told that the ledger misses no series."""
+    told_by: Witness  # who told that the ledger misses no series
     again: int
     """Inputs, from ``next_offset`` on, that the next worker processes again, as some of their outputs are missing."""
     given_up: Mapping[str, int]
@@ -63,20 +69,14 @@ class Recovered:
 class _Input(NamedTuple):
     """Where a partition's input stands."""
 
-    next_offset: int
-    """The first offset to decide."""
-    start: int
-    """No step that is open was opened before it."""
-    first: int
-    """The first offset kept."""
+    next_offset: int  # the first offset to decide
+    start: int  # no step that is open was opened before it
+    first: int  # the first offset kept
     rejected: set[int]
     """Those that were refused, from ``start`` on, and from where the input went on behind the first loss."""
-    losses: list[Loss]
-    """What was lost of the input and accepted before."""
-    skips: bool
-    """Whether the group's offset skips input, which was accepted."""
-    last_reject: int
-    """Input offset of the last reject; -1: there is none."""
+    losses: list[Loss]  # what was lost of the input and accepted before
+    skips: bool  # whether the group's offset skips input, which was accepted
+    last_reject: int  # input offset of the last reject; -1: there is none
 
     @property
     def lost(self) -> Loss | None:
@@ -86,7 +86,7 @@ class _Input(NamedTuple):
         return more_lost(self.losses, self.first, self.start, self.next_offset)
 
 
-class Recovery:
+class Rebuilding:
     """Rebuilds partitions one after the other."""
 
     def __init__(self, site: Site, facts: Mapping[str, TopicFacts], signing_key: SigningKey | None) -> None:

@@ -18,7 +18,7 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import holds_entries
 from stream_app.kafka.evidence.ends import (
     NOTHING,
-    Answered,
+    AnsweredInput,
     Ends,
     Shortage,
     adopted,
@@ -53,10 +53,8 @@ _PUBLISHED_AGAIN: Final = frozenset({"releases-short", "rejects-short"})
 class Covered(NamedTuple):
     """What the signed heads of a partition tell."""
 
-    offset: int
-    """The ledger offset below which they name every series."""
-    sequences: Mapping[str, int]
-    """The sequence of each series' last entry."""
+    offset: int  # the ledger offset below which they name every series
+    sequences: Mapping[str, int]  # the sequence of each series' last entry
 
 
 async def covered(reader: Reader, names: TopicNames, partition: int, key: SigningKey | None) -> Covered | None:
@@ -144,12 +142,9 @@ class Accepted(NamedTuple):
 class Again(NamedTuple):
     """Input that a worker processes again, publishing the outputs that are missing."""
 
-    start: int
-    """The first input offset."""
-    opened: int
-    """No step that is open before that input was opened before this offset."""
-    inputs: int
-    """How many inputs there are, up to the last one that has an output."""
+    start: int  # the first input offset
+    opened: int  # no step that is open before that input was opened before this offset
+    inputs: int  # how many inputs there are, up to the last one that has an output
 
 
 class Surveyed(NamedTuple):
@@ -158,12 +153,9 @@ class Surveyed(NamedTuple):
     told: Folded
     ends: Ends
     witness: Witness
-    releases_lost: int
-    """Releases of input up to here may be missing."""
-    given_up: GivenUp
-    """The steps whose releases are missing, where that is accepted."""
-    again: Again | None = None
-    """None: input goes on after all that has outputs."""
+    releases_lost: int  # releases of input up to here may be missing
+    given_up: GivenUp  # the steps whose releases are missing, where that is accepted
+    again: Again | None = None  # none: input goes on after all that has outputs
 
 
 class Survey:
@@ -231,7 +223,7 @@ class Survey:
         partition: int,
         row: PartitionRow | None,
         ends: Ends,
-        answered: Answered,
+        answered: AnsweredInput,
         lost: Shortage | None,
     ) -> Again | None:
         """Return the input whose missing outputs can be published again; None: nothing is missing, or it is too late.
@@ -258,7 +250,7 @@ class Survey:
         return row if row is not None and row.changelog == self._changelog else None
 
 
-def _lost(row: PartitionRow | None, ends: Ends, answered: Answered) -> Shortage | None:
+def _lost(row: PartitionRow | None, ends: Ends, answered: AnsweredInput) -> Shortage | None:
     """Return what ledger or releases lack at their end."""
     if row is None:
         return disagreement(answered, ends, NOTHING)
@@ -266,7 +258,7 @@ def _lost(row: PartitionRow | None, ends: Ends, answered: Answered) -> Shortage 
     return ledger_shortage(row, ends.ledger) or short or releases_shortage(row, ends.releases)
 
 
-def _ends_with(answered: Answered, row: PartitionRow | None) -> list[int]:
+def _ends_with(answered: AnsweredInput, row: PartitionRow | None) -> list[int]:
     """Return the input of the last release, and that of the last reject where the row tells of a later one."""
     rejects = row is not None and row.last_reject > answered.reject
     return [answered.release, answered.reject] if rejects else [answered.release]

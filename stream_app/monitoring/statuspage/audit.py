@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from stream_app.monitoring.snapshot import AuditSnapshot
 from stream_app.monitoring.statuspage import figure
-from stream_app.monitoring.statuspage.document import Row, State, View, facts, page, section, table
+from stream_app.monitoring.statuspage.document import PageState, Row, View, facts, page, section, table
 from stream_app.monitoring.statuspage.figure import datum
 from stream_app.monitoring.statuspage.markup import Markup, element
 from stream_app.monitoring.statuspage.plot import lately
@@ -14,31 +14,22 @@ from stream_app.monitoring.statuspage.plot import lately
 class Found(NamedTuple):
     """One finding, as far as the page may tell it."""
 
-    when: str
-    """When it was found, UTC."""
+    when: str  # when it was found, UTC
     code: str
-    place: str
-    """Series and sequence; empty where the operator did not allow series."""
-    message: str
-    """Empty where the operator did not allow series."""
+    place: str  # series and sequence; empty where the operator did not allow series
+    message: str  # empty where the operator did not allow series
 
 
 class AboutAudit(NamedTuple):
     """What the page says of an audit and no metric does."""
 
-    topic: str
-    """The ledger's."""
-    reached: bool
-    """Whether it has read what there was when it began."""
-    signed: bool
-    """Whether heads are checked."""
-    meanings: Mapping[str, str]
-    """Of the codes of findings."""
-    latest: Sequence[Found]
-    """The last findings, newest first."""
+    topic: str  # the ledger's
+    reached: bool  # whether it has read what there was when it began
+    signed: bool  # whether heads are checked
+    meanings: Mapping[str, str]  # of the codes of findings
+    latest: Sequence[Found]  # the last findings, newest first
     up_seconds: float
-    breaks: frozenset[str]
-    """The codes that say that a promise is broken; the others say that the books are wrong."""
+    breaks: frozenset[str]  # the codes that say that a promise is broken; the others say that the books are wrong
 
 
 def audit_page(about: AboutAudit, view: View) -> str:
@@ -47,12 +38,12 @@ def audit_page(about: AboutAudit, view: View) -> str:
     return page("audit", about.topic, _state(about, view.snapshot), view, _sections(about, view, view.snapshot))
 
 
-def _state(about: AboutAudit, seen: AuditSnapshot) -> State:
+def _state(about: AboutAudit, seen: AuditSnapshot) -> PageState:
     found = sum(seen.findings.values())
     if found:
         wrong = "Promise broken" if about.breaks & seen.findings.keys() else "Books wrong"
-        return State("bad", f"{wrong}: {found:,} finding" + ("s" if found > 1 else ""))
-    return State("good", "Holds: no findings") if about.reached else State("wait", "Reading what there is")
+        return PageState("bad", f"{wrong}: {found:,} finding" + ("s" if found > 1 else ""))
+    return PageState("good", "Holds: no findings") if about.reached else PageState("wait", "Reading what there is")
 
 
 def _sections(about: AboutAudit, view: View, seen: AuditSnapshot) -> Iterator[Markup]:

@@ -11,11 +11,10 @@ from stream_app.monitoring.statuspage.style import STYLE
 
 Level = Literal["good", "wait", "bad"]
 
-_SIGNS: Final[dict[Level, str]] = {"good": "✓", "wait": "…", "bad": "✗"}
-"""Beside the colour, for whoever sees none."""
+_SIGNS: Final[dict[Level, str]] = {"good": "✓", "wait": "…", "bad": "✗"}  # beside the colour, for whoever sees none
 
 
-class State(NamedTuple):
+class PageState(NamedTuple):
     """A state as the page tells it: a colour and a few words."""
 
     level: Level
@@ -27,11 +26,10 @@ class View(NamedTuple):
 
     snapshot: Snapshot
     history: History
-    refreshes: bool
-    """Whether the page asks for itself again."""
+    refreshes: bool  # whether the page asks for itself again
 
 
-def page(subject: str, name: str, state: State, view: View, sections: Iterable[Markup]) -> str:
+def page(subject: str, name: str, state: PageState, view: View, sections: Iterable[Markup]) -> str:
     """Return the whole page: `subject` is worker or audit, `name` the application that it belongs to."""
     title = f"{_SIGNS[state.level]} {state.text} · Landmark Stream {subject}"
     every = f"{EVERY_SECONDS:.0f}"
@@ -63,7 +61,7 @@ def page(subject: str, name: str, state: State, view: View, sections: Iterable[M
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
 
-def pill(state: State) -> Markup:
+def pill(state: PageState) -> Markup:
     """Return a state as a coloured word with its sign."""
     return element("span", f"{_SIGNS[state.level]} {state.text}", class_=f"state {state.level}")
 

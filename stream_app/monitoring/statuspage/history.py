@@ -8,15 +8,12 @@ from stream_app.monitoring.metric import Histogram
 from stream_app.monitoring.scrape import Distribution, Scrape
 from stream_app.monitoring.snapshot import AuditSnapshot, Snapshot, WorkerDetail, WorkerSnapshot, brief, snapshot_of
 
-EVERY_SECONDS: Final = 5.0
-"""From one sample to the next; one takes about a millisecond."""
-PLACES: Final = 120
-"""Samples that are kept: those of ten minutes."""
-LEAST_SECONDS: Final = EVERY_SECONDS / 2
-"""Rates are over no less: a worker commits about once a second."""
+EVERY_SECONDS: Final = 5.0  # from one sample to the next; one takes about a millisecond
+PLACES: Final = 120  # samples that are kept: those of ten minutes
+LEAST_SECONDS: Final = EVERY_SECONDS / 2  # rates are over no less: a worker commits about once a second
 
 
-class Sample(NamedTuple):
+class HistorySample(NamedTuple):
     """What is kept of one moment."""
 
     snapshot: Snapshot  # without details
@@ -27,14 +24,14 @@ class History:
     """Samples, oldest first, and the two last scrapes, from which rates are computed."""
 
     def __init__(self) -> None:
-        self._samples: deque[Sample] = deque(maxlen=PLACES)
+        self._samples: deque[HistorySample] = deque(maxlen=PLACES)
         self._scrapes: deque[Scrape] = deque(maxlen=2)
 
     def add(self, scrape: Scrape) -> None:
         """Keep a scrape as the newest sample."""
         seen = self.snapshot(scrape)
         detail = seen.detail if isinstance(seen, WorkerSnapshot) else None
-        self._samples.append(Sample(brief(seen), detail.distributions if detail is not None else {}))
+        self._samples.append(HistorySample(brief(seen), detail.distributions if detail is not None else {}))
         self._scrapes.append(scrape)
 
     def snapshot(self, scrape: Scrape) -> Snapshot:

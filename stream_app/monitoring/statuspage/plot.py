@@ -9,10 +9,8 @@ from stream_app.monitoring.statuspage.figure import count
 from stream_app.monitoring.statuspage.history import EVERY_SECONDS, PLACES
 from stream_app.monitoring.statuspage.markup import Markup, element, joined
 
-WIDTH, HEIGHT = 240, 44
-"""Of a plot, in units of its own: the page stretches it."""
-MINUTES: Final = f"{PLACES * EVERY_SECONDS / 60:.0f} min"
-"""How far back plots reach."""
+WIDTH, HEIGHT = 240, 44  # of a plot, in units of its own: the page stretches it
+MINUTES: Final = f"{PLACES * EVERY_SECONDS / 60:.0f} min"  # how far back plots reach
 
 
 def lately(name: str, values: Sequence[float | None], text: Callable[[float], str]) -> tuple[Markup, Markup]:

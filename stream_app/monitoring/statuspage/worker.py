@@ -10,7 +10,7 @@ from stream_app.monitoring.metrics import WorkerMetric
 from stream_app.monitoring.scrape import Distribution
 from stream_app.monitoring.snapshot import PartitionFigures, WorkerDetail, WorkerSnapshot
 from stream_app.monitoring.statuspage import figure
-from stream_app.monitoring.statuspage.document import Level, Row, State, View, facts, page, pill, section, table
+from stream_app.monitoring.statuspage.document import Level, PageState, Row, View, facts, page, pill, section, table
 from stream_app.monitoring.statuspage.figure import datum
 from stream_app.monitoring.statuspage.markup import Markup, element, joined, prose
 from stream_app.monitoring.statuspage.plot import bars, ends, lately, part
@@ -30,20 +30,14 @@ class AboutWorker(NamedTuple):
 
     application: str
     crashed: bool
-    prepared: bool
-    """Whether its state is read back."""
-    partitions: Mapping[int, str | None]
-    """Those that it owns, with the reason of each that stopped."""
+    prepared: bool  # whether its state is read back
+    partitions: Mapping[int, str | None]  # those that it owns, with the reason of each that stopped
     running: Sequence[int]
     up_seconds: float
-    topic_there: bool = True
-    """Whether the events topic is the one that it began with."""
-    degraded: bool = False
-    """Whether the brokers give no answer."""
-    outside: bool = False
-    """Whether it stays outside its consumer group."""
-    advice: Mapping[str, Advice] = MappingProxyType({})
-    """What each reason to stop means, and what to do about it."""
+    topic_there: bool = True  # whether the events topic is the one that it began with
+    degraded: bool = False  # whether the brokers give no answer
+    outside: bool = False  # whether it stays outside its consumer group
+    advice: Mapping[str, Advice] = MappingProxyType({})  # what each reason to stop means, and what to do about it
 
     @property
     def stopped(self) -> dict[int, str]:
@@ -51,23 +45,23 @@ class AboutWorker(NamedTuple):
         return {number: reason for number, reason in self.partitions.items() if reason is not None}
 
     @property
-    def state(self) -> State:
+    def state(self) -> PageState:
         """Return the state of the worker as a whole, the worst first."""
         if self.crashed:
-            return State("bad", "Crashed")
+            return PageState("bad", "Crashed")
         if self.stopped:
-            return State("bad", _counted(len(self.stopped), "partition") + " stopped")
+            return PageState("bad", _counted(len(self.stopped), "partition") + " stopped")
         if not self.topic_there:
-            return State("bad", "The events topic is gone")
+            return PageState("bad", "The events topic is gone")
         if self.degraded:
-            return State("bad", "Degraded: the brokers give no answer")
+            return PageState("bad", "Degraded: the brokers give no answer")
         if self.outside:
-            return State("bad", "Outside its consumer group")
+            return PageState("bad", "Outside its consumer group")
         if not self.prepared:
-            return State("wait", "Reading state back")
+            return PageState("wait", "Reading state back")
         if not self.running:
-            return State("wait", "Owns no partition")
-        return State("good", "Serves " + _counted(len(self.running), "partition"))
+            return PageState("wait", "Owns no partition")
+        return PageState("good", "Serves " + _counted(len(self.running), "partition"))
 
 
 def worker_page(about: AboutWorker, view: View) -> str:
@@ -177,11 +171,11 @@ def _partitions(about: AboutWorker, detail: WorkerDetail) -> Markup:
     return table("Partitions", heads, rows, range(1, len(heads)))
 
 
-def _state(about: AboutWorker, number: int) -> State:
+def _state(about: AboutWorker, number: int) -> PageState:
     reason = about.partitions[number]
     if reason is not None:
-        return State("bad", reason)
-    return State("good", "runs") if number in about.running else State("wait", "reads back")
+        return PageState("bad", reason)
+    return PageState("good", "runs") if number in about.running else PageState("wait", "reads back")
 
 
 def _budget(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
@@ -260,7 +254,7 @@ def _advice(advice: Advice | None) -> Markup:
 
 def _losses(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
     level: Level = "bad" if seen.alarmed_series else "good"
-    yield element("p", pill(State(level, _counted(seen.alarmed_series, "series", "series") + " over the alarm")))
+    yield element("p", pill(PageState(level, _counted(seen.alarmed_series, "series", "series") + " over the alarm")))
     correlated = datum("correlated", seen.correlated_series, figure.count(seen.correlated_series))
     alarmed = datum("alarmed", seen.alarmed_series, figure.count(seen.alarmed_series))
     yield facts((("series with a correlation", correlated), ("of them over the alarm", alarmed)))

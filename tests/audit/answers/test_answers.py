@@ -10,10 +10,8 @@ from hypothesis import HealthCheck, given, settings
 
 from stream_app.audit import Auditor
 from stream_app.audit.answers.asked import Answers, answers_of, circumstances, for_a_person
-from stream_app.audit.answers.keys import KeyTimes
-from stream_app.audit.answers.plain import plain_of
-from stream_app.audit.answers.sections import sections_of
-from stream_app.audit.answers.text import document_of, text_of
+from stream_app.audit.answers.sections import KeyTimes, sections_of
+from stream_app.audit.answers.text import document_of, plain_of, text_of
 from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.cli import main
 from stream_app.deciding.context import Context, Limits

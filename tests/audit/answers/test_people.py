@@ -3,7 +3,7 @@
 import pytest
 
 from stream_app.audit.answers.asked import for_a_person
-from stream_app.audit.answers.plain import plain_of
+from stream_app.audit.answers.text import plain_of
 from stream_app.audit.standing.inquiry import StandingInquiry
 from tests.audit.answers.test_answers import audited
 from tests.audit.books.test_members import person

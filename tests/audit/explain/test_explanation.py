@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from stream_app.audit.books.terms import read_terms
 from stream_app.audit.explain.explanation import Explanation
-from stream_app.audit.explain.inquiry import Inquiry, UndecidedError
-from stream_app.audit.explain.rate import Rate
+from stream_app.audit.explain.inquiry import Inquiry, Rate, UndecidedError
 from stream_app.audit.explain.text import text_of
 from tests.audit.decided import by_series, draw
 from tests.audit.written import LEDGERS, SECOND, releases_in, renumber, seal, write

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_app.audit.explain.inquiry import Inquiry
-from stream_app.audit.explain.plain import plain_of
+from stream_app.audit.explain.text import plain_of
 from stream_app.cli import main
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.words.amount import amount, promised

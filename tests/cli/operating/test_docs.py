@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from stream_app.cli import main
+from stream_app.cli.operating.docs import DocsPages, page_of
 from stream_app.kafka.stops import REASONS
 from stream_app.localbroker.ports import free_ports
 from stream_app.manual import BASE, PORT, page_url
-from stream_app.monitoring.docspages import DocsPages, page_of
 from stream_app.monitoring.statuspage.markup import prose
 from tests.deploy import ROOT
 from tests.deploy.queries import rules
@@ -65,7 +65,7 @@ def test_addresses_are_found() -> None:
         told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told]
         assert not [text for text in texts if isinstance(text, str) and re.search(r"docs/[\w/-]+\.md", text)] or (
-            file.name == "docspages.py"
+            file.name == "docs.py"
         )
 
 

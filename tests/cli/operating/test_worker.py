@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.kafka.datafolder import claimed
+from stream_app.cli.operating.worker import claimed
 from stream_app.setup import keyfile
 
 

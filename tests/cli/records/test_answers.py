@@ -10,7 +10,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.cli.shared.answers import outcome_told, told
 from stream_app.formats import wire
-from stream_app.kafka.client.answer import Answer
+from stream_app.kafka.client.answer import WorkersAnswer
 from stream_app.kafka.client.sending import Place
 from stream_app.kafka.outcome import Outcome
 from stream_app.localbroker.broker import LocalBroker
@@ -119,7 +119,7 @@ def test_an_outcome_is_told_with_its_remedies() -> None:
 def test_a_watermark_that_nothing_waits_for_says_so() -> None:
     """In place of the meaning of `wrong-type`, which is that of any record."""
     record = wire.dump({"type": "watermark", "series": "home-7", "timestamp": 5, "seed": "0" * 64})
-    assert told(Answer(Place(0, 1), reject={"reason": "wrong-type"}), 1, record) == (
+    assert told(WorkersAnswer(Place(0, 1), reject={"reason": "wrong-type"}), 1, record) == (
         "refused (wrong-type): the series has one observation a step, so nothing waits for a watermark; one is for "
         "policies with `collect` or `protection.within`"
     )

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from stream_app.cli import main
-from stream_app.kafka.client.acls import Access, needs
 from stream_app.kafka.client.cluster import group_offsets
+from stream_app.kafka.provision import Access, needs
 from stream_app.setup.settings import Settings
 from tests.kafka.client.secured import SecuredBroker
 from tests.kafka.forked import Forked

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from stream_app.kafka.client.acls import Access
+from stream_app.kafka.provision import Access
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.localbroker.jars import fetch_jars, find_java
 from stream_app.localbroker.ports import HOST, free_ports

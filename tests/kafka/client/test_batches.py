@@ -14,7 +14,7 @@ from aiokafka.record.util import calc_crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.kafka.client.batches import Batch, Fetch, UnreadableBatchError, by_batch
+from stream_app.kafka.client.batches import Fetch, RecordBatch, UnreadableBatchError, by_batch
 
 _ORACLE: Any = Fetch.__mro__[1]  # aiokafka's own class
 _PLACE = TopicPartition("state", 3)
@@ -88,7 +88,7 @@ class Single(NamedTuple):
     headers: Sequence[tuple[str, bytes]]
 
 
-def singles(batch: Batch) -> list[Single]:
+def singles(batch: RecordBatch) -> list[Single]:
     """Return the records of a batch."""
     found = batch.records
     return list(map(Single, found.offsets, found.timestamps_ms, found.keys, found.values, batch.headers))

@@ -20,7 +20,7 @@ from aiokafka.errors import (
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.protocol.transaction import EndTxnResponse_v0
 
-from stream_app.kafka.client.producer import Pages, PartitionProducer
+from stream_app.kafka.client.brokers import KafkaPages, PartitionProducer
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.stops import can_reopen
 from stream_app.localbroker.broker import LocalBroker
@@ -209,7 +209,7 @@ def test_records_appended_together_are_the_same_batches() -> None:
     keys = [b"home-%d" % (nth % 7) for nth in range(500)]
     times = list(range(1_000, 1_500))
     headers = [[("input", b"%d" % nth)] if nth % 3 else [] for nth in range(500)]
-    alone, together = (Pages(lambda: BatchBuilder(2_000, 0, is_transactional=1)) for _ in range(2))
+    alone, together = (KafkaPages(lambda: BatchBuilder(2_000, 0, is_transactional=1)) for _ in range(2))
     for record in zip(keys, values, times, headers, strict=True):
         alone.append(*record)
     for first, end in ((0, 1), (1, 200), (200, 200), (200, 499)):

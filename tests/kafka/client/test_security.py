@@ -11,7 +11,7 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.client.acls import ROLES, Access, Operation, commands, needs
+from stream_app.kafka.provision import ROLES, Access, Operation, commands, needs
 from stream_app.setup.settings import Settings
 from tests.kafka.client.guarded import BEFORE_LANDMARKS, Guarded, GuardedWorker
 from tests.kafka.client.secured import PASSWORD, Authority, secured_broker

@@ -1,6 +1,6 @@
 """The partition row that an installation's changelog holds: read, and written as a test would have it."""
 
-from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.brokers import PartitionProducer
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from tests.kafka.installation import Installation
 

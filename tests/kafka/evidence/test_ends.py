@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import product
 
-from stream_app.kafka.evidence.ends import NOTHING, Answered, Bounds, Ends, adopted, disagreement, shortage, torn
+from stream_app.kafka.evidence.ends import NOTHING, AnsweredInput, Bounds, Ends, adopted, disagreement, shortage, torn
 from stream_app.kafka.evidence.row import UNKNOWN, PartitionRow
 from tests.kafka.evidence.test_row import ROW
 
@@ -46,7 +46,9 @@ def test_ledger_and_releases_tell_of_each_others_end() -> None:
             continue
         for first in (0, 5):
             found = disagreement(
-                Answered(entry, decided, release, reject), Ends(Bounds(0, 9), Bounds(0, 9), Bounds(first, 9)), accepted
+                AnsweredInput(entry, decided, release, reject),
+                Ends(Bounds(0, 9), Bounds(0, 9), Bounds(first, 9)),
+                accepted,
             )
             wanted = None
             if decided > release and decided > accepted and (release != NOTHING or first == 0):
@@ -59,7 +61,7 @@ def test_ledger_and_releases_tell_of_each_others_end() -> None:
 def test_what_was_answered_ends_with_the_highest_input() -> None:
     """Whichever of the outputs names it."""
     for entry, release, reject in product((NOTHING, 0, 1, 2), repeat=3):
-        answered = Answered(entry, NOTHING, release, reject)
+        answered = AnsweredInput(entry, NOTHING, release, reject)
         assert answered.before == max(entry, release, reject) + 1
 
 

@@ -9,9 +9,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from stream_app.kafka.brokers import Isolation
-from stream_app.kafka.client.brokers import KafkaBrokers
+from stream_app.kafka.client.brokers import KafkaBrokers, PartitionProducer
 from stream_app.kafka.client.eventstopic import EventsTopic
-from stream_app.kafka.client.producer import PartitionProducer
 from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.parts import Site
 from stream_app.kafka.stops import PartitionStoppedError

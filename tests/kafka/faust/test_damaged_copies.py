@@ -11,7 +11,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.brokers import PartitionProducer
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.faust.damage import damage_copy, middle_flipped
 from tests.kafka.installation import Installation, readings

@@ -10,11 +10,11 @@ from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.members import Member, stored_member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
-from stream_app.kafka.owner.caps import CapCounts
+from stream_app.kafka.owner.figures import CapCounts
 from stream_app.monitoring.metrics import CLAIMED, CLASSES, Metrics
 from stream_app.monitoring.scrape import scrape_of
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.run import KEYS, Record, policy
 

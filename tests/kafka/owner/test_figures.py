@@ -12,14 +12,14 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord, Records
-from stream_app.kafka.memory.writer import MemoryPages
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.figures import Figures, LossCounts
+from stream_app.kafka.owner.figures import LossCounts, PartitionMetrics
 from stream_app.kafka.owner.inbox import BatchInput
 from stream_app.loss.correlation import Correlation
 from stream_app.monitoring.metrics import Metrics
 from stream_app.monitoring.scrape import scrape_of
 from stream_app.setup.settings import Settings
+from tests.cluster.writer import MemoryPages
 from tests.run import KEYS, SCHEMES, Record, default, observation, policy
 
 SERIES = [f"home-{nth}" for nth in range(6)]
@@ -86,7 +86,7 @@ def test_renewals_are_counted_and_refused_ones_told_once(caplog: pytest.LogCaptu
     context = Context(KEYS, (default("home-*", renew=[100, 200]),), limits)
     metrics = Metrics()
     parts: Any = SimpleNamespace(metrics=metrics, context=context, settings=Settings.model_construct(), aside=None)
-    figures = Figures(parts, 3)
+    figures = PartitionMetrics(parts, 3)
     table: dict[str, SeriesRow] = {}
     for at in (0, 150, 250):
         decider = Decider(context, table.get, Outlets(drop, drop, drop, None), Collection(bytes(32)))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from stream_app.kafka.owner.gate import Gate
+from stream_app.kafka.owner.partition import Gate
 from tests.patience import PATIENCE_SECONDS
 
 

@@ -15,7 +15,7 @@ from stream_app.cli import main
 from stream_app.formats.encoding import NO_HASH
 from stream_app.heads.records import Head, LeafPages
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.client.producer import PartitionProducer
+from stream_app.kafka.client.brokers import PartitionProducer
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, readings
 from tests.patience import PATIENCE_SECONDS

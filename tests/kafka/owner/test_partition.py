@@ -16,10 +16,6 @@ from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import Brokers
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PARTITION_KEY
-from stream_app.kafka.memory.brokers import MemoryBrokers
-from stream_app.kafka.memory.cluster import MemoryCluster
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner import batch
 from stream_app.kafka.owner.inbox import Fetched
@@ -28,6 +24,10 @@ from stream_app.kafka.parts import WorkerParts
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
+from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.cluster import MemoryCluster
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.patience import PATIENCE_SECONDS
 from tests.run import KEYS, default, observation
 

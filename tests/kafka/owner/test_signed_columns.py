@@ -9,8 +9,8 @@ import pytest
 
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.run import observation
 

@@ -13,16 +13,16 @@ from faust.types import TP
 
 from stream_app.formats.records import InputRecord, Records
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.client.producer import Pages, PartitionProducer
+from stream_app.kafka.client.brokers import KafkaPages, PartitionProducer
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.faust.consumer import Consumer
-from stream_app.kafka.memory.brokers import MemoryBrokers
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.changelogcopy import ChangelogCopy
 from stream_app.kafka.owner.inbox import Fetched
 from stream_app.kafka.parts import ReadBack
+from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.kafka.evidence.test_row import ROW
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.kafka.owner.test_torn import LEDGER, SERIES, owned, send, torn, torn_site
@@ -216,7 +216,7 @@ class _Page:
 
 async def test_each_page_must_be_acknowledged() -> None:
     """The client commits what was acknowledged: a page that was refused would be missing from a committed batch."""
-    pages = Pages(_Page)
+    pages = KafkaPages(_Page)
     pages.pages += [_Page(), _Page()]
     with pytest.raises(KafkaError):
         await PartitionProducer(_Refusing(), 0, 5).send("t", pages)

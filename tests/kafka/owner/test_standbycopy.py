@@ -6,9 +6,9 @@ import pytest
 
 from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
-from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.standbycopy import StandbyCopies
 from stream_app.monitoring.metrics import Metrics
+from tests.cluster.rows import DiskRows
 
 
 def record(offset: int, key: bytes, value: bytes | None) -> InputRecord:
@@ -47,13 +47,13 @@ NEW = log(("sY", "one"), ("", 1), ("sX", "one"), ("l", 3), ("sY", "two"), ("l", 
 
 
 @pytest.fixture
-def rows() -> MemoryRows:
+def rows() -> DiskRows:
     """Make the rows of the worker that stands by."""
-    return MemoryRows()
+    return DiskRows()
 
 
 @pytest.fixture
-def copies(rows: MemoryRows) -> StandbyCopies:
+def copies(rows: DiskRows) -> StandbyCopies:
     """Make its standby copies."""
     return StandbyCopies(rows, Metrics())
 
@@ -73,7 +73,7 @@ def stand_by(copies: StandbyCopies, log: Iterable[InputRecord]) -> int:
     return taken
 
 
-def test_a_copy_of_what_was_lost_is_discarded(rows: MemoryRows, copies: StandbyCopies) -> None:
+def test_a_copy_of_what_was_lost_is_discarded(rows: DiskRows, copies: StandbyCopies) -> None:
     """Its rows of before the cut would rule again, under the row of the new life.
 
     It is not filled either: the rest alone is not whole.
@@ -86,14 +86,14 @@ def test_a_copy_of_what_was_lost_is_discarded(rows: MemoryRows, copies: StandbyC
     assert not again.follows(0)
 
 
-def test_a_copy_whose_log_goes_on_under_another_life_is_discarded(rows: MemoryRows, copies: StandbyCopies) -> None:
+def test_a_copy_whose_log_goes_on_under_another_life_is_discarded(rows: DiskRows, copies: StandbyCopies) -> None:
     """It follows the log, which lost its end and has grown beyond it before the next fetch."""
     stand_by(copies, OLD)
     assert not copies.apply(0, Records.of(NEW[6:]))
     assert rows.offset(0) is None
 
 
-def test_a_copy_begun_anew_is_filled_at_the_second_assignment(rows: MemoryRows, copies: StandbyCopies) -> None:
+def test_a_copy_begun_anew_is_filled_at_the_second_assignment(rows: DiskRows, copies: StandbyCopies) -> None:
     """Records do not tell whether a life ended under their reader; what was known before it began to read did not."""
     stand_by(copies, NEW)
     assert rows.offset(0) is None
@@ -104,7 +104,7 @@ def test_a_copy_begun_anew_is_filled_at_the_second_assignment(rows: MemoryRows, 
 
 
 def test_a_copy_of_a_log_that_is_read_from_its_beginning_again_is_discarded(
-    rows: MemoryRows, copies: StandbyCopies
+    rows: DiskRows, copies: StandbyCopies
 ) -> None:
     """The log lost its end while the copy followed it, and the consumer began anew: rows of what is lost would stay."""
     stand_by(copies, OLD)
@@ -115,7 +115,7 @@ def test_a_copy_of_a_log_that_is_read_from_its_beginning_again_is_discarded(
     assert (rows.offset(0), rows.read(0, b"sX")) == (3, b"one")
 
 
-def test_a_copy_whose_last_record_lies_there_no_more_is_discarded(rows: MemoryRows, copies: StandbyCopies) -> None:
+def test_a_copy_whose_last_record_lies_there_no_more_is_discarded(rows: DiskRows, copies: StandbyCopies) -> None:
     """The consumer begins with that record; the log lost its end and has grown as long again, under the same life."""
     stand_by(copies, OLD)
     assert copies.apply(0, Records.of(OLD[5:]))
@@ -124,7 +124,7 @@ def test_a_copy_whose_last_record_lies_there_no_more_is_discarded(rows: MemoryRo
     assert rows.offset(0) is None
 
 
-def test_a_copy_that_cannot_be_read_is_given_up(rows: MemoryRows, copies: StandbyCopies) -> None:
+def test_a_copy_that_cannot_be_read_is_given_up(rows: DiskRows, copies: StandbyCopies) -> None:
     """It takes nothing more until it is opened again, which discards it: it is read from the beginning."""
     stand_by(copies, OLD[:2])
     rows.damage(0)
@@ -135,7 +135,7 @@ def test_a_copy_that_cannot_be_read_is_given_up(rows: MemoryRows, copies: Standb
     assert copies.follows(0)
 
 
-def test_a_copy_takes_nothing_between_two_assignments(rows: MemoryRows, copies: StandbyCopies) -> None:
+def test_a_copy_takes_nothing_between_two_assignments(rows: DiskRows, copies: StandbyCopies) -> None:
     """Its partition may have become this worker's own, whose owner writes the rows."""
     stand_by(copies, OLD[:2])
     copies.leave()

@@ -13,9 +13,9 @@ import pytest
 
 from stream_app.deciding.counters import Collection
 from stream_app.kafka.evidence.ends import input_lost
-from stream_app.kafka.memory.brokers import MemoryBrokers, MemoryReader
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft, Isolation
+from tests.cluster.brokers import MemoryBrokers, MemoryReader
+from tests.cluster.group import Place
+from tests.cluster.log import Draft, Isolation
 from tests.kafka.owner.test_partition import NAMES, Site, until
 
 

@@ -11,15 +11,15 @@ from aiokafka.errors import KafkaError
 
 from stream_app.cli.operating.recover import consequences
 from stream_app.kafka.brokers import TopicFacts
-from stream_app.kafka.memory.brokers import MemoryBrokers
-from stream_app.kafka.memory.cluster import NOBODY, MemoryCluster
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
-from stream_app.kafka.memory.transactions import Identity
 from stream_app.kafka.owner.partitions import Partitions
-from stream_app.kafka.rebuild.recover import Recovered, Recovery
+from stream_app.kafka.rebuild.recover import Rebuilding, Recovered
 from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.kafka.stops import StopReason
+from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.cluster import NOBODY, MemoryCluster
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
+from tests.cluster.transactions import Identity
 from tests.kafka.owner.test_partition import NAMES, Feed, Site, until
 from tests.run import observation
 
@@ -186,7 +186,7 @@ async def recovered(site: Site, accepted: Accepted = Accepted()) -> Recovered:  
     """Run `recover`."""
     facts = {name: TopicFacts(*found) for name in NAMES if (found := site.cluster.facts(name)) is not None}
     parts = site.worker("recover")[0]._parts  # noqa: SLF001 (a site of the same settings)
-    return await Recovery(parts, facts, None).recover(0, accepted, lambda _, __: None)
+    return await Rebuilding(parts, facts, None).recover(0, accepted, lambda _, __: None)
 
 
 async def recovered_and_finished(site: Site, folder: Path) -> None:

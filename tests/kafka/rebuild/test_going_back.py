@@ -9,10 +9,10 @@ import pytest
 
 from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.evidence.row import PARTITION_KEY
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
-from stream_app.kafka.rebuild.recover import Recovered, Recovery
+from stream_app.kafka.rebuild.recover import Rebuilding, Recovered
 from stream_app.kafka.rebuild.survey import Accepted
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.kafka.owner.test_torn import owned, torn, torn_site
 from tests.readings import reading, watermark, within
@@ -86,7 +86,7 @@ async def recover(site: Site) -> Recovered:
     """Run `recover`."""
     facts = {name: TopicFacts(*found) for name in NAMES if (found := site.cluster.facts(name)) is not None}
     parts = site.worker("recover")[0]._parts  # noqa: SLF001 (a site of the same settings)
-    return await Recovery(parts, facts, None).recover(0, Accepted(), lambda _, __: None)
+    return await Rebuilding(parts, facts, None).recover(0, Accepted(), lambda _, __: None)
 
 
 @pytest.mark.parametrize("lacks", OUTPUTS[1:])

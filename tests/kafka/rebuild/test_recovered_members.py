@@ -10,13 +10,13 @@ from stream_app.formats.wire import load
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
-from stream_app.kafka.memory.brokers import MemoryBrokers
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
 from stream_app.kafka.parts import Site as Parts
-from stream_app.kafka.rebuild.recover import Recovery
+from stream_app.kafka.rebuild.recover import Rebuilding
 from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.setup.settings import Settings
+from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.run import KEYS, Record, observation, policy
 
@@ -87,7 +87,7 @@ async def recover(site: Site, *, lost_input: bool = False) -> None:
     brokers = MemoryBrokers(site.cluster, "recover", "life", NAMES)
     context = Context(KEYS, limits=LIMITS, partition_of=lambda _: 0)
     parts = Parts(settings=Settings(**given), context=context, names=NAMES, brokers=brokers)
-    recovery = Recovery(parts, await brokers.facts(), None)
+    recovery = Rebuilding(parts, await brokers.facts(), None)
     await recovery.recover(0, Accepted(lost_input=lost_input), lambda _done, _end: None)
 
 

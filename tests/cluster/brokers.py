@@ -13,12 +13,12 @@ from typing import Any
 from stream_app.formats.records import Records
 from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.memory.client import BACKOFF_SECONDS, REQUEST_SECONDS, Client
-from stream_app.kafka.memory.cluster import MemoryCluster
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Isolation, MemoryRecord
-from stream_app.kafka.memory.writer import MemoryWriter
 from stream_app.kafka.stops import PartitionStoppedError
+from tests.cluster.client import BACKOFF_SECONDS, REQUEST_SECONDS, Client
+from tests.cluster.cluster import MemoryCluster
+from tests.cluster.group import Place
+from tests.cluster.log import Isolation, MemoryRecord
+from tests.cluster.writer import MemoryWriter
 
 _PAUSE_SECONDS = 0.5
 

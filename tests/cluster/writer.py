@@ -14,10 +14,10 @@ from aiokafka.errors import (
 )
 
 from stream_app.kafka.brokers import Extent, Headers
-from stream_app.kafka.memory.client import BACKOFF_SECONDS, REQUEST_SECONDS, Client
-from stream_app.kafka.memory.group import Place
-from stream_app.kafka.memory.log import Draft
-from stream_app.kafka.memory.transactions import Identity, Kind
+from tests.cluster.client import BACKOFF_SECONDS, REQUEST_SECONDS, Client
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
+from tests.cluster.transactions import Identity, Kind
 
 
 class MemoryPages:

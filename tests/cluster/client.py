@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 
-from stream_app.kafka.memory.cluster import MemoryCluster
+from tests.cluster.cluster import MemoryCluster
 
 BACKOFF_SECONDS: Final = 0.1
 REQUEST_SECONDS: Final = 40.0

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from aiokafka.errors import UnknownTopicOrPartitionError
 
-from stream_app.kafka.memory.group import Group, Place
-from stream_app.kafka.memory.log import NO_PRODUCER, Draft, Isolation, Log, MemoryRecord
-from stream_app.kafka.memory.transactions import Identity, Kind, Transactions
+from tests.cluster.group import Group, Place
+from tests.cluster.log import NO_PRODUCER, Draft, Isolation, Log, MemoryRecord
+from tests.cluster.transactions import Identity, Kind, Transactions
 
 Hook = Callable[[str, str], Awaitable[None]]
 """Awaited with the name of a request and of the client: ``send`` before it takes effect, ``send answered`` after."""

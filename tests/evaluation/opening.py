@@ -1,6 +1,6 @@
 """The picture that opens the README: six weeks of one person, what was published of them, and where the budget went.
 
-``python -m stream_app.evaluation.opening FILE.png`` draws it; a test draws it again and compares. It shows the true
+``python -m tests.evaluation.opening FILE.png`` draws it; a test draws it again and compares. It shows the true
 values beside the releases: that may be done since they are a public sample, and with no data of anybody's own.
 """
 
@@ -11,9 +11,9 @@ from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from stream_app.analysis.constant import best_constant
+from stream_app.analysis.error import best_constant
 from stream_app.analysis.means import Figure as Mean
-from stream_app.analysis.means import Measured, means
+from stream_app.analysis.means import MeasuredRelease, means
 from stream_app.analysis.release import Release
 from stream_app.analysis.windows import window
 from stream_app.demo.data import glucose
@@ -113,7 +113,7 @@ def opening() -> Opening:
         else:
             regular_nano = max(regular_nano, outcome.spend_nano)
             record: Any = wire.load(encode_release(SERIES, ruling.kind, 1, outcome.release))
-            measured.append(Measured(Release.of(record), ruling))
+            measured.append(MeasuredRelease(Release.of(record), ruling))
     found = means(measured, window(DAY_MS))
     truth = {day: fsum(values) / len(values) for day, values in by_day.items()}
     return Opening(

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from aiokafka.errors import IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError
 
-from stream_app.kafka.memory.client import Client
-from stream_app.kafka.memory.cluster import MemoryCluster
-from stream_app.kafka.memory.group import Assignment, Place
+from tests.cluster.client import Client
+from tests.cluster.cluster import MemoryCluster
+from tests.cluster.group import Assignment, Place
 
 _POLL_SECONDS = 0.05
 

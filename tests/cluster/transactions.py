@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from aiokafka.errors import InvalidProducerEpoch, InvalidProducerIdMapping, InvalidTxnState
 
-from stream_app.kafka.memory.group import Place
+from tests.cluster.group import Place
 
 Kind = Literal["commit", "abort"]
 
