@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from stream_app.deciding.columns.states import DECIDED, GROUP, UNTIL, States
 from stream_app.deciding.context import Context
+from stream_app.deciding.members import misnamed
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.columns import Observations, observations
 from stream_app.formats.records import Records
@@ -87,6 +88,8 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
     if not states.groups:
         places = np.full(len(at), -1)
     known = places >= 0
+    if separator is not None:  # a series may have begun before there was one
+        known &= np.array([misnamed(name, separator) is None for name in found.series], np.bool_)
     groups = states.figures[places, GROUP]
     steps_ms = np.array([group.rule.step_ms for group in states.groups] or [1], np.int64)[groups]
     starts_ms = times // steps_ms * steps_ms

@@ -1,6 +1,7 @@
 """What sorting takes of a batch to be decided together, and what it leaves to be decided one by one."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -168,3 +169,13 @@ def test_the_end_of_a_batch() -> None:
     found = Desk().sort(b"{", *steps(1))
     assert found.before(4).at.tolist() == [1, 2, 3]
     assert found.before(9) is found
+
+
+def test_a_name_that_lost_its_member_is_decided_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A series began before members were configured: its records are refused from then on, which columns never do."""
+    names = ["a-", "b-", "-c", "d-e"]
+    monkeypatch.setattr("tests.deciding.columns.test_sorting.HOMES", names)
+    desk = Desk()
+    assert desk.taken(*steps(1)) == [0, 1, 2, 3]
+    desk.context = replace(desk.context, limits=Limits(member_separator="-"))
+    assert desk.taken(*steps(1)) == [3]
