@@ -42,11 +42,10 @@ class DiskRows(MemoryRows):
 
     def lose_last(self, partition: int, writes: int = 1) -> None:
         """Lose the last writes, as a machine does that loses power before they reached its disk: at most 16."""
-        before = self._before.get(partition, [])
+        copy, before = super().copy(partition), self._before.get(partition, [])  # damaged rows may be lost as well
         for _ in range(min(writes, len(before))):
-            rows, offset = before.pop()
-            super().write(partition, rows.items(), offset)
-            self.copy(partition).offset = offset
+            rows, copy.offset = before.pop()
+            copy.put(rows.items())
 
     def damage(self, partition: int) -> None:
         """Let the rows of a partition be unreadable from now on, until they are opened again."""

@@ -14,6 +14,14 @@ class Copy:
         self.rows: _Rows = {}
         self.offset: int | None = None
 
+    def put(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Put rows in; None deletes, and the last of a key rules."""
+        for key, value in rows:
+            if value is None:
+                self.rows.pop(key, None)
+            else:
+                self.rows[key] = value
+
 
 class MemoryRows:
     """The rows of one worker's partitions."""
@@ -54,11 +62,7 @@ class MemoryRows:
     def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
         """Write rows and changelog offset, all or nothing; a value of None deletes, an offset of None stays."""
         copy = self.copy(partition)
-        for key, value in dict(rows).items():
-            if value is None:
-                copy.rows.pop(key, None)
-            else:
-                copy.rows[key] = value
+        copy.put(rows)
         copy.offset = copy.offset if offset is None else offset
 
     def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
