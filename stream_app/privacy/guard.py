@@ -27,9 +27,7 @@ Rule of this file: nothing in it reads a value, a rate or a clock, and no other 
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from stream_app.privacy.amounts import Flag, Whole, most, where
 from stream_app.privacy.landmarks import LandmarkSet
 
 Spend = tuple[int, int]
@@ -121,9 +119,9 @@ class Guard(NamedTuple):
         if landmark:
             return self.charge(level, spend_nano)
         if level is None:
-            if spend_nano > budget - spent:
+            if not allowed(budget, spent, peak, spend_nano, landmark=False):
                 return None
-            return Guard(budget, spent, max(peak, spend_nano), window)
+            return Guard(budget, *paid(spent, peak, spend_nano, landmark=False), window)
         held_nano = window.spent_nano(level, step)
         if spend_nano > level.spendable_nano - spent - held_nano:
             return None
@@ -138,9 +136,9 @@ class Guard(NamedTuple):
     def charge(self, level: WindowLevel | None, charge_nano: int) -> "Guard | None":
         """Return the guard after the landmarks together cost so much more, or None: refused."""
         budget, spent, peak, window = self
-        if charge_nano < 0 or charge_nano > budget - spent - peak or not _takes_landmarks(level):
+        if not _takes_landmarks(level) or not allowed(budget, spent, peak, charge_nano, landmark=True):
             return None
-        return Guard(budget, spent + charge_nano, peak, window)
+        return Guard(budget, *paid(spent, peak, charge_nano, landmark=True), window)
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> "Guard | None":
         """Return the guard after ``steps`` decided regular ones, all in ``added``, became landmarks, or None: refused.
@@ -178,19 +176,11 @@ def _takes_landmarks(level: WindowLevel | None) -> bool:
     return level is None or level.landmarks
 
 
-Nanos = npt.NDArray[np.int64]
-"""Nano-epsilon of many series."""
-Flags = npt.NDArray[np.bool_]
+def allowed(budget: Whole, spent: Whole, peak: Whole, spend_nano: Whole, *, landmark: Flag) -> Flag:
+    """Return whether a landmark, or a step where windows are single steps, may spend so much; sums are below 2^63."""
+    return (spend_nano >= 0) & (spend_nano <= budget - spent - where(landmark, peak, 0))
 
 
-def spend_each(
-    budget: Nanos, spent: Nanos, peak: Nanos, spend_nano: Nanos, landmark: Flags
-) -> tuple[Flags, Nanos, Nanos]:
-    """Return `Guard.spend` of a step of each of many series whose windows are single steps and wait for nothing.
-
-    That is whether it is published, and S and W after it. 0 publishes nothing. All are below 2^62.
-    """
-    room = budget - spent - np.where(landmark, peak, 0)
-    published = (spend_nano > 0) & (spend_nano <= room)
-    paid = np.where(published, spend_nano, 0)
-    return published, spent + np.where(landmark, paid, 0), np.where(landmark, peak, np.maximum(peak, paid))
+def paid(spent: Whole, peak: Whole, spend_nano: Whole, *, landmark: Flag) -> tuple[Whole, Whole]:
+    """Return S and W after it has spent what was allowed; a spend of 0 changes nothing."""
+    return spent + where(landmark, spend_nano, 0), most(peak, where(landmark, peak, spend_nano))

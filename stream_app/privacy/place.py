@@ -5,6 +5,7 @@ Every spend of a step goes through `spent`, every charge without one through `un
 
 from typing import assert_never
 
+from stream_app.privacy.amounts import Whole, most
 from stream_app.privacy.guard import NO_WINDOW, Guard, Window, WindowLevel
 from stream_app.privacy.kinds import HiddenMean
 from stream_app.privacy.policy import Policy
@@ -25,10 +26,14 @@ def place(policy: Policy, state: State, index: int) -> Place:
         case EventLevel() | WindowLevel():
             return False, 0
         case UserLevel(length):
-            decided = index - state.clock.first_step if state.clock.first_step != NEVER else 0
-            return True, max(0, length - decided)
+            return True, steps_left(length, index - state.clock.first_step if state.clock.first_step != NEVER else 0)
         case _:
             assert_never(policy.protection)
+
+
+def steps_left(length: int, passed: Whole) -> Whole:
+    """Return how many steps of a user level are left at the one so many steps after its first."""
+    return most(length - passed, 0)
 
 
 def proposal(policy: Policy, state: State, index: int, at: Place) -> int:
@@ -44,8 +49,8 @@ def _proposal(policy: Policy, state: State, index: int, at: Place) -> int:
     if index * policy.step_ms < guard.window.opens_ms:
         return 0
     if isinstance(policy.protection, UserLevel):
-        return propose_user(guard, left)
-    offered = propose(policy.scheme, guard, left, landmark=landmark)
+        return propose_user(guard.budget_nano, guard.landmark_spent_nano, left)
+    offered = propose(policy.scheme, *guard[:3], left, landmark=landmark)
     if landmark or level is None:
         return offered
     first_step = state.clock.first_step if state.clock.first_step != NEVER else index

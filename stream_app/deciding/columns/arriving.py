@@ -13,7 +13,8 @@ from stream_app.deciding.columns.states import GROUP, LINK, UNTIL, WIDTH, Group,
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.encoding import HASH_BYTES
-from stream_app.privacy.level import NUMBER_WIDTH, Levels
+from stream_app.privacy.amounts import Doubles
+from stream_app.privacy.level import NUMBER_WIDTH
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import NEVER
@@ -33,7 +34,7 @@ class Arrivals(NamedTuple):
     rows: list[Sequence[Any]]
     """The fields of their stored rows."""
     figures: Matrix
-    levels: Levels
+    levels: Doubles
 
 
 def arrivals(

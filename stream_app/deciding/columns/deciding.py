@@ -22,8 +22,8 @@ from stream_app.deciding.columns.states import (
     Group,
     States,
 )
+from stream_app.privacy.amounts import Doubles
 from stream_app.privacy.columns import Draws, Held, places, take
-from stream_app.privacy.level import Levels
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.state import NEVER
 
@@ -142,7 +142,7 @@ def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
             yield events[of_epochs == epoch], epoch
 
 
-def _held(figures: Ints, levels: Levels, elapsed: Ints) -> Held:
+def _held(figures: Ints, levels: Doubles, elapsed: Ints) -> Held:
     return Held(
         budget_nano=figures[:, BUDGET],
         landmark_spent_nano=figures[:, SPENT],

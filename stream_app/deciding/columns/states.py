@@ -17,8 +17,9 @@ from stream_app.deciding.renewal import next_bound_ms
 from stream_app.deciding.rows import SeriesRow, ending
 from stream_app.formats import wire
 from stream_app.formats.encoding import HASH_BYTES
+from stream_app.privacy.amounts import Doubles
 from stream_app.privacy.guard import Guard
-from stream_app.privacy.level import NUMBER_WIDTH, Levels, LevelState
+from stream_app.privacy.level import NUMBER_WIDTH, LevelState
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.rule import Rule
@@ -87,7 +88,7 @@ class States:
         self.names: list[str] = []
         self.periods: list[Period] = []
         self.figures: Matrix = _grown(np.zeros((0, WIDTH), np.int64), _FEWEST)
-        self.levels: Levels = np.zeros((0, NUMBER_WIDTH))
+        self.levels: Doubles = np.zeros((0, NUMBER_WIDTH))
         """The states of filters, as long as the other figures once a group has one."""
         self.groups: list[Group] = []
         self.batch = 0
@@ -153,7 +154,7 @@ class States:
         return place
 
     def put_all(
-        self, names: Sequence[str], periods: Sequence[Period], group: Group, figures: Matrix, levels: Levels
+        self, names: Sequence[str], periods: Sequence[Period], group: Group, figures: Matrix, levels: Doubles
     ) -> None:
         """Take in series of a group that are not here; what of ``figures`` depends on this place is set here."""
         while len(self.index) + len(names) > self._most and self._full_at != self.batch:
@@ -284,7 +285,7 @@ def _row(own: _Own, figures: Sequence[int], link: str, level: LevelState) -> Ser
     return SeriesRow(series, series.encode(), sequence, link, policy, default, state)
 
 
-_M = TypeVar("_M", Matrix, Levels)
+_M = TypeVar("_M", Matrix, Doubles)
 
 
 def _grown(figures: _M, length: int) -> _M:

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-Cells = npt.NDArray[np.int64]
-"""Cells of many numbers, or other integers of them."""
+from stream_app.privacy.amounts import Ints, Whole, least, most
 
 LARGEST_CELL = 2**50
 """Within it every cell has a double of its own, which reads back as it; measurements beyond it saturate there."""
@@ -28,14 +27,14 @@ _NOTHING: Final = 1e-200
 """Added to a double, it changes none from 1e-183 on, and makes of a subnormal one, in cell 0, a normal one."""
 
 
-def saturated(cell: int) -> int:
+def saturated(cell: Whole) -> Whole:
     """Return ``cell``, or the end of the cells that have doubles of their own: free post-processing of noise."""
-    return cell if -LARGEST_CELL <= cell <= LARGEST_CELL else max(-LARGEST_CELL, min(cell, LARGEST_CELL))
+    return most(least(cell, LARGEST_CELL), -LARGEST_CELL)
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Cells ``low .. high``; cell k stands for ``k / cells_per_unit`` in the unit of the numbers given."""
+    """Ints ``low .. high``; cell k stands for ``k / cells_per_unit`` in the unit of the numbers given."""
 
     cells_per_unit: Fraction
     low: int
@@ -96,15 +95,15 @@ class Axis:
                 return Boundaries(self, halves, float(10**places)) if widest < 10**_CERTAIN_DIGITS else None
         return None
 
-    def clamp(self, cell: int) -> int:
+    def clamp(self, cell: Whole) -> Whole:
         """Return the nearest cell of ``low .. high``."""
-        return self.low if cell < self.low else min(cell, self.high)
+        return most(least(cell, self.high), self.low)
 
     def double(self, cell: int) -> float:
         """Return the number that ``cell`` stands for, rounded once to a double."""
         return cell * self.cells_per_unit.denominator / self.cells_per_unit.numerator
 
-    def double_each(self, cells: Cells) -> npt.NDArray[np.float64]:
+    def double_each(self, cells: Ints) -> npt.NDArray[np.float64]:
         """Return `double` of many cells."""
         unit, units = self.cells_per_unit.denominator, self.cells_per_unit.numerator
         if units <= EXACT_INTEGER and (np.abs(cells) <= EXACT_INTEGER // unit).all():
@@ -125,7 +124,7 @@ class Boundaries:
     halves: int  # of 1 / power: half a cell
     power: float
 
-    def within(self, numbers: npt.NDArray[np.float64]) -> Cells:
+    def within(self, numbers: npt.NDArray[np.float64]) -> Ints:
         """Return `Axis.within` of many finite numbers, exactly."""
         # PRIVACY: each number is brought to the range, and then takes the same operations, wherever it lies; nothing
         # branches. A batch takes as long with numbers on boundaries as with others, and with subnormal ones, which
@@ -136,9 +135,9 @@ class Boundaries:
         # Off by less than a cell: cells have less than 15 digits, products of doubles are right in the first 15.
         near = np.floor(bounded * float(axis.cells_per_unit) + 0.5).astype(np.int64)
         cells = near + (bounded >= self._begin(near + 1)) - (bounded < self._begin(near))
-        return np.clip(cells, axis.low, axis.high)
+        return axis.clamp(cells)
 
-    def _begin(self, cells: Cells) -> npt.NDArray[np.float64]:
+    def _begin(self, cells: Ints) -> npt.NDArray[np.float64]:
         """Return the double of the decimal at which each cell begins: both parts are exact, the quotient is nearest."""
         found: npt.NDArray[np.float64] = (2 * cells - 1) * self.halves / self.power
         return found

@@ -7,7 +7,8 @@ from math import isfinite, nan
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.privacy.kinds.axis import EXACT_INTEGER, Axis, Boundaries, Cells, saturated
+from stream_app.privacy.amounts import Flag, Ints, Whole
+from stream_app.privacy.kinds.axis import EXACT_INTEGER, Axis, Boundaries, saturated
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_number
@@ -35,7 +36,7 @@ class Number:
         cells = RawCells((self.axis.within(number if valid else self.upper),))
         return cells if valid else self.substitute
 
-    def quantise_each(self, boundaries: Boundaries, numbers: npt.NDArray[np.float64]) -> Cells:
+    def quantise_each(self, boundaries: Boundaries, numbers: npt.NDArray[np.float64]) -> Ints:
         """Return `quantise` of many raw values, NaN for what is no number; only a substitute may stand for these."""
         valid = np.isfinite(numbers)
         # PRIVACY: as `quantise`: what is no number takes the same operations.
@@ -53,7 +54,7 @@ class Number:
         resolution = self.axis.cells_per_unit
         return self.sensitivity * resolution.denominator * NANO / (resolution.numerator * spend_nano)
 
-    def scale_each(self, spends_nano: Cells) -> npt.NDArray[np.float64]:
+    def scale_each(self, spends_nano: Ints) -> npt.NDArray[np.float64]:
         """Return `scale` of many spends."""
         resolution = self.axis.cells_per_unit
         exact = self.sensitivity * resolution.denominator * NANO
@@ -64,20 +65,20 @@ class Number:
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether the noise scale exceeds the distance of two measurements."""
-        return self.sensitivity * NANO > abs(current[0] - previous[0]) * spend_nano
+        return bool(self.is_still(previous[0], current[0], spend_nano))
 
-    def still_each(self, previous: Cells, current: Cells, spends_nano: Cells) -> npt.NDArray[np.bool_]:
-        """Return `still` of many pairs, spends above 0; D nano-cells are below 2^63."""
-        found: npt.NDArray[np.bool_] = np.abs(current - previous) <= (self.sensitivity * NANO - 1) // spends_nano
-        return found
+    def is_still(self, previous: Whole, current: Whole, spend_nano: Whole) -> Flag:
+        """Return `still` of cells; spends are above 0, and in columns D nano-cells are below 2^63."""
+        # distance * spend < D * 10^9, in integers that fit into columns.
+        return abs(current - previous) <= (self.sensitivity * NANO - 1) // spend_nano
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
         """Return an estimate within the declared range (unless ``clamp`` is false)."""
-        return ReleasedCells((self.axis.clamp(cells[0]),)) if self.clamped else cells
+        return ReleasedCells((self.bounded(cells[0]),))
 
-    def clamp_each(self, cells: Cells) -> Cells:
-        """Return `clamp` of many estimates."""
-        return np.clip(cells, self.axis.low, self.axis.high) if self.clamped else cells
+    def bounded(self, cell: Whole) -> Whole:
+        """Return `clamp` of a cell."""
+        return self.axis.clamp(cell) if self.clamped else cell
 
     def publish(self, cells: ReleasedCells) -> float:
         """Return the number of a cell."""

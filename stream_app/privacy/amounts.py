@@ -1,0 +1,81 @@
+"""Amounts: one number, or a column of them. A rule that is written over amounts decides one step or many alike.
+
+Rules use the operators ``+ - * / //``, comparisons, ``&`` and ``|`` of flags, and the functions below; they never ask
+which of both an amount is. Both arms of `where` are computed. Model: Apache DataFusion's ``ColumnarValue``.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from math import floor, log, sqrt
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Flag = bool | Flags
+
+Whole = TypeVar("Whole", int, Ints)
+"""One integer, or one of each of many series; sums and products of columns must stay below 2^63."""
+Real = TypeVar("Real", float, Doubles)
+"""One double, or one of each of many series."""
+Amount = TypeVar("Amount", int, float, Ints, Doubles)
+
+
+def where(condition: Flag, then: Amount, otherwise: Amount | int) -> Amount:
+    """Return ``then`` where the condition holds, and ``otherwise`` elsewhere."""
+    if isinstance(condition, np.ndarray):
+        return np.where(condition, then, otherwise)  # type: ignore[return-value]  # a column follows its condition
+    return then if condition else otherwise  # type: ignore[return-value]
+
+
+def least(one: Amount, other: Amount | float) -> Amount:
+    """Return the smaller of two amounts of one sort."""
+    if isinstance(one, np.ndarray):
+        return np.minimum(one, other)
+    return min(one, other)  # type: ignore[return-value]  # of integers, ``other`` is one
+
+
+def most(one: Amount, other: Amount | float) -> Amount:
+    """Return the larger of two amounts of one sort."""
+    if isinstance(one, np.ndarray):
+        return np.maximum(one, other)
+    return max(one, other)  # type: ignore[return-value]
+
+
+def root(square: Real) -> Real:
+    """Return the square root, correctly rounded."""
+    if isinstance(square, np.ndarray):
+        return np.sqrt(square)
+    return sqrt(square)
+
+
+def logarithm(positive: Real) -> Real:
+    """Return the natural logarithm, off by at most 4 units in the last place."""
+    if isinstance(positive, np.ndarray):
+        return np.log(positive)
+    return log(positive)
+
+
+def whole_part(number: Real) -> Real:
+    """Return the largest integer that is not above a finite number, as a double."""
+    if isinstance(number, np.ndarray):
+        return np.floor(number)
+    return float(floor(number))
+
+
+def last_up_to(ascending: Sequence[int], number: Whole) -> Whole:
+    """Return the place of the last of ``ascending`` that is at most ``number``; -1 if there is none."""
+    if isinstance(number, np.ndarray):
+        return np.searchsorted(np.array(ascending, np.int64), number, side="right") - 1
+    return bisect_right(ascending, number) - 1
+
+
+def taken(table: Sequence[int], place: Whole) -> Whole:
+    """Return what stands at a place of a table."""
+    if isinstance(place, np.ndarray):
+        found: Ints = np.array(table, np.int64)[place]
+        return found
+    return table[place]
