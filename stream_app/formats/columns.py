@@ -1,7 +1,6 @@
-"""Many records at once: observations from bytes, and steps to bytes, the same as `wire` and `encoding` one by one."""
+"""Many records at once: observations from bytes, the same as by `wire` one by one, and columns as JSON."""
 
-from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
+from collections.abc import Callable, Iterable
 from math import nan
 from typing import Any, NamedTuple, cast
 
@@ -150,55 +149,3 @@ def hashes(digests: bytes) -> list[str]:
     """Return hashes that stand one after the other, each in hex."""
     whole = digests.hex()
     return [whole[at : at + _HEX] for at in range(0, len(whole), _HEX)]
-
-
-Step = tuple[int, bytes, int, bool, bool, str, str, str, str, str, str, str, str, str, str, str, str, str, str]
-"""A decided step, as what is written of it says it.
-
-Place and name of its series, its start in ms, whether it is perturbed, whether it has a source; then as JSON: series,
-start, value, measurement, spend, scale, source in ms, whether it is a landmark, budget, spent on landmarks, landmarks
-left, regular peak, sequence, epoch. Budgets are nano-epsilon.
-"""
-Output = tuple[bytes, int, bytes, bytes]
-"""What is written of a step: the record key, the timestamp, the ledger entry and the release."""
-_fresh_hash = blake2b(digest_size=HASH_BYTES).copy
-
-
-def written(steps: Iterable[Step], version: int, fingerprint: str, links: dict[int, str]) -> Iterator[Output]:
-    """Yield what is written of each step under one version of a policy; ``fingerprint`` is that of the noise key.
-
-    ``links`` has the hash of the last entry of each series, in hex, by its place, and goes on with each entry.
-    """
-    policy = f'"policy":{version}'
-    for (
-        place, name, start_ms, perturbed, repeated, series, start, value, measurement, spend, scale, source, landmark,
-        budget, spent, left, peak, sequence, epoch,
-    ) in steps:  # fmt: skip
-        paid = ""
-        if perturbed:
-            decision, paid = "perturbed", f'"epsilon_nano":{spend},'
-            release = (
-                f'{{"series":{series},"timestamp":{start},"value":{value},"decision":"perturbed",'
-                f'"measurement":{measurement},{paid}"scale":{scale},{policy}}}'
-            ).encode()
-        elif repeated:
-            decision = "approximated"
-            release = (
-                f'{{"series":{series},"timestamp":{start},"value":{value},"decision":"approximated",'
-                f'"source":{source},{policy}}}'
-            ).encode()
-        else:
-            decision = "withheld"
-            release = f'{{"series":{series},"timestamp":{start},"decision":"withheld",{policy}}}'.encode()
-        digest = _fresh_hash()
-        digest.update(release)
-        entry = (
-            f'{{"series":{series},"sequence":{sequence},"entry":"release","timestamp":{start},"decision":"{decision}",'
-            f'"landmark":{landmark},{policy},"budget_nano":{budget},{paid}"landmark_spent_nano":{spent},'
-            f'"landmarks_left":{left},"regular_peak_nano":{peak},"release":"{digest.hexdigest()}",'
-            f'"key":"{fingerprint}","epoch":{epoch},"previous":"{links[place]}"'
-        ).encode()
-        digest = _fresh_hash()
-        digest.update(entry)
-        link = links[place] = digest.hexdigest()
-        yield name, start_ms, entry + f',"hash":"{link}"}}'.encode(), release

@@ -3,9 +3,9 @@
 Bytes are canonical: member order is fixed, so the same release or entry has the same hash on every machine.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
-from typing import Any, Final, assert_never, final
+from typing import Any, Final, NamedTuple, assert_never, final
 
 import orjson
 
@@ -31,50 +31,6 @@ HASH_BYTES = 32
 _EMPTY = blake2b(digest_size=HASH_BYTES)
 NO_HASH = "0" * (2 * HASH_BYTES)
 """The previous hash of a chain's first entry."""
-
-
-def encode_release(series: str, kind: Kind, version: int, release: Release) -> bytes:
-    """Return the bytes of a release."""
-    match release:
-        case Perturbed():
-            record: dict[str, object] = {
-                "series": series,
-                "timestamp": release.timestamp_ms,
-                "value": kind.publish(release.estimate),
-                "decision": "perturbed",
-                **_measured(kind, release),
-                "policy": version,
-            }
-        case Approximated():
-            record = {
-                "series": series,
-                "timestamp": release.timestamp_ms,
-                "value": kind.publish(release.estimate),
-                "decision": "approximated",
-                "source": release.source_ms,
-                "policy": version,
-            }
-        case Withheld():
-            record = {
-                "series": series,
-                "timestamp": release.timestamp_ms,
-                "decision": "withheld",
-                "policy": version,
-            }
-        case _:
-            assert_never(release)
-    if isinstance(kind, Statistic):
-        record["statistic"] = kind.statistic
-        if isinstance(kind, Mean) and isinstance(release, Perturbed):
-            record["count"] = release.measurement[1]
-    return orjson.dumps(record)
-
-
-def _measured(kind: Kind, release: Perturbed) -> dict[str, object]:
-    spend_nano, cells = release.spend_nano, release.measurement
-    measurement = kind.parts(cells) if isinstance(kind, HiddenMean) else kind.publish(cells)
-    scale = kind.scale(spend_nano, cells[1]) if isinstance(kind, Mean) else kind.scale(spend_nano)
-    return {"measurement": measurement, "epsilon_nano": spend_nano, "scale": scale}
 
 
 def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells, ReleasedCells]:
@@ -114,21 +70,137 @@ def digest(value: bytes) -> str:
     return state.hexdigest()
 
 
-def release_entry(series: str, sequence: int, version: int, step: Stepped, release_hash: str) -> str:
-    """Return the text of a decided step's entry, as far as `sealed` takes it; ``version`` is the policy's."""
-    # Put together by hand: one is made for every event, and all but the series are numbers and words of our own.
-    name = orjson.dumps(series).decode()
-    release = step.release
-    budget, spent, peak, _ = step.state.guard
-    landmark = "true" if step.landmark else "false"
-    epsilon = f'"epsilon_nano":{release.spend_nano},' if isinstance(release, Perturbed) else ""
-    return (
-        f'{{"series":{name},"sequence":{sequence},"entry":"release","timestamp":{release.timestamp_ms},'
-        f'"decision":"{step.decision}","landmark":{landmark},"policy":{version},'
-        f'"budget_nano":{budget},{epsilon}"landmark_spent_nano":{spent},'
-        f'"landmarks_left":{step.landmarks_left},"regular_peak_nano":{peak},'
-        f'"release":"{release_hash}"'
+class Texts(NamedTuple):
+    """Decided steps as what is written of them is made from: a column a figure, in JSON unless it says otherwise.
+
+    Budgets are nano-epsilon. What a decision does not write may be anything: ``value`` of a withheld step, ``source``
+    but of an approximated one, and ``measurement``, ``spend`` and ``scale`` but of a perturbed one.
+    """
+
+    chains: Iterable[int]
+    """Which chain each entry belongs to."""
+    keys: Iterable[bytes]
+    """The series in UTF-8."""
+    starts_ms: Iterable[int]
+    """Of the steps, as integers."""
+    published: Iterable[bool]
+    """Whether each step is perturbed."""
+    repeated: Iterable[bool]
+    """Whether each of the others is approximated, and not withheld."""
+    series: Iterable[str]
+    timestamp: Iterable[str]
+    value: Iterable[str]
+    measurement: Iterable[str]
+    spend: Iterable[str]
+    scale: Iterable[str]
+    source: Iterable[str]
+    landmark: Iterable[str]
+    budget: Iterable[str]
+    spent: Iterable[str]
+    left: Iterable[str]
+    peak: Iterable[str]
+    sequence: Iterable[str]
+    epoch: Iterable[str]
+
+
+Output = tuple[bytes, int, bytes, bytes]
+"""What is written of a step: the record key, the timestamp, the ledger entry and the release."""
+
+
+def written(
+    steps: Texts, version: int, fingerprint: str, links: dict[int, str], statistic: str = ""
+) -> Iterator[Output]:
+    """Yield what is written of each step under one version of a policy; ``fingerprint`` is that of the noise key.
+
+    ``links`` has the hash of the last entry of each chain, in hex, and goes on with each entry. ``statistic`` is what
+    releases of collected data say besides, each member behind a comma.
+    """
+    policy = f'"policy":{version}'
+    for (
+        chain, key, start_ms, published, repeated, series, timestamp, value, measurement, spend, scale, source,
+        landmark, budget, spent, left, peak, sequence, epoch,
+    ) in zip(*steps, strict=True):  # fmt: skip
+        paid = ""
+        if published:
+            decision, paid = "perturbed", f'"epsilon_nano":{spend},'
+            release = (
+                f'{{"series":{series},"timestamp":{timestamp},"value":{value},"decision":"perturbed",'
+                f'"measurement":{measurement},{paid}"scale":{scale},{policy}{statistic}}}'
+            ).encode()
+        elif repeated:
+            decision = "approximated"
+            release = (
+                f'{{"series":{series},"timestamp":{timestamp},"value":{value},"decision":"approximated",'
+                f'"source":{source},{policy}{statistic}}}'
+            ).encode()
+        else:
+            decision = "withheld"
+            release = (
+                f'{{"series":{series},"timestamp":{timestamp},"decision":"withheld",{policy}{statistic}}}'
+            ).encode()
+        entry, links[chain] = sealed(
+            f'{{"series":{series},"sequence":{sequence},"entry":"release","timestamp":{timestamp},'
+            f'"decision":"{decision}","landmark":{landmark},{policy},"budget_nano":{budget},{paid}'
+            f'"landmark_spent_nano":{spent},"landmarks_left":{left},"regular_peak_nano":{peak},'
+            f'"release":"{digest(release)}"',
+            fingerprint,
+            epoch,
+            links[chain],
+        )
+        yield key, start_ms, entry, release
+
+
+def texts_of(series: str, key: bytes, kind: Kind, step: Stepped, sequence: int, epoch: int) -> Texts:
+    """Return a single step as what is written of it is made from."""
+    release, guard = step.release, step.state.guard
+    value = measurement = spend = scale = source = ""
+    match release:
+        case Perturbed():
+            value, spend, cells = _json(kind.publish(release.estimate)), str(release.spend_nano), release.measurement
+            measurement = _json(kind.parts(cells) if isinstance(kind, HiddenMean) else kind.publish(cells))
+            paid = release.spend_nano
+            scale = _json(kind.scale(paid, cells[1]) if isinstance(kind, Mean) else kind.scale(paid))
+        case Approximated():
+            value, source = _json(kind.publish(release.estimate)), str(release.source_ms)
+        case Withheld():
+            pass
+        case _:
+            assert_never(release)
+    return Texts(
+        chains=(0,),
+        keys=(key,),
+        starts_ms=(release.timestamp_ms,),
+        published=(isinstance(release, Perturbed),),
+        repeated=(isinstance(release, Approximated),),
+        series=(_json(series),),
+        timestamp=(str(release.timestamp_ms),),
+        value=(value,),
+        measurement=(measurement,),
+        spend=(spend,),
+        scale=(scale,),
+        source=(source,),
+        landmark=("true" if step.landmark else "false",),
+        budget=(str(guard.budget_nano),),
+        spent=(str(guard.landmark_spent_nano),),
+        left=(str(step.landmarks_left),),
+        peak=(str(guard.regular_peak_nano),),
+        sequence=(str(sequence),),
+        epoch=(str(epoch),),
     )
+
+
+def statistic_of(kind: Kind, release: Release) -> str:
+    """Return what the release of collected data says besides, as `written` takes it."""
+    if not isinstance(kind, Statistic):
+        return ""
+    statistic = f',"statistic":"{kind.statistic}"'
+    if isinstance(kind, Mean) and isinstance(release, Perturbed):
+        statistic += f',"count":{release.measurement[1]}'
+    return statistic
+
+
+def _json(found: object) -> str:
+    return orjson.dumps(found).decode()
 
 
 def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
@@ -175,14 +247,14 @@ def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
     return orjson.dumps(record)[:-1].decode()
 
 
-def sealed(text: str, sequence: int, timestamp_ms: int, key: str, epoch: int, previous: str) -> Sealed:
-    """Return an entry from its text: tied to the one before it, and closed by a hash of all bytes before the hash.
+def sealed(text: str, fingerprint: str, epoch: int | str, previous: str) -> tuple[bytes, str]:
+    """Return an entry from its text, and its hash: tied to the one before it, and closed by a hash of all before that.
 
-    ``key`` is the fingerprint of the noise key.
+    ``fingerprint`` is that of the noise key.
     """
-    body = f'{text},"key":"{key}","epoch":{epoch},"previous":"{previous}"'.encode()
+    body = f'{text},"key":"{fingerprint}","epoch":{epoch},"previous":"{previous}"'.encode()
     found = digest(body)
-    return Sealed(sequence, timestamp_ms, body + f',"hash":"{found}"}}'.encode(), found)
+    return body + f',"hash":"{found}"}}'.encode(), found
 
 
 def encode_reject(

@@ -18,7 +18,7 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import INPUT_HEADER, Append, Decider, Headers, Outlets
 from stream_app.deciding.members import FindMember, no_member
 from stream_app.deciding.rows import SeriesRow
-from stream_app.formats.columns import Output
+from stream_app.formats.encoding import Output
 from stream_app.formats.records import InputRecord, Records
 
 SLICE = 128

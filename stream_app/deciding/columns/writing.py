@@ -1,6 +1,6 @@
 """Steps decided together, to bytes: releases, ledger entries sealed into their series' chains, and stored rows.
 
-The bytes are those of `stream_app.formats.encoding` and `stream_app.deciding.rows`.
+The bytes of rows are those of `stream_app.deciding.rows`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,8 @@ from stream_app.deciding.columns.states import (
     SPENT,
     States,
 )
-from stream_app.formats.columns import Output, Step, hashes, lists, quoted, texts, written
+from stream_app.formats.columns import hashes, lists, quoted, texts
+from stream_app.formats.encoding import Output, Texts, written
 from stream_app.privacy.state import NEVER
 
 
@@ -40,38 +41,37 @@ def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: s
     turns = np.zeros(count, np.int64)
     for number, steps in enumerate(decided):
         turns[steps.nth] = number
-    made = [written(_steps(states, steps), steps.group.rule.version, fingerprint, last).__next__ for steps in decided]
+    made = [written(_texts(states, steps), steps.group.rule.version, fingerprint, last).__next__ for steps in decided]
     for number in turns.tolist():
         yield made[number]()
     digests = bytes.fromhex("".join(last.values()))
     states.figures[here, LINK:] = np.frombuffer(digests, np.int64).reshape(len(here), -1)
 
 
-def _steps(states: States, steps: Steps) -> Iterator[Step]:
-    """Yield each step of a group as what is written of it is made from."""
+def _texts(states: States, steps: Steps) -> Texts:
+    """Return the steps of a group as what is written of them is made from."""
     kind, places = steps.group.rule.kind, steps.places.tolist()
     spends = np.where(steps.published, steps.spend_nano, 1)
-    return zip(
-        places,
-        steps.names,
-        steps.starts_ms.tolist(),
-        steps.published.tolist(),
-        (steps.source_ms != NEVER).tolist(),
-        quoted([states.names[place] for place in places]),
-        texts(steps.starts_ms),
-        texts(kind.axis.double_each(steps.estimates)),
-        texts(kind.axis.double_each(steps.measured)),
-        texts(spends),
-        texts(kind.scale_each(spends)),
-        texts(steps.source_ms),
-        texts(steps.landmark),
-        texts(steps.budget_nano),
-        texts(steps.spent),
-        texts(steps.left),
-        texts(steps.peak),
-        texts(steps.sequences),
-        texts(steps.epochs),
-        strict=True,
+    return Texts(
+        chains=places,
+        keys=steps.names,
+        starts_ms=steps.starts_ms.tolist(),
+        published=steps.published.tolist(),
+        repeated=(steps.source_ms != NEVER).tolist(),
+        series=quoted([states.names[place] for place in places]),
+        timestamp=texts(steps.starts_ms),
+        value=texts(kind.axis.double_each(steps.estimates)),
+        measurement=texts(kind.axis.double_each(steps.measured)),
+        spend=texts(spends),
+        scale=texts(kind.scale_each(spends)),
+        source=texts(steps.source_ms),
+        landmark=texts(steps.landmark),
+        budget=texts(steps.budget_nano),
+        spent=texts(steps.spent),
+        left=texts(steps.left),
+        peak=texts(steps.peak),
+        sequence=texts(steps.sequences),
+        epoch=texts(steps.epochs),
     )
 
 
