@@ -59,7 +59,7 @@ def decide(
     Raises:
         LostCountersError: if a row has an open step whose counters are not in the collection.
     """
-    found = wire.decode(record.value)
+    found = wire.decoded(record)
     if isinstance(found, Malformed):
         return _reject(found.series, found.timestamp_ms, found.reason, record, found.member)
     if isinstance(found, MemberRecord):
@@ -83,7 +83,7 @@ def recall(context: Context, lookup: Lookup, collection: Collection, record: Inp
     empty collection and give it every record in order, from `Collection.floor` of the worker before to the first
     undecided one: then it equals that of a worker which never lost its memory.
     """
-    found = wire.decode(record.value)
+    found = wire.decoded(record)
     if not isinstance(found, Observation | Contribution | Watermark | Intrusion):
         return
     row = lookup(found.series)

@@ -1,6 +1,6 @@
 """Many records at once: observations from bytes, the same as by `wire` one by one, and columns as JSON."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from math import nan
 from typing import Any, NamedTuple, cast
 
@@ -9,9 +9,8 @@ import numpy.typing as npt
 import orjson
 
 from stream_app.formats.encoding import HASH_BYTES
-from stream_app.formats.records import Records
-from stream_app.formats.wire import LARGEST_RECORD_BYTES
-from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.formats.records import Parsed, Records
+from stream_app.formats.wire import observed
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 _HEX = 2 * HASH_BYTES
@@ -39,81 +38,28 @@ def observations(
 ) -> Observations:
     """Return the observations whose key is that of their series by ``key_of``; None: no key is asked for.
 
-    Whatever is none, or would be refused whatever is known of its series, is left out; all of them may be, where most
-    records have keys of ``collected`` series.
+    The records are parsed. Whatever is none, or would be refused whatever is known of its series, is left out; all of
+    them may be, where most records have keys of ``collected`` series.
     """
+    parsed: Sequence[Parsed] = records.parsed or ()
     if key_of is not None and collected:
         # PRIVACY: the key alone tells what is read: the text of a value must not choose how its record is decided.
         plain = [nth for nth, key in enumerate(records.keys) if key not in collected]
-        if 2 * len(plain) < len(records):  # contributions are not read for the few others, if these are none either
-            few = _some(records, plain, key_of)
-            return few if not few.at else _some(records, range(len(records)), key_of)
-    return _all(records, key_of) or _some(records, range(len(records)), key_of)
-
-
-def _all(records: Records, key_of: Callable[[str], bytes] | None) -> Observations | None:
-    """Return `observations` if nothing is left out, else None: what is asked of all at once takes half the time."""
-    values = cast("list[bytes]", records.values)  # what is none is no sized one, which the types do not show
-    names: list[str] = []
-    times: list[int] = []
-    raws: list[object] = []
-    types: set[object] = set()
-    try:
-        if max(map(len, values)) > LARGEST_RECORD_BYTES:
-            return None
-        for record in map(orjson.loads, values):
-            names.append(record["series"])
-            times.append(record["timestamp"])
-            raws.append(record["value"])
-            types.add(record.get("type", "observation"))
-    except (KeyError, TypeError, ValueError):
-        return None
-    if (
-        types != {"observation"}
-        or set(map(type, names)) != {str}
-        or set(map(type, times)) != {int}
-        or min(times) < 0
-        or max(times) > LAST_TIMESTAMP_MS
-        or (key_of is not None and list(map(key_of, names)) != records.keys)
-    ):
-        return None
-    return Observations(list(range(len(names))), names, times, _numbers(raws), set())
-
-
-def _some(records: Records, numbers: Iterable[int], key_of: Callable[[str], bytes] | None) -> Observations:
-    """Return `observations` among the records of these numbers, record by record."""
-    at: list[int] = []
-    names: list[str] = []
-    times: list[int] = []
-    raws: list[object] = []
-    apart: set[str] = set()
-    for number in numbers:
-        key, value = records.keys[number], records.values[number]
-        if value is None or len(value) > LARGEST_RECORD_BYTES:
-            continue
-        try:
-            record = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            continue
-        if type(record) is not dict:
-            continue
-        get = record.get
-        series, time_ms = get("series"), get("timestamp")
-        if type(series) is not str:
-            continue
-        if (
-            type(time_ms) is not int
-            or not 0 <= time_ms <= LAST_TIMESTAMP_MS
-            or get("type", "observation") != "observation"
-            or "value" not in record
-            or (key_of is not None and key != key_of(series))
-        ):
+        if 2 * len(plain) < len(records) and not any(observed(parsed[nth]) for nth in plain):
+            return Observations([], [], [], [], set())
+    seen = list(map(observed, parsed))
+    if None not in seen:
+        names, times, raws = map(list, zip(*cast("list[tuple[str, int, Any]]", seen), strict=True))
+        if key_of is None or list(map(key_of, names)) == records.keys:
+            return Observations(list(range(len(names))), names, times, _numbers(raws), set())
+    at, apart = [], set()
+    for number, (key, found, one) in enumerate(zip(records.keys, parsed, seen, strict=True)):
+        if one is not None and (key_of is None or key == key_of(one[0])):
+            at.append(number)
+        elif isinstance(found, dict) and isinstance(series := found.get("series"), str):
             apart.add(series)
-            continue
-        at.append(number)
-        names.append(series)
-        times.append(time_ms)
-        raws.append(record["value"])
+    rows = [cast("tuple[str, int, Any]", seen[number]) for number in at]
+    names, times, raws = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
     return Observations(at, names, times, _numbers(raws), apart)
 
 
