@@ -1,6 +1,6 @@
 """Many records at once: observations from bytes, the same as by `wire` one by one, and columns as JSON."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import nan
 from typing import Any, NamedTuple, cast
 
@@ -9,8 +9,8 @@ import numpy.typing as npt
 import orjson
 
 from stream_app.formats.encoding import HASH_BYTES
-from stream_app.formats.records import Parsed, Records
-from stream_app.formats.wire import observed
+from stream_app.formats.records import Records
+from stream_app.formats.wire import observed, parsed_all
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 _HEX = 2 * HASH_BYTES
@@ -38,34 +38,31 @@ def observations(
 ) -> Observations:
     """Return the observations whose key is that of their series by ``key_of``; None: no key is asked for.
 
-    The records are parsed. Whatever is none, or would be refused whatever is known of its series, is left out; all of
+    Whatever is none, or would be refused whatever is known of its series, is left out; all of
     them may be, where most records have keys of ``collected`` series.
     """
-    parsed: Sequence[Parsed] = records.parsed or ()
+    parsed = parsed_all(records.values) if records.parsed is None else records.parsed
     if key_of is not None and collected:
         # PRIVACY: the key alone tells what is read: the text of a value must not choose how its record is decided.
         plain = [nth for nth, key in enumerate(records.keys) if key not in collected]
         if 2 * len(plain) < len(records) and not any(observed(parsed[nth]) for nth in plain):
             return Observations([], [], [], [], set())
     seen = list(map(observed, parsed))
-    if None not in seen:
-        names, times, raws = map(list, zip(*cast("list[tuple[str, int, Any]]", seen), strict=True))
-        if key_of is None or list(map(key_of, names)) == records.keys:
-            return Observations(list(range(len(names))), names, times, _numbers(raws), set())
-    at, apart = [], set()
-    for number, (key, found, one) in enumerate(zip(records.keys, parsed, seen, strict=True)):
-        if one is not None and (key_of is None or key == key_of(one[0])):
-            at.append(number)
-        elif isinstance(found, dict) and isinstance(series := found.get("series"), str):
-            apart.add(series)
-    rows = [cast("tuple[str, int, Any]", seen[number]) for number in at]
-    names, times, raws = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
-    return Observations(at, names, times, _numbers(raws), apart)
+    at, apart = list(range(len(seen))), set()
+    if None in seen or (key_of is not None and [key_of(one[0]) for one in seen if one] != records.keys):
+        at = []
+        for number, (key, found, one) in enumerate(zip(records.keys, parsed, seen, strict=True)):
+            if one is not None and (key_of is None or key == key_of(one[0])):
+                at.append(number)
+            elif isinstance(found, dict) and isinstance(series := found.get("series"), str):
+                apart.add(series)
+    some = cast("list[tuple[str, int, Any]]", seen if len(at) == len(seen) else [seen[number] for number in at])
+    return Observations(at, [one[0] for one in some], [one[1] for one in some], _numbers(some), apart)
 
 
-def _numbers(raws: list[Any]) -> list[float]:
+def _numbers(some: list[tuple[str, int, Any]]) -> list[float]:
     # PRIVACY: what is no number takes as long as one, so that the time does not tell what a substitute hides.
-    return [raw if type(raw) is float or type(raw) is int else nan for raw in raws]
+    return [raw if type(raw) is float or type(raw) is int else nan for _, _, raw in some]
 
 
 def texts(column: Column) -> list[str]:

@@ -50,7 +50,6 @@ def test_numbers_are_written_as_single_ones_are(doubles: list[float], integers: 
 def test_observations_are_those_of_single_records(given: list[tuple[bytes | None, bytes | None]]) -> None:
     """Each is one for `wire`, under the key of its series; every other record that names a series sets it apart."""
     records = Records.of(InputRecord("e", 0, nth, 0, key, value) for nth, (value, key) in enumerate(given))
-    records = records.read(wire.parsed_all(records.values))
     found = observations(records, str.encode)
     seen: dict[int, tuple[str, int, Any]] = {}
     others: set[str] = set()
@@ -71,6 +70,6 @@ def test_observations_are_those_of_single_records(given: list[tuple[bytes | None
 def test_no_value_is_shown() -> None:
     """The repr of observations, as in a traceback, holds no raw value."""
     value = b'{"series":"a","timestamp":5,"value":98765}'
-    found = observations(Records.of([InputRecord("e", 0, 0, 0, None, value)]).read(wire.parsed_all([value])), None)
+    found = observations(Records.of([InputRecord("e", 0, 0, 0, None, value)]), None)
     assert found.numbers == [98765]
     assert "98765" not in repr(found)

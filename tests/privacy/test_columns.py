@@ -125,13 +125,13 @@ def test_spends_are_those_that_definition_3_allows(budget_nano: int, steps: list
     budget, spent, peak = (np.full(3, figure) for figure in (budget_nano, 0, 0))
     for step in steps:
         spends, inside = ints(*(spend for spend, _ in step)), np.array([landmark for _, landmark in step])
-        published, spent, peak = spend_each(budget, spent, peak, spends, inside)
+        fits = np.asarray(allowed(budget, spent, peak, spends, landmark=inside))
+        spent, peak = paid(spent, peak, np.where(fits, spends, 0), landmark=inside)
         for nth, (spend, landmark) in enumerate(step):
             own = landmarks[nth] if landmark else regular[nth]
             own.append(spend)
-            allowed = sum(landmarks[nth]) + max(regular[nth]) <= budget_nano
-            assert published[nth] == (spend > 0 and allowed)
-            if not allowed:
+            assert fits[nth] == (sum(landmarks[nth]) + max(regular[nth]) <= budget_nano)
+            if not fits[nth]:
                 own.pop()
 
 
