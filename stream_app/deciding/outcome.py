@@ -115,12 +115,10 @@ def seal(
     default, loss, opened = row.default, row.backward_loss, row.open_steps
     if isinstance(moved, Stepped):
         decision, spend_nano = moved.decision, moved.spend_nano
-        links, statistic = {0: row.previous}, encoding.statistic_of(policy.kind, moved.release)
-        texts = encoding.texts_of(series, row.key, policy.kind, moved, sequence, epoch)
-        ((_, appended_ms, value, release),) = encoding.written(
-            texts, policy.version, keys.fingerprint, links, statistic
+        output, link = encoding.written_one(
+            series, row.key, policy, moved, sequence, epoch, keys.fingerprint, row.previous
         )
-        link = links[0]
+        _, appended_ms, value, release = output
         spent_nano = spend_nano if policy.windows is None else spend_nano + charge_nano(policy, row.state, decided_ms)
         loss = None if policy.correlation is None else context.backward_loss(row, decided_ms, spend_nano)
     else:

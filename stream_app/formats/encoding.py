@@ -4,6 +4,7 @@ Bytes are canonical: member order is fixed, so the same release or entry has the
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, assert_never, final
 
@@ -11,6 +12,7 @@ import orjson
 
 from stream_app.privacy.fold import Stepped
 from stream_app.privacy.kinds import HiddenMean, Kind, Mean, Statistic
+from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import (
     Approximated,
     CloseEntry,
@@ -28,7 +30,7 @@ from stream_app.privacy.reason import Reason
 from stream_app.privacy.values import ReleasedCells
 
 HASH_BYTES = 32
-_EMPTY = blake2b(digest_size=HASH_BYTES)
+_fresh: Final = blake2b(digest_size=HASH_BYTES).copy  # quicker than to begin anew
 NO_HASH = "0" * (2 * HASH_BYTES)
 """The previous hash of a chain's first entry."""
 
@@ -65,28 +67,23 @@ class Sealed:
 
 def digest(value: bytes) -> str:
     """Return the BLAKE2b-256 of ``value`` in hex."""
-    state = _EMPTY.copy()  # quicker than to begin anew
+    state = _fresh()
     state.update(value)
     return state.hexdigest()
 
 
+Output = tuple[bytes, int, bytes, bytes]
+"""What is written of a step: the record key, the timestamp, the ledger entry and the release."""
+
+
 class Texts(NamedTuple):
-    """Decided steps as what is written of them is made from: a column a figure, in JSON unless it says otherwise.
+    """Decided steps as what is written of them is made from: a column for each of the last arguments of `written`."""
 
-    Budgets are nano-epsilon. What a decision does not write may be anything: ``value`` of a withheld step, ``source``
-    but of an approximated one, and ``measurement``, ``spend`` and ``scale`` but of a perturbed one.
-    """
-
-    chains: Iterable[int]
-    """Which chain each entry belongs to."""
-    keys: Iterable[bytes]
-    """The series in UTF-8."""
-    starts_ms: Iterable[int]
-    """Of the steps, as integers."""
+    chain: Iterable[int]
+    key: Iterable[bytes]
+    start_ms: Iterable[int]
     published: Iterable[bool]
-    """Whether each step is perturbed."""
     repeated: Iterable[bool]
-    """Whether each of the others is approximated, and not withheld."""
     series: Iterable[str]
     timestamp: Iterable[str]
     value: Iterable[str]
@@ -102,95 +99,122 @@ class Texts(NamedTuple):
     sequence: Iterable[str]
     epoch: Iterable[str]
 
+    def written(self, version: int, fingerprint: str, links: dict[int, str]) -> Iterator[Output]:
+        """Yield what is written of each step, under one version of a policy and with one noise key."""
+        return map(partial(written, f'"policy":{version}', fingerprint, links), *self)
 
-Output = tuple[bytes, int, bytes, bytes]
-"""What is written of a step: the record key, the timestamp, the ledger entry and the release."""
 
+def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
+    policy: str,
+    fingerprint: str,
+    links: dict[int, str],
+    chain: int,
+    key: bytes,
+    start_ms: int,
+    published: bool,  # noqa: FBT001 (a column of each)
+    repeated: bool,  # noqa: FBT001
+    series: str,
+    timestamp: str,
+    value: str,
+    measurement: str,
+    spend: str,
+    scale: str,
+    source: str,
+    landmark: str,
+    budget: str,
+    spent: str,
+    left: str,
+    peak: str,
+    sequence: str,
+    epoch: str,
+    statistic: str = "",
+) -> Output:
+    """Return what is written of a step that is ``published``, or ``repeated`` from an earlier release, or neither.
 
-def written(
-    steps: Texts, version: int, fingerprint: str, links: dict[int, str], statistic: str = ""
-) -> Iterator[Output]:
-    """Yield what is written of each step under one version of a policy; ``fingerprint`` is that of the noise key.
-
-    ``links`` has the hash of the last entry of each chain, in hex, and goes on with each entry. ``statistic`` is what
-    releases of collected data say besides, each member behind a comma.
+    ``fingerprint`` is that of the noise key. ``links`` has the hash of the last entry of each chain, in hex, and goes
+    on with this one. ``policy`` is the member of that name; ``statistic`` is what releases of collected data say
+    besides, each member behind a comma. The others are JSON, budgets in nano-epsilon; what a decision does not write
+    may be anything: ``value`` of a withheld step, ``source`` but of an approximated one, and ``measurement``, ``spend``
+    and ``scale`` but of a perturbed one.
     """
-    policy = f'"policy":{version}'
-    for (
-        chain, key, start_ms, published, repeated, series, timestamp, value, measurement, spend, scale, source,
-        landmark, budget, spent, left, peak, sequence, epoch,
-    ) in zip(*steps, strict=True):  # fmt: skip
-        paid = ""
-        if published:
-            decision, paid = "perturbed", f'"epsilon_nano":{spend},'
-            release = (
-                f'{{"series":{series},"timestamp":{timestamp},"value":{value},"decision":"perturbed",'
-                f'"measurement":{measurement},{paid}"scale":{scale},{policy}{statistic}}}'
-            ).encode()
-        elif repeated:
-            decision = "approximated"
-            release = (
-                f'{{"series":{series},"timestamp":{timestamp},"value":{value},"decision":"approximated",'
-                f'"source":{source},{policy}{statistic}}}'
-            ).encode()
-        else:
-            decision = "withheld"
-            release = (
-                f'{{"series":{series},"timestamp":{timestamp},"decision":"withheld",{policy}{statistic}}}'
-            ).encode()
-        entry, links[chain] = sealed(
-            f'{{"series":{series},"sequence":{sequence},"entry":"release","timestamp":{timestamp},'
-            f'"decision":"{decision}","landmark":{landmark},{policy},"budget_nano":{budget},{paid}'
-            f'"landmark_spent_nano":{spent},"landmarks_left":{left},"regular_peak_nano":{peak},'
-            f'"release":"{digest(release)}"',
-            fingerprint,
-            epoch,
-            links[chain],
-        )
-        yield key, start_ms, entry, release
+    paid = ""
+    if published:
+        decision, paid = "perturbed", f'"epsilon_nano":{spend},'
+        release = (
+            f'{{"series":{series},"timestamp":{timestamp},"value":{value},"decision":"perturbed",'
+            f'"measurement":{measurement},{paid}"scale":{scale},{policy}{statistic}}}'
+        ).encode()
+    elif repeated:
+        decision = "approximated"
+        release = (
+            f'{{"series":{series},"timestamp":{timestamp},"value":{value},"decision":"approximated",'
+            f'"source":{source},{policy}{statistic}}}'
+        ).encode()
+    else:
+        decision = "withheld"
+        release = f'{{"series":{series},"timestamp":{timestamp},"decision":"withheld",{policy}{statistic}}}'.encode()
+    entry, links[chain] = sealed(
+        f'{{"series":{series},"sequence":{sequence},"entry":"release","timestamp":{timestamp},"decision":"{decision}",'
+        f'"landmark":{landmark},{policy},"budget_nano":{budget},{paid}"landmark_spent_nano":{spent},'
+        f'"landmarks_left":{left},"regular_peak_nano":{peak},"release":"{digest(release)}"',
+        fingerprint,
+        epoch,
+        links[chain],
+    )
+    return key, start_ms, entry, release
 
 
-def texts_of(series: str, key: bytes, kind: Kind, step: Stepped, sequence: int, epoch: int) -> Texts:
-    """Return a single step as what is written of it is made from."""
-    release, guard = step.release, step.state.guard
+def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
+    series: str, key: bytes, policy: Policy, step: Stepped, sequence: int, epoch: int, fingerprint: str, previous: str
+) -> tuple[Output, str]:
+    """Return what is written of a single step of a series, and the hash of its entry; ``previous`` is the one before.
+
+    ``fingerprint`` is that of the noise key.
+    """
+    release, guard, kind = step.release, step.state.guard, policy.kind
     value = measurement = spend = scale = source = ""
     match release:
         case Perturbed():
-            value, spend, cells = _json(kind.publish(release.estimate)), str(release.spend_nano), release.measurement
+            value, cells, spend_nano = _json(kind.publish(release.estimate)), release.measurement, release.spend_nano
             measurement = _json(kind.parts(cells) if isinstance(kind, HiddenMean) else kind.publish(cells))
-            paid = release.spend_nano
-            scale = _json(kind.scale(paid, cells[1]) if isinstance(kind, Mean) else kind.scale(paid))
+            spend = str(spend_nano)
+            scale = _json(kind.scale(spend_nano, cells[1]) if isinstance(kind, Mean) else kind.scale(spend_nano))
         case Approximated():
             value, source = _json(kind.publish(release.estimate)), str(release.source_ms)
         case Withheld():
             pass
         case _:
             assert_never(release)
-    return Texts(
-        chains=(0,),
-        keys=(key,),
-        starts_ms=(release.timestamp_ms,),
-        published=(isinstance(release, Perturbed),),
-        repeated=(isinstance(release, Approximated),),
-        series=(_json(series),),
-        timestamp=(str(release.timestamp_ms),),
-        value=(value,),
-        measurement=(measurement,),
-        spend=(spend,),
-        scale=(scale,),
-        source=(source,),
-        landmark=("true" if step.landmark else "false",),
-        budget=(str(guard.budget_nano),),
-        spent=(str(guard.landmark_spent_nano),),
-        left=(str(step.landmarks_left),),
-        peak=(str(guard.regular_peak_nano),),
-        sequence=(str(sequence),),
-        epoch=(str(epoch),),
+    links = {0: previous}
+    output = written(
+        f'"policy":{policy.version}',
+        fingerprint,
+        links,
+        0,
+        key,
+        release.timestamp_ms,
+        published=isinstance(release, Perturbed),
+        repeated=isinstance(release, Approximated),
+        series=_json(series),
+        timestamp=str(release.timestamp_ms),
+        value=value,
+        measurement=measurement,
+        spend=spend,
+        scale=scale,
+        source=source,
+        landmark="true" if step.landmark else "false",
+        budget=str(guard.budget_nano),
+        spent=str(guard.landmark_spent_nano),
+        left=str(step.landmarks_left),
+        peak=str(guard.regular_peak_nano),
+        sequence=str(sequence),
+        epoch=str(epoch),
+        statistic=_statistic(kind, release),
     )
+    return output, links[0]
 
 
-def statistic_of(kind: Kind, release: Release) -> str:
-    """Return what the release of collected data says besides, as `written` takes it."""
+def _statistic(kind: Kind, release: Release) -> str:
     if not isinstance(kind, Statistic):
         return ""
     statistic = f',"statistic":"{kind.statistic}"'

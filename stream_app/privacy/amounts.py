@@ -7,11 +7,12 @@ which of both an amount is. Both arms of `where` are computed. Model: Apache Dat
 from bisect import bisect_right
 from collections.abc import Sequence
 from math import floor, log, sqrt
-from typing import TypeVar
+from typing import Final, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+_Column: Final = np.ndarray
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -26,56 +27,71 @@ Amount = TypeVar("Amount", int, float, Ints, Doubles)
 
 def where(condition: Flag, then: Amount, otherwise: Amount | int) -> Amount:
     """Return ``then`` where the condition holds, and ``otherwise`` elsewhere."""
-    if isinstance(condition, np.ndarray):
+    if isinstance(condition, _Column):
         return np.where(condition, then, otherwise)  # type: ignore[return-value]  # a column follows its condition
     return then if condition else otherwise  # type: ignore[return-value]
 
 
 def least(one: Amount, other: Amount | float) -> Amount:
     """Return the smaller of two amounts of one sort."""
-    if isinstance(one, np.ndarray):
+    if isinstance(one, _Column):
         return np.minimum(one, other)
     return min(one, other)  # type: ignore[return-value]  # of integers, ``other`` is one
 
 
 def most(one: Amount, other: Amount | float) -> Amount:
     """Return the larger of two amounts of one sort."""
-    if isinstance(one, np.ndarray):
+    if isinstance(one, _Column):
         return np.maximum(one, other)
     return max(one, other)  # type: ignore[return-value]
 
 
 def root(square: Real) -> Real:
     """Return the square root, correctly rounded."""
-    if isinstance(square, np.ndarray):
+    if isinstance(square, _Column):
         return np.sqrt(square)
     return sqrt(square)
 
 
 def logarithm(positive: Real) -> Real:
     """Return the natural logarithm, off by at most 4 units in the last place."""
-    if isinstance(positive, np.ndarray):
+    if isinstance(positive, _Column):
         return np.log(positive)
     return log(positive)
 
 
 def whole_part(number: Real) -> Real:
     """Return the largest integer that is not above a finite number, as a double."""
-    if isinstance(number, np.ndarray):
+    if isinstance(number, _Column):
         return np.floor(number)
     return float(floor(number))
 
 
+@overload
+def floored(number: float) -> int: ...
+
+
+@overload
+def floored(number: Doubles) -> Ints: ...
+
+
+def floored(number: float | Doubles) -> int | Ints:
+    """Return the largest integer that is not above a number of less than 2^62."""
+    if isinstance(number, _Column):
+        return np.floor(number).astype(np.int64)
+    return floor(number)
+
+
 def last_up_to(ascending: Sequence[int], number: Whole) -> Whole:
     """Return the place of the last of ``ascending`` that is at most ``number``; -1 if there is none."""
-    if isinstance(number, np.ndarray):
+    if isinstance(number, _Column):
         return np.searchsorted(np.array(ascending, np.int64), number, side="right") - 1
     return bisect_right(ascending, number) - 1
 
 
 def taken(table: Sequence[int], place: Whole) -> Whole:
     """Return what stands at a place of a table."""
-    if isinstance(place, np.ndarray):
+    if isinstance(place, _Column):
         found: Ints = np.array(table, np.int64)[place]
         return found
     return table[place]

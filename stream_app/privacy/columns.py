@@ -92,9 +92,11 @@ def _landmarks_from(steps: Ints, landmarks: list[LandmarkSet]) -> tuple[Flags, I
     """Return whether each step is a landmark of its own set, and how many of that lie at or after it."""
     first = landmarks[0]
     if len(set(map(id, landmarks))) == 1:
-        return np.asarray(first.has(steps)), first.count_from(steps)
-    both = [(step in own, own.count_from(step)) for step, own in zip(steps.tolist(), landmarks, strict=True)]
-    return np.array([inside for inside, _ in both], np.bool_), np.array([left for _, left in both], np.int64)
+        inside, before = first.at(steps)
+        return np.asarray(inside), len(first) - before
+    found = [own.at(step) for step, own in zip(steps.tolist(), landmarks, strict=True)]
+    left = [len(own) - before for (_, before), own in zip(found, landmarks, strict=True)]
+    return np.array([inside for inside, _ in found], np.bool_), np.array(left, np.int64)
 
 
 @final
@@ -173,7 +175,7 @@ def take(rule: Rule, held: Held, at: Places, cells: Ints, draws: Draws, events: 
             numbers, scales = kind.axis.double_each(measured), kind.scale_each(spends)
             after, numbers = number_measured(kind, list(before.T), numbers, scales, k[fresh])
             level[fresh] = np.stack(after, 1)
-            estimate[fresh] = rule.boundaries.within(numbers)
+            estimate[fresh] = kind.axis.within(numbers)
         else:
             estimate[fresh] = kind.bounded(measured)
         source_ms[fresh] = at.steps[fresh] * rule.step_ms

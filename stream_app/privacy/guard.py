@@ -183,4 +183,5 @@ def allowed(budget: Whole, spent: Whole, peak: Whole, spend_nano: Whole, *, land
 
 def paid(spent: Whole, peak: Whole, spend_nano: Whole, *, landmark: Flag) -> tuple[Whole, Whole]:
     """Return S and W after it has spent what was allowed; a spend of 0 changes nothing."""
-    return spent + where(landmark, spend_nano, 0), most(peak, where(landmark, peak, spend_nano))
+    own = where(landmark, spend_nano, 0)
+    return spent + own, most(peak, spend_nano - own)

@@ -50,20 +50,21 @@ class LandmarkSet:
 
     def __contains__(self, step: int) -> bool:
         """Return whether ``step`` is a landmark."""
-        return bool(self.has(step))
+        return bool(self.at(step)[0])
 
-    def has(self, step: Whole) -> Flag:
-        """Return whether a step is a landmark."""
-        return step < taken(self._ends, last_up_to(self._firsts, step))
-
-    def count_before(self, step: Whole) -> Whole:
-        """Return how many landmarks lie before ``step``."""
+    def at(self, step: Whole) -> tuple[Flag, Whole]:
+        """Return whether a step is a landmark, and how many landmarks lie before it."""
         nth = last_up_to(self._firsts, step)
-        return taken(self._before, nth) + least(step, taken(self._ends, nth)) - taken(self._firsts, nth)
+        end = taken(self._ends, nth)
+        return step < end, taken(self._before, nth) + least(step, end) - taken(self._firsts, nth)
 
-    def count_from(self, step: Whole) -> Whole:
+    def count_before(self, step: int) -> int:
+        """Return how many landmarks lie before ``step``."""
+        return self.at(step)[1]
+
+    def count_from(self, step: int) -> int:
         """Return how many landmarks lie at or after ``step``."""
-        return len(self) - self.count_before(step)
+        return len(self) - self.at(step)[1]
 
     def latest(self, count: int) -> "LandmarkSet":
         """Return the set of the last ``count`` landmarks."""

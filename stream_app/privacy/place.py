@@ -22,7 +22,8 @@ def place(policy: Policy, state: State, index: int) -> Place:
     match policy.protection:
         case LandmarkLevel():
             landmarks = state.promise.landmarks
-            return index in landmarks, landmarks.count_from(index) + state.promise.spare_left
+            inside, before = landmarks.at(index)
+            return bool(inside), len(landmarks) - before + state.promise.spare_left
         case EventLevel() | WindowLevel():
             return False, 0
         case UserLevel(length):

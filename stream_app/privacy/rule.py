@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Final, Literal, final
 
 from stream_app.privacy.kinds import Kind, Number
-from stream_app.privacy.kinds.axis import Boundaries
 from stream_app.privacy.landmarks import NO_LANDMARKS
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, Protection, UserLevel
 from stream_app.privacy.scheme import Adaptive, Scheme, sampling_of
@@ -33,9 +32,9 @@ RuleProtection = LandmarkLevel | EventLevel | UserLevel
 class Rule:
     """Everything but what each series has of its own; equal rules are one object, as long as they are in use."""
 
-    __slots__ = ("boundaries", "filtered", "identity", "kind", "protection", "sampling", "scheme", "step_ms", "version")
+    __slots__ = ("filtered", "identity", "kind", "protection", "sampling", "scheme", "step_ms", "version")
 
-    def __init__(  # noqa: PLR0913 (the parts of a rule)
+    def __init__(
         self,
         version: int,
         step_ms: int,
@@ -43,7 +42,6 @@ class Rule:
         scheme: Scheme,
         kind: Number,
         identity: bytes,
-        boundaries: Boundaries,
         *,
         filtered: bool,
     ) -> None:
@@ -54,7 +52,6 @@ class Rule:
         self.sampling: Final[Adaptive | None] = sampling_of(scheme)
         self.kind: Final = kind
         self.identity: Final = identity
-        self.boundaries: Final = boundaries
         self.filtered: Final = filtered
 
     @property
@@ -103,7 +100,6 @@ def _rule(
     *,
     filtered: bool,
 ) -> Rule | None:
-    boundaries = kind.axis.boundaries
-    if boundaries is None:
+    if kind.axis.boundaries is None:
         return None
-    return Rule(version, step_ms, protection, scheme, kind, identity, boundaries, filtered=filtered)
+    return Rule(version, step_ms, protection, scheme, kind, identity, filtered=filtered)

@@ -153,8 +153,12 @@ def test_landmarks(spans: list[tuple[int, int]], far: int) -> None:
     """Before, in, between and behind the intervals, which may be none."""
     landmarks = LandmarkSet.of((first + far, end + far) for first, end in spans)
     steps = [far + step for step in range(60)]
-    assert np.asarray(landmarks.has(ints(*steps))).tolist() == [step in landmarks for step in steps]
-    assert landmarks.count_from(ints(*steps)).tolist() == [landmarks.count_from(step) for step in steps]
+    inside, before = landmarks.at(ints(*steps))
+    assert np.asarray(inside).tolist() == [step in landmarks for step in steps]
+    assert before.tolist() == [landmarks.count_before(step) for step in steps]
+    members = {step for first, end in spans for step in range(first + far, end + far)}
+    assert [step in landmarks for step in steps] == [step in members for step in steps]
+    assert before.tolist() == [sum(one < step for one in members) for step in steps]
 
 
 @given(

@@ -84,7 +84,7 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
     steps = Steps(group, nth, chosen.places[nth], names, chosen.starts_ms[nth], figures[own, BUDGET])
     landmarks = [states.periods[place].landmarks for place in steps.places.tolist()]
     at = places(rule, steps.starts_ms // rule.step_ms, figures[own, FIRST], landmarks, figures[own, SPARE])
-    cells = rule.kind.quantise_each(rule.boundaries, chosen.numbers[nth])
+    cells = rule.kind.quantise_each(chosen.numbers[nth])
     steps.landmark[:], steps.left[:] = at.landmark, at.left - (at.landmark & (at.left > 0))
     if keys.epoch_ms is not None:
         steps.epochs[:] = steps.starts_ms // keys.epoch_ms

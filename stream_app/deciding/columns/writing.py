@@ -24,7 +24,7 @@ from stream_app.deciding.columns.states import (
     States,
 )
 from stream_app.formats.columns import hashes, lists, quoted, texts
-from stream_app.formats.encoding import Output, Texts, written
+from stream_app.formats.encoding import Output, Texts
 from stream_app.privacy.state import NEVER
 
 
@@ -41,7 +41,7 @@ def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: s
     turns = np.zeros(count, np.int64)
     for number, steps in enumerate(decided):
         turns[steps.nth] = number
-    made = [written(_texts(states, steps), steps.group.rule.version, fingerprint, last).__next__ for steps in decided]
+    made = [_texts(states, steps).written(steps.group.rule.version, fingerprint, last).__next__ for steps in decided]
     for number in turns.tolist():
         yield made[number]()
     digests = bytes.fromhex("".join(last.values()))
@@ -53,9 +53,9 @@ def _texts(states: States, steps: Steps) -> Texts:
     kind, places = steps.group.rule.kind, steps.places.tolist()
     spends = np.where(steps.published, steps.spend_nano, 1)
     return Texts(
-        chains=places,
-        keys=steps.names,
-        starts_ms=steps.starts_ms.tolist(),
+        chain=places,
+        key=steps.names,
+        start_ms=steps.starts_ms.tolist(),
         published=steps.published.tolist(),
         repeated=(steps.source_ms != NEVER).tolist(),
         series=quoted([states.names[place] for place in places]),

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, nan
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.privacy.amounts import Flag, Ints, Whole
-from stream_app.privacy.kinds.axis import EXACT_INTEGER, Axis, Boundaries, saturated
+from stream_app.privacy.amounts import Doubles, Flag, Ints, Whole, where
+from stream_app.privacy.kinds.axis import EXACT_INTEGER, Axis, saturated
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_number
@@ -32,16 +33,20 @@ class Number:
         """Return the cell of a raw number, clamped to the range; the substitute or None when it is no finite number."""
         number = float(raw) if is_number(raw) else nan
         valid = isfinite(number)
-        # PRIVACY: what is no number takes as long as one, so that the time does not tell what a substitute hides.
-        cells = RawCells((self.axis.within(number if valid else self.upper),))
-        return cells if valid else self.substitute
+        cell = self.cell(number if valid else self.upper, valid=valid)
+        return RawCells((cell,)) if valid or self.substitute is not None else None
 
-    def quantise_each(self, boundaries: Boundaries, numbers: npt.NDArray[np.float64]) -> Ints:
+    def quantise_each(self, numbers: Doubles) -> Ints:
         """Return `quantise` of many raw values, NaN for what is no number; only a substitute may stand for these."""
         valid = np.isfinite(numbers)
-        # PRIVACY: as `quantise`: what is no number takes the same operations.
-        cells = boundaries.within(np.where(valid, numbers, self.upper))
-        return cells if self.substitute is None else np.where(valid, cells, self.substitute[0])
+        cells: Ints = self.cell(np.where(valid, numbers, self.upper), valid=valid)
+        return cells
+
+    def cell(self, number: Any, *, valid: Flag) -> Any:
+        """Return the cell of a raw number, clamped to the range, or the substitute where it is not ``valid``."""
+        # PRIVACY: what is no number takes the operations of one: the time does not tell what a substitute hides.
+        cell = self.axis.within(number)
+        return cell if self.substitute is None else where(valid, cell, self.substitute[0])
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the cell plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""

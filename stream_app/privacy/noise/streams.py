@@ -84,8 +84,8 @@ def closing_stream(
 
 def coin_stream(secret: bytes, epoch: int, policy: Policy | Rule, series: str, step_ms: int) -> BitStream:
     """Return the bits of one event's coin."""
-    (message,) = coin_messages(epoch, (step_ms,), (series.encode(),))
-    return BitStream(secret, COIN, policy.identity + message)
+    name = series.encode()
+    return BitStream(secret, COIN, b"".join((policy.identity, _COIN_HEAD(epoch, step_ms, len(name)), name)))
 
 
 def dissimilarity_stream(  # noqa: PLR0913, PLR0917 (all that the noise may depend on)
