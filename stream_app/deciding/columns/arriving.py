@@ -9,7 +9,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.deciding.columns.states import GROUP, LINK, UNTIL, WIDTH, Group, Matrix, Period, States
+from stream_app.deciding.columns.carried import CELLS, DERIVED, FIGURES, PERIOD, WHOLE, Figures
+from stream_app.deciding.columns.states import Group, Period, States
+from stream_app.deciding.layout import PLAIN, StoredRow, picked
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.encoding import HASH_BYTES
@@ -19,11 +21,9 @@ from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import NEVER
 
-_DEFAULT: Final = 2
-_FIELDS: Final = 20
-"""Of a stored row without backward loss, open steps, window and claim: `rows.dump` writes no other then."""
-_PERIOD: Final = (3, 6, 7, 8, 9)
-"""Budget, spare left, what earlier periods used, first budget, start of the period: a `Period`, with the policy."""
+_default_of: Final = picked("default")
+_period_of: Final = picked(*PERIOD)
+_WHOLE: Final = (*(name for name in WHOLE if name not in CELLS), *DERIVED)
 
 
 class Arrivals(NamedTuple):
@@ -33,7 +33,7 @@ class Arrivals(NamedTuple):
     names: list[str]
     rows: list[Sequence[Any]]
     """The fields of their stored rows."""
-    figures: Matrix
+    figures: Figures
     levels: Doubles
 
 
@@ -48,8 +48,8 @@ def arrivals(
     others: list[str] = []
     found: dict[str, Any] = {name: wire.load(value) for name, value in stored.items()}
     for name, fields in found.items():
-        if len(fields) == _FIELDS and fields[_DEFAULT]:
-            by_default.setdefault(fields[_DEFAULT], []).append(name)
+        if len(fields) == PLAIN and (default := _default_of(fields)):
+            by_default.setdefault(default, []).append(name)
         else:
             others.append(name)
     parted: list[Arrivals] = []
@@ -73,7 +73,7 @@ def take_in(states: States, arrived: Arrivals, load: Callable[[str], SeriesRow])
     known: dict[tuple[Any, ...], Period] = {}
     periods: list[Period] = []
     for name, fields in zip(arrived.names, arrived.rows, strict=True):
-        shared = tuple(fields[at] for at in _PERIOD)
+        shared = _period_of(fields)
         period = known.get(shared)
         if period is None:
             period = known[shared] = states.period(load(name), arrived.group)
@@ -84,40 +84,36 @@ def take_in(states: States, arrived: Arrivals, load: Callable[[str], SeriesRow])
 def _arrivals(group: Group, names: list[str], rows: list[Sequence[Any]]) -> Arrivals | None:
     """Return the columns of those rows that `States.group_of` has a group for; None where a field is no integer."""
     step_ms, filtered = group.rule.step_ms, group.rule.filtered
-    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True))
-    measurements, estimates, levels = columns[16:19]
-    sequences, budgets, spent, peaks, spares = (columns[at] for at in (0, 3, 4, 5, 6))
+    fields: list[Any] = list(zip(*rows, strict=True))
+    columns: Any = StoredRow(*fields)
+    found = {name: getattr(columns, name) for name in _WHOLE}
     # What is not written is zero here and below: no release has come yet.
-    measured, estimated = ([cells[0] if cells else 0 for cells in column] for column in (measurements, estimates))
-    whole = np.array((budgets, spares, spent, peaks, *columns[10:16], sequences, measured, estimated))
+    found |= {name: [cells[0] if cells else 0 for cells in getattr(columns, name)] for name in CELLS}
+    whole = np.array(list(found.values()))
     if whole.dtype != np.int64:
         return None
-    budget, spare, landmark_spent, peak, decided_ms, end_ms, first, last, rate, source, sequence, value, estimate = (
-        whole
-    )
-    lengths = np.fromiter(map(len, measurements), np.int64, len(rows))
-    level_lengths = np.fromiter(map(len, levels), np.int64, len(rows))
-    links = list(map(bytes.fromhex, columns[1]))
+    of = dict(zip(found, whole, strict=True))
+    lengths = np.fromiter(map(len, columns.measurement), np.int64, len(rows))
+    level_lengths = np.fromiter(map(len, columns.level), np.int64, len(rows))
+    links = list(map(bytes.fromhex, columns.previous))
     known = (
-        np.array([closed is False for closed in columns[19]])
+        np.array([closed is False for closed in columns.closed])
         & np.array([len(link) == HASH_BYTES for link in links])
-        & (last != NEVER)
-        & (decided_ms == last * step_ms)
-        & (end_ms == decided_ms + step_ms)
-        & (lengths == (source != NEVER))
+        & (of["last_step"] != NEVER)
+        & (of["decided_ms"] == of["last_step"] * step_ms)
+        & (of["decided_end_ms"] == of["decided_ms"] + step_ms)
+        & (lengths == (of["source_ms"] != NEVER))
         & (level_lengths == np.where(lengths > 0, NUMBER_WIDTH if filtered else 0, 0))
     )
     if not known.all():
         some = np.flatnonzero(known).tolist()
         return _arrivals(group, [names[at] for at in some], [rows[at] for at in some]) if some else None
-    figures = np.empty((len(rows), WIDTH), np.int64)
-    figures[:, :UNTIL] = np.stack(
-        (budget, spare, landmark_spent, peak, decided_ms, first, rate, source, value, estimate, sequence), 1
-    )
-    figures[:, UNTIL] = LAST_TIMESTAMP_MS + 1  # no renewal is to come
-    figures[:, GROUP:LINK] = 0
-    figures[:, LINK:] = np.frombuffer(b"".join(links), np.int64).reshape(len(rows), -1)
-    return Arrivals(group, names, rows, figures, _levels(levels) if filtered else np.zeros((0, NUMBER_WIDTH)))
+    figures = np.zeros(len(rows), FIGURES)
+    for name in WHOLE:
+        figures[name] = of[name]
+    figures["due_ms"] = LAST_TIMESTAMP_MS + 1  # no renewal is to come
+    figures["previous"] = np.frombuffer(b"".join(links), FIGURES["previous"])
+    return Arrivals(group, names, rows, figures, _levels(columns.level) if filtered else np.zeros((0, NUMBER_WIDTH)))
 
 
 def _levels(levels: Sequence[Sequence[float]]) -> npt.NDArray[np.float64]:

@@ -11,7 +11,7 @@ import numpy as np
 from stream_app.deciding.columns.counting import Counting
 from stream_app.deciding.columns.deciding import Steps, Tally, decided
 from stream_app.deciding.columns.sorting import FEWEST, NOTHING, Ints, Source, together
-from stream_app.deciding.columns.states import SEQUENCE, Group
+from stream_app.deciding.columns.states import Group
 from stream_app.deciding.columns.writing import links, outputs, stored
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
@@ -151,7 +151,7 @@ class BatchDecider:
         """Yield series, sequence and hash of the last entry of each series that changed."""
         states, places = self._states, self.places
         names = [states.names[place] for place in places.tolist()]
-        yield from zip(names, states.figures[places, SEQUENCE].tolist(), links(states, places), strict=True)
+        yield from zip(names, states.figures["sequence"][places].tolist(), links(states, places), strict=True)
         for series, row in self.alone.changed.items():
             yield series, row.sequence, row.previous
 

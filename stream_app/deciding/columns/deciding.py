@@ -5,27 +5,18 @@ from typing import Final, NamedTuple, final
 
 import numpy as np
 
+from stream_app.deciding.columns.carried import Figures, gathered, put_back
 from stream_app.deciding.columns.sorting import Flags, Ints, Together
-from stream_app.deciding.columns.states import (
-    BUDGET,
-    DECIDED,
-    ESTIMATED,
-    FIRST,
-    MEASURED,
-    PEAK,
-    RATE,
-    SEQUENCE,
-    SOURCE,
-    SPARE,
-    SPENT,
-    USED,
-    Group,
-    States,
-)
+from stream_app.deciding.columns.states import Group, States
 from stream_app.privacy.amounts import Doubles
 from stream_app.privacy.columns import Draws, Held, places, take
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.state import NEVER
+
+MOVED: Final = (
+    "landmark_spent_nano", "regular_peak_nano", "source_ms", "measurement", "estimate", "rate_nano"
+)  # fmt: skip
+"""Figures that `take` reads and gives anew."""
 
 
 @final
@@ -77,13 +68,15 @@ def decided(keys: KeyRing, states: States, chosen: Together) -> Iterator[tuple[S
 def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Together) -> tuple[Steps, Tally]:
     rule = group.rule
     here, own = np.unique(chosen.places[nth], return_inverse=True)
-    figures = states.figures[here]
+    figures = gathered(states.figures, here)
     levels = states.levels[here] if rule.filtered else np.zeros((len(here), 0))
-    used_before = int((figures[:, SPENT] + figures[:, PEAK]).sum())
+    used_before = _used_nano(figures)
     names = [states.names[place].encode() for place in chosen.places[nth].tolist()]
-    steps = Steps(group, nth, chosen.places[nth], names, chosen.starts_ms[nth], figures[own, BUDGET])
+    steps = Steps(group, nth, chosen.places[nth], names, chosen.starts_ms[nth], figures["budget_nano"][own])
     landmarks = [states.periods[place].landmarks for place in steps.places.tolist()]
-    at = places(rule, steps.starts_ms // rule.step_ms, figures[own, FIRST], landmarks, figures[own, SPARE])
+    at = places(
+        rule, steps.starts_ms // rule.step_ms, figures["first_step"][own], landmarks, figures["spare_left"][own]
+    )
     cells = rule.kind.quantise_each(chosen.numbers[nth])
     steps.landmark[:], steps.left[:] = at.landmark, at.left - (at.landmark & (at.left > 0))
     if keys.epoch_ms is not None:
@@ -94,32 +87,25 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
     }
     for events, epoch in _rounds(ranks, steps.epochs):
         series = own[events]
-        held, now = figures[series], at.of(events)
-        before = _held(held, levels[series], now.steps - held[:, DECIDED] // rule.step_ms)
+        held, now = gathered(figures, series), at.of(events)
+        before = _held(held, levels[series], now.steps - held["decided_ms"] // rule.step_ms)
         taken = take(rule, before, now, cells[events], draws[epoch], events)
         levels[series] = taken.level
-        for column, after in (
-            (SPENT, taken.landmark_spent_nano),
-            (PEAK, taken.regular_peak_nano),
-            (RATE, taken.rate_nano),
-            (SOURCE, taken.source_ms),
-            (MEASURED, taken.measurement),
-            (ESTIMATED, taken.estimate),
-            (SEQUENCE, held[:, SEQUENCE] + 1),
-            (DECIDED, steps.starts_ms[events]),
-        ):
-            figures[series, column] = after
+        sequences = held["sequence"] + 1
+        for name in MOVED:
+            figures[name][series] = getattr(taken, name)
+        figures["sequence"][series], figures["decided_ms"][series] = sequences, steps.starts_ms[events]
         steps.published[events], steps.spend_nano[events] = taken.published, taken.spend_nano
         steps.spent[events], steps.peak[events] = taken.landmark_spent_nano, taken.regular_peak_nano
         steps.source_ms[events], steps.measured[events] = taken.source_ms, taken.measurement
         steps.estimates[events] = taken.estimate
-        steps.sequences[events] = held[:, SEQUENCE] + 1
-    figures[:, USED] = states.batch
-    states.figures[here] = figures
+        steps.sequences[events] = sequences
+    figures["used"] = states.batch
+    put_back(states.figures, here, figures)
     if rule.filtered:
         states.levels[here] = levels
-    used_nano = int((figures[:, SPENT] + figures[:, PEAK]).sum()) - used_before
-    return steps, Tally(group, _decisions(steps), int(steps.spend_nano[steps.published].sum()), used_nano)
+    grown_nano = _used_nano(figures) - used_before
+    return steps, Tally(group, _decisions(steps), int(steps.spend_nano[steps.published].sum()), grown_nano)
 
 
 def _secret(keys: KeyRing, epoch: int) -> bytes:
@@ -142,18 +128,14 @@ def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
             yield events[of_epochs == epoch], epoch
 
 
-def _held(figures: Ints, levels: Doubles, elapsed: Ints) -> Held:
+def _held(figures: Figures, levels: Doubles, elapsed: Ints) -> Held:
     return Held(
-        budget_nano=figures[:, BUDGET],
-        landmark_spent_nano=figures[:, SPENT],
-        regular_peak_nano=figures[:, PEAK],
-        source_ms=figures[:, SOURCE],
-        measurement=figures[:, MEASURED],
-        estimate=figures[:, ESTIMATED],
-        rate_nano=figures[:, RATE],
-        level=levels,
-        elapsed=elapsed,
+        budget_nano=figures["budget_nano"], **{name: figures[name] for name in MOVED}, level=levels, elapsed=elapsed
     )
+
+
+def _used_nano(figures: Figures) -> int:
+    return int((figures["landmark_spent_nano"] + figures["regular_peak_nano"]).sum())
 
 
 def _decisions(steps: Steps) -> dict[str, int]:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.deciding.columns.states import DECIDED, GROUP, UNTIL, States
+from stream_app.deciding.columns.states import States
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.columns import Observations, observations
@@ -87,10 +87,10 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
     if not states.groups:
         places = np.full(len(at), -1)
     known = places >= 0
-    groups = states.figures[places, GROUP]
+    groups = states.figures["group"][places]
     steps_ms = np.array([group.rule.step_ms for group in states.groups] or [1], np.int64)[groups]
     starts_ms = times // steps_ms * steps_ms
-    known &= starts_ms < states.figures[places, UNTIL]
+    known &= starts_ms < states.figures["due_ms"][places]
     # PRIVACY: of a value this asks only whether it is invalid without a substitute, which a reject tells anybody.
     replaced = np.array([group.rule.kind.substitute is not None for group in states.groups] or [False], np.bool_)
     known &= np.isfinite(numbers) | replaced[groups]
@@ -126,7 +126,7 @@ def _untimely(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> 
     before = np.empty_like(starts)
     before[1:] = starts[:-1]
     first = _firsts(sorted_places)
-    before[first] = states.figures[sorted_places[first], DECIDED]
+    before[first] = states.figures["decided_ms"][sorted_places[first]]
     untimely = np.empty(len(places), np.bool_)
     untimely[order] = starts < before + lengths
     return untimely

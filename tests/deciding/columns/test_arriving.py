@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from stream_app.deciding import rows
 from stream_app.deciding.columns.arriving import arrivals
-from stream_app.deciding.columns.states import GROUP, States
+from stream_app.deciding.columns.carried import Carried
+from stream_app.deciding.columns.states import States
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
@@ -30,12 +31,12 @@ def table_of(held: dict[str, SeriesRow]) -> MemoryRows:
 def figures_of(states: States, series: str) -> tuple[Any, ...]:
     """Return all that columns say of a series but the number of its group."""
     place = states.index[series]
-    period, figures = states.periods[place], states.figures[place].tolist()
+    period, figures = states.periods[place], Carried(*states.figures[place].item())
     levels = (
         states.levels[place].tolist() if period.group.rule.filtered and states.row(place).state.latest.level else []
     )
-    texts = (period.beginning, period.middle, period.ending, period.start_ms, period.promise)
-    return (figures[:GROUP], figures[GROUP + 1 :], levels, period.policy, period.group.default, texts)
+    known = (period.texts, period.start_ms, period.promise)
+    return (figures._replace(group=0), levels, period.policy, period.group.default, known)
 
 
 @given(
