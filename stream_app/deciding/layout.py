@@ -45,17 +45,19 @@ class StoredRow(NamedTuple):
 
 PLAIN: Final = len(StoredRow._fields) - len(StoredRow._field_defaults)
 """How many fields a row has where nothing differs from its default."""
-_DEFAULTS: Final = tuple(StoredRow._field_defaults.values())
 _ENDS: Final = tuple(
-    StoredRow._fields.index(name) + 1
-    for name in ("closed", "backward_loss", "open_steps", "spends", "late", "claim_nano")
+    (end := StoredRow._fields.index(name) + 1, tuple(StoredRow._field_defaults.values())[end - PLAIN :])
+    for name in ("closed", "backward_loss", "open_steps", "spends", "late")
 )
-"""A row ends behind one of these fields: the first behind which nothing differs from its default."""
+"""Behind one of these fields a row ends, or behind its last one: the first behind which all is as by default."""
 
 
 def written(row: StoredRow) -> tuple[Any, ...]:
     """Return the fields of a row that are stored."""
-    return next(row[:end] for end in _ENDS if row[end:] == _DEFAULTS[end - PLAIN :])
+    for end, defaults in _ENDS:
+        if row[end:] == defaults:
+            return row[:end]
+    return row[:]
 
 
 def read(stored: bytes) -> StoredRow:

@@ -233,7 +233,7 @@ def stored_of(row: SeriesRow) -> StoredRow:
         spent_end_ms=window.spent_end_ms,
         reach_ms=window.reach_ms,
         spends=window.spends,
-        late=None if window.last is None else (window.peak_nano, *window.last),
+        late=(window.peak_nano, *(window.last or ())) if window.peak_nano or window.last else None,
         claim_nano=promise.claim_nano,
     )
 

@@ -5,8 +5,7 @@ Closed by default: a field of a stored row that is not named here has no place i
 """
 
 from itertools import groupby
-from operator import attrgetter
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -88,15 +87,25 @@ def put_back(figures: Figures, places: npt.NDArray[np.int64], own: Figures) -> N
     figures.view(_BYTES)[places] = own.view(_BYTES)
 
 
-_whole: Final = attrgetter(*WHOLE)
-
-
 def figures_of(stored: StoredRow, due_ms: int, group: int, batch: int) -> Carried:
     """Return the figures of the series that is stored so."""
-    cells = {name: (getattr(stored, name) or (0,))[0] for name in CELLS}
-    whole: dict[str, Any] = dict(zip(WHOLE, _whole(stored), strict=True)) | cells
-    previous = bytes.fromhex(stored.previous)[:HASH_BYTES].ljust(HASH_BYTES)
-    return Carried(**whole, previous=previous, due_ms=due_ms, group=group, used=batch)
+    return Carried(
+        budget_nano=stored.budget_nano,
+        spare_left=stored.spare_left,
+        landmark_spent_nano=stored.landmark_spent_nano,
+        regular_peak_nano=stored.regular_peak_nano,
+        decided_ms=stored.decided_ms,
+        first_step=stored.first_step,
+        rate_nano=stored.rate_nano,
+        source_ms=stored.source_ms,
+        measurement=stored.measurement[0] if stored.measurement else 0,
+        estimate=stored.estimate[0] if stored.estimate else 0,
+        sequence=stored.sequence,
+        previous=bytes.fromhex(stored.previous)[:HASH_BYTES].ljust(HASH_BYTES),
+        due_ms=due_ms,
+        group=group,
+        used=batch,
+    )
 
 
 def carried_row(

@@ -104,9 +104,11 @@ class States:
         if rule is None or clock.last_step == NEVER:  # the first step of a period is decided by itself
             return None
         known = (level if len(level) == NUMBER_WIDTH else (0.0,) * NUMBER_WIDTH) if rule.filtered else ()
-        promise, figures = row.state.promise, figures_of(stored_of(row), 0, FREE, 0)
+        stored, promise = stored_of(row), row.state.promise
+        figures = figures_of(stored, 0, FREE, 0)
         carried = carried_row(figures, known, promise, clock.period_start_ms, row.default, rule.step_ms)
-        return self.joined(rule, row.default) if row_of(row.series, carried, row.policy, promise) == row else None
+        whole = carried == stored and row.key == row.series.encode()  # no other key stands in columns
+        return self.joined(rule, row.default) if whole else None
 
     def joined(self, rule: Rule, default: str) -> Group:
         """Return the group of series under a rule and the default policy of this name; empty: of their own."""
