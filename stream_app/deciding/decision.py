@@ -117,8 +117,7 @@ def _seedless(context: Context, row: SeriesRow | None, found: EventRecord) -> Re
 
 def _early(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
     """Return whether the event lies too far ahead of the broker's clock."""
-    most = context.limits.max_future_ms
-    if most is None or not isinstance(found, _TIMED) or found.timestamp_ms <= record.timestamp_ms + most:
+    if not isinstance(found, _TIMED) or not context.limits.ahead(found.timestamp_ms, record.timestamp_ms):
         return None
     opened = row.open_steps if row is not None and isinstance(found, Observation) else None
     within = (

@@ -114,19 +114,19 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
     published: bool,  # noqa: FBT001 (a column of each)
     repeated: bool,  # noqa: FBT001
     series: str,
-    timestamp: str,
+    timestamp: str | int,
     value: str,
     measurement: str,
-    spend: str,
+    spend: str | int,
     scale: str,
-    source: str,
+    source: str | int,
     landmark: str,
-    budget: str,
-    spent: str,
-    left: str,
-    peak: str,
-    sequence: str,
-    epoch: str,
+    budget: str | int,
+    spent: str | int,
+    left: str | int,
+    peak: str | int,
+    sequence: str | int,
+    epoch: str | int,
     statistic: str = "",
 ) -> Output:
     """Return what is written of a step that is ``published``, or ``repeated`` from an earlier release, or neither.
@@ -172,44 +172,47 @@ def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
     ``fingerprint`` is that of the noise key.
     """
     release, guard, kind = step.release, step.state.guard, policy.kind
-    value = measurement = spend = scale = source = ""
+    value = measurement = scale = ""
+    spend_nano = source_ms = 0
+    published = repeated = False
     match release:
         case Perturbed():
-            value, cells, spend_nano = _json(kind.publish(release.estimate)), release.measurement, release.spend_nano
+            published, spend_nano, cells = True, release.spend_nano, release.measurement
+            value = _json(kind.publish(release.estimate))
             measurement = _json(kind.parts(cells) if isinstance(kind, HiddenMean) else kind.publish(cells))
-            spend = str(spend_nano)
             scale = _json(kind.scale(spend_nano, cells[1]) if isinstance(kind, Mean) else kind.scale(spend_nano))
         case Approximated():
-            value, source = _json(kind.publish(release.estimate)), str(release.source_ms)
+            repeated, source_ms = True, release.source_ms
+            value = _json(kind.publish(release.estimate))
         case Withheld():
             pass
         case _:
             assert_never(release)
-    links = {0: previous}
+    links, start_ms = {0: previous}, release.timestamp_ms
     output = written(
         f'"policy":{policy.version}',
         fingerprint,
         links,
         0,
         key,
-        release.timestamp_ms,
-        published=isinstance(release, Perturbed),
-        repeated=isinstance(release, Approximated),
-        series=_json(series),
-        timestamp=str(release.timestamp_ms),
-        value=value,
-        measurement=measurement,
-        spend=spend,
-        scale=scale,
-        source=source,
-        landmark="true" if step.landmark else "false",
-        budget=str(guard.budget_nano),
-        spent=str(guard.landmark_spent_nano),
-        left=str(step.landmarks_left),
-        peak=str(guard.regular_peak_nano),
-        sequence=str(sequence),
-        epoch=str(epoch),
-        statistic=_statistic(kind, release),
+        start_ms,
+        published,
+        repeated,
+        _json(series),
+        start_ms,
+        value,
+        measurement,
+        spend_nano,
+        scale,
+        source_ms,
+        "true" if step.landmark else "false",
+        guard.budget_nano,
+        guard.landmark_spent_nano,
+        step.landmarks_left,
+        guard.regular_peak_nano,
+        sequence,
+        epoch,
+        _statistic(kind, release),
     )
     return output, links[0]
 

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 _Column: Final = np.ndarray
+EXACT_INTEGER: Final = 2**53
+"""Integers up to it are doubles."""
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -27,23 +29,23 @@ Amount = TypeVar("Amount", int, float, Ints, Doubles)
 
 def where(condition: Flag, then: Amount, otherwise: Amount | int) -> Amount:
     """Return ``then`` where the condition holds, and ``otherwise`` elsewhere."""
-    if isinstance(condition, _Column):
+    if type(condition) is _Column:  # here and below half as dear as `isinstance`
         return np.where(condition, then, otherwise)  # type: ignore[return-value]  # a column follows its condition
     return then if condition else otherwise  # type: ignore[return-value]
 
 
 def least(one: Amount, other: Amount | float) -> Amount:
     """Return the smaller of two amounts of one sort."""
-    if isinstance(one, _Column):
+    if type(one) is _Column:
         return np.minimum(one, other)
-    return min(one, other)  # type: ignore[return-value]  # of integers, ``other`` is one
+    return other if other < one else one  # type: ignore[return-value]  # noqa: FURB136 - `min` takes twice as long
 
 
 def most(one: Amount, other: Amount | float) -> Amount:
     """Return the larger of two amounts of one sort."""
-    if isinstance(one, _Column):
+    if type(one) is _Column:
         return np.maximum(one, other)
-    return max(one, other)  # type: ignore[return-value]
+    return other if other > one else one  # type: ignore[return-value]  # noqa: FURB136 - `max` takes twice as long
 
 
 def root(square: Real) -> Real:
@@ -80,6 +82,29 @@ def floored(number: float | Doubles) -> int | Ints:
     if isinstance(number, _Column):
         return np.floor(number).astype(np.int64)
     return floor(number)
+
+
+@overload
+def ratio(one: int, by: int, other: int, times: int) -> float: ...  # type: ignore[overload-overlap]  # two integers are no column
+
+
+@overload
+def ratio(one: int | Ints, by: int, other: int | Ints, times: int) -> Doubles: ...
+
+
+def ratio(one: int | Ints, by: int, other: int | Ints, times: int) -> float | Doubles:
+    """Return ``one * by / (other * times)``, rounded once to a double; ``other * times`` is not 0."""
+    if not isinstance(one, _Column) and not isinstance(other, _Column):
+        return one * by / (other * times)
+    if _greatest(one) * by <= EXACT_INTEGER and _greatest(other) * times <= EXACT_INTEGER:  # both are doubles
+        return one * by / (other * times)
+    pairs = np.broadcast(one, other)
+    return np.array([int(above) * by / (int(below) * times) for above, below in pairs], np.float64)
+
+
+def _greatest(number: int | Ints) -> int:
+    """Return the largest distance from 0."""
+    return int(np.abs(number).max(initial=0))
 
 
 def last_up_to(ascending: Sequence[int], number: Whole) -> Whole:

@@ -172,7 +172,7 @@ def take(rule: Rule, held: Held, at: Places, cells: Ints, draws: Draws, events: 
         measurement[fresh] = measured
         if rule.filtered:
             before = np.where(began[:, None], held.level[fresh], np.array(number_begun(kind)))
-            numbers, scales = kind.axis.double_each(measured), kind.scale_each(spends)
+            numbers, scales = kind.axis.double(measured), kind.scale(spends)
             after, numbers = number_measured(kind, list(before.T), numbers, scales, k[fresh])
             level[fresh] = np.stack(after, 1)
             estimate[fresh] = kind.axis.within(numbers)

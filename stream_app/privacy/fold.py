@@ -7,6 +7,7 @@ spend that the guard allowed. Pure: same key, policy, state and record give the 
 from collections.abc import Iterable
 from typing import Final, Generic, TypeVar, final
 
+from stream_app.privacy.amounts import Flag, Whole
 from stream_app.privacy.claim import bound_of, claim_of
 from stream_app.privacy.dummies.request import MethodName
 from stream_app.privacy.guard import NO_WINDOW, Guard
@@ -85,7 +86,7 @@ def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms:
     start_ms = index * policy.step_ms
     epoch = keys.epoch_of(start_ms)
     secret = keys.secret_of(epoch)
-    if state.closed or start_ms < state.clock.decided_end_ms or secret is None:
+    if state.closed or passed(start_ms, state.clock.decided_end_ms) or secret is None:
         return Refused(untimely(policy, state, start_ms))
     # PRIVACY: this branch shows whether the value was valid, nothing else of it; `invalid` with a substitute closes it.
     cells = policy.kind.quantise(value)
@@ -133,11 +134,16 @@ def publish(  # noqa: PLR0913, PLR0917 (what a step's release is a function of)
     return advance(policy, state, index, at, guard, measurement, spend_nano)
 
 
+def passed(start_ms: Whole, decided_end_ms: Whole) -> Flag:
+    """Return whether a step is not behind the last decided one."""
+    return start_ms < decided_end_ms
+
+
 def untimely(policy: Policy, state: State, start_ms: int) -> Reason:
     """Return why a step may not be decided now: the series ended, the step was passed, or its key is gone."""
     if state.closed:
         return "closed"
-    if start_ms >= state.clock.decided_end_ms:
+    if not passed(start_ms, state.clock.decided_end_ms):
         return "key-erased"
     return "duplicate" if start_ms + policy.step_ms > state.clock.decided_ms else "late"
 

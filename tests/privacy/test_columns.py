@@ -66,12 +66,12 @@ def test_numbers_scales_and_stillness(kind: Number, many: list[tuple[int, int, i
     many += [(cell, other, spend) for cell, other, spend in beside if other <= LARGEST_CELL]
     for some in (many, [(cell % 1000, other, spend % 1000 + 1) for cell, other, spend in many]):
         cells, others, spends = (ints(*column) for column in zip(*some, strict=True))
-        doubles = kind.axis.double_each(cells).tolist()
+        doubles = kind.axis.double(cells).tolist()
         assert doubles == [kind.axis.double(cell) for cell, _, _ in some]
         assert all(
             copysign(1, number) == (1 if cell >= 0 else -1) for number, (cell, _, _) in zip(doubles, some, strict=True)
         )
-        assert kind.scale_each(spends).tolist() == [kind.scale(spend) for _, _, spend in some]
+        assert kind.scale(spends).tolist() == [kind.scale(spend) for _, _, spend in some]
         released = [(ReleasedCells((cell,)), ReleasedCells((other,)), spend) for cell, other, spend in some]
         assert np.asarray(kind.is_still(cells, others, spends)).tolist() == [kind.still(*one) for one in released]
         assert kind.bounded(cells).tolist() == [kind.clamp(one)[0] for one, _, _ in released]

@@ -79,8 +79,7 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
     )
     cells = rule.kind.quantise_each(chosen.numbers[nth])
     steps.landmark[:], steps.left[:] = at.landmark, at.left - (at.landmark & (at.left > 0))
-    if keys.epoch_ms is not None:
-        steps.epochs[:] = steps.starts_ms // keys.epoch_ms
+    steps.epochs[:] = keys.epoch_of(steps.starts_ms)
     ranks = chosen.ranks[nth]
     draws = {
         epoch: Draws(_secret(keys, epoch), epoch, rule, steps.names, steps.starts_ms) for epoch in _each(steps.epochs)

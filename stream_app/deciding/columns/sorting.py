@@ -15,6 +15,7 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.columns import Observations, observations
 from stream_app.formats.records import Records
+from stream_app.privacy.fold import passed
 
 FEWEST = 16
 """Events that are worth the fixed cost of operations on columns."""
@@ -94,11 +95,10 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
     # PRIVACY: of a value this asks only whether it is invalid without a substitute, which a reject tells anybody.
     replaced = np.array([group.rule.kind.substitute is not None for group in states.groups] or [False], np.bool_)
     known &= np.isfinite(numbers) | replaced[groups]
-    if context.limits.max_future_ms is not None:
-        known &= times <= np.array(records.timestamps_ms, np.int64)[at] + context.limits.max_future_ms
-    epochs = starts_ms // context.keys.epoch_ms if context.keys.epoch_ms else np.zeros_like(starts_ms)
-    known &= epochs >= context.keys.first_epoch
-    known &= ~_untimely(states, places, starts_ms, steps_ms)
+    known &= ~np.asarray(context.limits.ahead(times, np.array(records.timestamps_ms, np.int64)[at]))
+    epochs = context.keys.epoch_of(starts_ms)
+    known &= ~np.asarray(context.keys.erased(epochs))
+    known &= ~_passed(states, places, starts_ms, steps_ms)
     known = _whole(states, places, known)
     ranks = _ranks(places, known)
     known = _whole(states, places, known & ~_sparse(groups, ranks, epochs, known, fewest))
@@ -119,7 +119,7 @@ def _places(source: Source, found: Observations, fewest: int) -> Ints:
     return np.array(places, np.int64)
 
 
-def _untimely(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> Flags:
+def _passed(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> Flags:
     """Return which steps are not behind the one that their series decided, or has in the batch, before them."""
     order = np.argsort(places, kind="stable")
     sorted_places, starts, lengths = places[order], starts_ms[order], steps_ms[order]
@@ -127,9 +127,9 @@ def _untimely(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> 
     before[1:] = starts[:-1]
     first = _firsts(sorted_places)
     before[first] = states.figures["decided_ms"][sorted_places[first]]
-    untimely = np.empty(len(places), np.bool_)
-    untimely[order] = starts < before + lengths
-    return untimely
+    found = np.empty(len(places), np.bool_)
+    found[order] = passed(starts, before + lengths)
+    return found
 
 
 def _firsts(sorted_places: Ints) -> Flags:

@@ -7,9 +7,8 @@ from math import ceil, floor
 from typing import Any, Final, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from stream_app.privacy.amounts import Doubles, Ints, Whole, floored, least, most
+from stream_app.privacy.amounts import Doubles, Ints, Whole, floored, least, most, ratio
 
 LARGEST_CELL = 2**50
 """Within it every cell has a double of its own, which reads back as it; measurements beyond it saturate there."""
@@ -21,8 +20,6 @@ _CERTAIN_DIGITS: Final = 15
 """Decimals of so many digits are told apart by their doubles: each is the shortest one of its double."""
 _POWERS: Final = 23
 """Of ten, that are doubles themselves."""
-EXACT_INTEGER: Final = 2**53
-"""Integers up to it are doubles."""
 _NOTHING: Final = 1e-200
 """Added to a double, it changes none from 1e-183 on, and makes of a subnormal one, in cell 0, a normal one."""
 
@@ -41,6 +38,8 @@ class Axis:
     high: int
     boundaries: "Boundaries | None" = field(init=False, repr=False, compare=False)
     """Where its cells begin, as doubles; None where these are not certain to distinguish decimals."""
+    _units: int = field(init=False, repr=False, compare=False)  # so many cells are ``_unit`` units
+    _unit: int = field(init=False, repr=False, compare=False)
     _ends: tuple[float, float] = field(init=False, repr=False, compare=False)  # what low and high stand for
     _least: float = field(init=False, repr=False, compare=False)  # 10 ** -n; what is smaller belongs to cell 0
     _small: float = field(init=False, repr=False, compare=False)  # one such number, which takes long to write
@@ -51,6 +50,8 @@ class Axis:
 
     def __post_init__(self) -> None:
         """Compute once what every number needs."""
+        object.__setattr__(self, "_units", self.cells_per_unit.numerator)
+        object.__setattr__(self, "_unit", self.cells_per_unit.denominator)
         double_rate = 2 * self.cells_per_unit
         # 10 ** -small is at most half a cell. A decimal of `_DIGITS` digits from there on ends within `places`.
         small = len(str(ceil(double_rate))) if double_rate > 1 else 1 - len(str(floor(1 / double_rate)))
@@ -90,6 +91,16 @@ class Axis:
         low, high = self._ends
         return self.clamp(self.nearest(least(most(number, low), high)))
 
+    @overload
+    def width(self, cells: int, over: int) -> float: ...
+
+    @overload
+    def width(self, cells: int, over: Ints) -> Doubles: ...
+
+    def width(self, cells: int, over: Any) -> Any:
+        """Return the width of so many cells divided by an integer, rounded once to a double."""
+        return ratio(cells, self._unit, over, self._units)
+
     def within_exactly(self, numerator: int, denominator: int) -> int:
         """Return the cell of ``low .. high`` that is nearest to a raw rational."""
         rate = self.cells_per_unit
@@ -114,17 +125,15 @@ class Axis:
         """Return the nearest cell of ``low .. high``."""
         return most(least(cell, self.high), self.low)
 
-    def double(self, cell: int) -> float:
-        """Return the number that ``cell`` stands for, rounded once to a double."""
-        return cell * self.cells_per_unit.denominator / self.cells_per_unit.numerator
+    @overload
+    def double(self, cell: int) -> float: ...
 
-    def double_each(self, cells: Ints) -> npt.NDArray[np.float64]:
-        """Return `double` of many cells."""
-        unit, units = self.cells_per_unit.denominator, self.cells_per_unit.numerator
-        if units <= EXACT_INTEGER and (np.abs(cells) <= EXACT_INTEGER // unit).all():
-            found: npt.NDArray[np.float64] = cells * unit / units  # both are doubles, the quotient is rounded once
-            return found
-        return np.array([self.double(cell) for cell in cells.tolist()], np.float64)
+    @overload
+    def double(self, cell: Ints) -> Doubles: ...
+
+    def double(self, cell: Any) -> Any:
+        """Return the number that ``cell`` stands for, rounded once to a double."""
+        return ratio(cell, self._unit, 1, self._units)
 
 
 @dataclass(frozen=True, slots=True)

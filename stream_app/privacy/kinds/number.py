@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, nan
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from stream_app.privacy.amounts import Doubles, Flag, Ints, Whole, where
-from stream_app.privacy.kinds.axis import EXACT_INTEGER, Axis, saturated
+from stream_app.privacy.kinds.axis import Axis, saturated
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_number
@@ -54,19 +53,15 @@ class Number:
         # neighbours, when a sensitivity was given), so no output is more than exp(e) times likelier under either.
         return ReleasedCells((saturated(cells[0] + discrete_laplace(stream, spend_nano, self.sensitivity * NANO)),))
 
-    def scale(self, spend_nano: int) -> float:
-        """Return the noise scale ``D * resolution / e`` in the value's unit."""
-        resolution = self.axis.cells_per_unit
-        return self.sensitivity * resolution.denominator * NANO / (resolution.numerator * spend_nano)
+    @overload
+    def scale(self, spend_nano: int) -> float: ...
 
-    def scale_each(self, spends_nano: Ints) -> npt.NDArray[np.float64]:
-        """Return `scale` of many spends."""
-        resolution = self.axis.cells_per_unit
-        exact = self.sensitivity * resolution.denominator * NANO
-        if exact <= EXACT_INTEGER and (spends_nano <= EXACT_INTEGER // resolution.numerator).all():
-            found: npt.NDArray[np.float64] = exact / (resolution.numerator * spends_nano)
-            return found
-        return np.array([self.scale(spend_nano) for spend_nano in spends_nano.tolist()], np.float64)
+    @overload
+    def scale(self, spend_nano: Ints) -> Doubles: ...
+
+    def scale(self, spend_nano: Any) -> Any:
+        """Return the noise scale ``D * resolution / e`` in the value's unit."""
+        return self.axis.width(self.sensitivity * NANO, spend_nano)
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether the noise scale exceeds the distance of two measurements."""
