@@ -1,7 +1,7 @@
 """What columns carry of a series, by the names of its stored row: some fields as figures, the others in its period.
 
-Closed by default: a field of a stored row that is not named here has no place in columns, and `figures_of` and
-`carried_row` lack it, so a series that needs it does not come back as it was and is decided one by one.
+Closed by default: a field of a stored row that is not named here is one that columns cannot give back. A series that
+needs it is decided one by one (`arriving`).
 """
 
 from itertools import groupby
@@ -55,6 +55,8 @@ DERIVED: Final = ("decided_end_ms", "last_step")
 """What follows from the last decided step."""
 PERIOD: Final = ("budget_nano", "spare_left", "prior_nano", "first_budget_nano", "period_start_ms")
 """What a series keeps until its next version or late landmark; `Period` has it, and the policy."""
+KEPT: Final = ("claim_nano",)
+"""The same, of fields with a default; of all others with one a series in columns has the default."""
 Part = Literal["figures", "period", "cells", "link"]
 _PARTS: Final[dict[str, Part]] = {
     **dict.fromkeys((*WHOLE, *DERIVED), "figures"),
@@ -85,27 +87,6 @@ def gathered(figures: Figures, places: npt.NDArray[np.int64]) -> Figures:
 def put_back(figures: Figures, places: npt.NDArray[np.int64], own: Figures) -> None:
     """Set the figures at some places."""
     figures.view(_BYTES)[places] = own.view(_BYTES)
-
-
-def figures_of(stored: StoredRow, due_ms: int, group: int, batch: int) -> Carried:
-    """Return the figures of the series that is stored so."""
-    return Carried(
-        budget_nano=stored.budget_nano,
-        spare_left=stored.spare_left,
-        landmark_spent_nano=stored.landmark_spent_nano,
-        regular_peak_nano=stored.regular_peak_nano,
-        decided_ms=stored.decided_ms,
-        first_step=stored.first_step,
-        rate_nano=stored.rate_nano,
-        source_ms=stored.source_ms,
-        measurement=stored.measurement[0] if stored.measurement else 0,
-        estimate=stored.estimate[0] if stored.estimate else 0,
-        sequence=stored.sequence,
-        previous=bytes.fromhex(stored.previous)[:HASH_BYTES].ljust(HASH_BYTES),
-        due_ms=due_ms,
-        group=group,
-        used=batch,
-    )
 
 
 def carried_row(

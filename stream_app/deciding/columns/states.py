@@ -12,22 +12,12 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from stream_app.deciding.columns.carried import (
-    FIGURES,
-    Carried,
-    Figures,
-    carried_row,
-    figures_of,
-    period_texts,
-    put_back,
-)
-from stream_app.deciding.renewal import next_bound_ms
+from stream_app.deciding.columns.carried import FIGURES, Carried, Figures, carried_row, period_texts, put_back
 from stream_app.deciding.rows import SeriesRow, row_of, stored_of
 from stream_app.privacy.amounts import Doubles
 from stream_app.privacy.level import NUMBER_WIDTH
-from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.rule import Rule
-from stream_app.privacy.state import NEVER, Promise
+from stream_app.privacy.state import Promise
 
 FREE: Final = -1
 """Stands for the group at a place that no series has."""
@@ -95,47 +85,10 @@ class States:
             del self._by_rule[id(group.rule), group.default]
             self._numbers.append(group.number)
 
-    def group_of(self, row: SeriesRow) -> Group | None:
-        """Return the group that the series of a row would join; None where it is decided one by one.
-
-        Closed by default: columns take a row that they give back as it was, so nothing else may be known of a series.
-        """
-        rule, clock, level = row.policy.rule, row.state.clock, row.state.latest.level
-        if rule is None or clock.last_step == NEVER:  # the first step of a period is decided by itself
-            return None
-        known = (level if len(level) == NUMBER_WIDTH else (0.0,) * NUMBER_WIDTH) if rule.filtered else ()
-        stored, promise = stored_of(row), row.state.promise
-        figures = figures_of(stored, 0, FREE, 0)
-        carried = carried_row(figures, known, promise, clock.period_start_ms, row.default, rule.step_ms)
-        whole = carried == stored and row.key == row.series.encode()  # no other key stands in columns
-        return self.joined(rule, row.default) if whole else None
-
     def joined(self, rule: Rule, default: str) -> Group:
         """Return the group of series under a rule and the default policy of this name; empty: of their own."""
         group = self._by_rule.get((id(rule), default))
         return self._group(rule, default) if group is None else group
-
-    def put(self, row: SeriesRow, group: Group) -> int:
-        """Take in the row of a series whose group it is, and return its place."""
-        period = self.period(row, group)
-        place = self.index.get(row.series)
-        if place is None:
-            if len(self.index) >= self._most and self._full_at != self.batch:
-                self._forget_oldest()
-            place = self._place(row.series, period)
-        else:
-            self.periods[place].group.series -= 1
-            self.periods[place] = period
-        group.series += 1
-        due_ms, level = next_bound_ms(period.policy, row.state), row.state.latest.level
-        due_ms = LAST_TIMESTAMP_MS + 1 if due_ms is None else due_ms
-        self.figures[place] = figures_of(stored_of(row), due_ms, group.number, self.batch)
-        if group.rule.filtered:
-            if len(self.levels) < len(self.figures):
-                self.levels = _grown(self.levels, len(self.figures))
-            if level:
-                self.levels[place] = level
-        return place
 
     def put_all(
         self, names: Sequence[str], periods: Sequence[Period], group: Group, figures: Figures, levels: Doubles
