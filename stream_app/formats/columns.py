@@ -1,16 +1,16 @@
 """Many records at once: observations from bytes, the same as by `wire` one by one, and columns as JSON."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import nan
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
 from stream_app.formats.encoding import HASH_BYTES
-from stream_app.formats.records import Records
-from stream_app.formats.wire import observed, parsed_all
+from stream_app.formats.records import Malformed, Records, Seen
+from stream_app.formats.wire import parsed_all
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 _HEX = 2 * HASH_BYTES
@@ -21,8 +21,8 @@ class Observations(NamedTuple):
 
     at: list[int]
     """Their numbers among the records."""
-    series: list[str]
-    times_ms: list[int]
+    series: Sequence[str]
+    times_ms: Sequence[int]
     numbers: list[float]
     """Raw values; NaN for what is no number."""
     apart: set[str]
@@ -45,24 +45,25 @@ def observations(
     if key_of is not None and collected:
         # PRIVACY: the key alone tells what is read: the text of a value must not choose how its record is decided.
         plain = [nth for nth, key in enumerate(records.keys) if key not in collected]
-        if 2 * len(plain) < len(records) and not any(observed(parsed[nth]) for nth in plain):
-            return Observations([], [], [], [], set())
-    seen = list(map(observed, parsed))
-    at, apart = list(range(len(seen))), set()
-    if None in seen or (key_of is not None and [key_of(one[0]) for one in seen if one] != records.keys):
-        at = []
-        for number, (key, found, one) in enumerate(zip(records.keys, parsed, seen, strict=True)):
-            if one is not None and (key_of is None or key == key_of(one[0])):
+        if 2 * len(plain) < len(records) and not any(type(parsed[nth]) is tuple for nth in plain):
+            return Observations([], (), (), [], set())
+    at, apart, seen = list(range(len(parsed))), set(), cast("list[Seen]", parsed)
+    if set(map(type, parsed)) != {tuple} or (key_of is not None and [key_of(one[0]) for one in seen] != records.keys):
+        at, seen = [], []
+        for number, (key, found) in enumerate(zip(records.keys, parsed, strict=True)):
+            if isinstance(found, Malformed):
+                continue
+            if not isinstance(found, tuple):
+                apart.add(str(found.get("series")))  # what is no text is no series
+            elif key_of is None or key == key_of(found[0]):
                 at.append(number)
-            elif isinstance(found, dict) and isinstance(series := found.get("series"), str):
-                apart.add(series)
-    some = cast("list[tuple[str, int, Any]]", seen if len(at) == len(seen) else [seen[number] for number in at])
-    return Observations(at, [one[0] for one in some], [one[1] for one in some], _numbers(some), apart)
-
-
-def _numbers(some: list[tuple[str, int, Any]]) -> list[float]:
+                seen.append(found)
+            else:
+                apart.add(found[0])
+    series, times_ms, values = zip(*seen, strict=True) if seen else ((), (), ())
     # PRIVACY: what is no number takes as long as one, so that the time does not tell what a substitute hides.
-    return [raw if type(raw) is float or type(raw) is int else nan for _, _, raw in some]
+    numbers = [raw if type(raw) is float or type(raw) is int else nan for raw in values]
+    return Observations(at, series, times_ms, numbers, apart)
 
 
 def texts(column: Column) -> list[str]:

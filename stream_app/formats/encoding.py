@@ -14,19 +14,16 @@ from stream_app.privacy.fold import Stepped
 from stream_app.privacy.kinds import HiddenMean, Kind, Mean, Statistic
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import (
-    Approximated,
     CloseEntry,
     ControlEntry,
     DummiesEntry,
     IntrusionEntry,
     LandmarksEntry,
     MemberEntry,
-    Perturbed,
     PolicyEntry,
-    Release,
-    Withheld,
 )
 from stream_app.privacy.reason import Reason
+from stream_app.privacy.state import NEVER
 from stream_app.privacy.values import ReleasedCells
 
 HASH_BYTES = 32
@@ -171,24 +168,20 @@ def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
 
     ``fingerprint`` is that of the noise key.
     """
-    release, guard, kind = step.release, step.state.guard, policy.kind
-    value = measurement = scale = ""
-    spend_nano = source_ms = 0
-    published = repeated = False
-    match release:
-        case Perturbed():
-            published, spend_nano, cells = True, release.spend_nano, release.measurement
-            value = _json(kind.publish(release.estimate))
-            measurement = _json(kind.parts(cells) if isinstance(kind, HiddenMean) else kind.publish(cells))
-            scale = _json(kind.scale(spend_nano, cells[1]) if isinstance(kind, Mean) else kind.scale(spend_nano))
-        case Approximated():
-            repeated, source_ms = True, release.source_ms
-            value = _json(kind.publish(release.estimate))
-        case Withheld():
-            pass
-        case _:
-            assert_never(release)
-    links, start_ms = {0: previous}, release.timestamp_ms
+    kind, spend_nano, guard, latest = policy.kind, step.spend_nano, step.state.guard, step.state.latest
+    value = measurement = scale = statistic = ""
+    repeated = latest.source_ms != NEVER
+    if repeated:
+        value = _json(kind.publish(latest.estimate))
+    if isinstance(kind, Statistic):
+        statistic = f',"statistic":"{kind.statistic}"'
+    if spend_nano:
+        cells = latest.measurement
+        measurement = _json(kind.parts(cells) if isinstance(kind, HiddenMean) else kind.publish(cells))
+        scale = _json(kind.scale(spend_nano, cells[1]) if isinstance(kind, Mean) else kind.scale(spend_nano))
+        if isinstance(kind, Mean):
+            statistic += f',"count":{cells[1]}'
+    links, start_ms = {0: previous}, step.state.clock.decided_ms
     output = written(
         f'"policy":{policy.version}',
         fingerprint,
@@ -196,7 +189,7 @@ def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
         0,
         key,
         start_ms,
-        published,
+        spend_nano > 0,
         repeated,
         _json(series),
         start_ms,
@@ -204,7 +197,7 @@ def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
         measurement,
         spend_nano,
         scale,
-        source_ms,
+        latest.source_ms,
         "true" if step.landmark else "false",
         guard.budget_nano,
         guard.landmark_spent_nano,
@@ -212,18 +205,9 @@ def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
         guard.regular_peak_nano,
         sequence,
         epoch,
-        _statistic(kind, release),
+        statistic,
     )
     return output, links[0]
-
-
-def _statistic(kind: Kind, release: Release) -> str:
-    if not isinstance(kind, Statistic):
-        return ""
-    statistic = f',"statistic":"{kind.statistic}"'
-    if isinstance(kind, Mean) and isinstance(release, Perturbed):
-        statistic += f',"count":{release.measurement[1]}'
-    return statistic
 
 
 def _json(found: object) -> str:

@@ -268,5 +268,7 @@ class Malformed:
     member: str | None = None
 
 
-Parsed = dict[str, Any] | Malformed
-"""The JSON object that a record's value holds, or why it holds none."""
+Seen = tuple[str, int, Raw]
+"""Series, timestamp and value of an observation, which columns take as it is."""
+Parsed = Seen | dict[str, Any] | Malformed
+"""What a record's value holds: an observation, another JSON object, or why it holds none."""

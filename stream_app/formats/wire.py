@@ -4,8 +4,8 @@ Input bytes are hostile: `decode` answers every byte string with a record or `Ma
 """
 
 import re
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 import orjson
 
@@ -48,41 +48,53 @@ def decoded(record: InputRecord) -> EventRecord | MemberRecord | Malformed:
 
 
 def parsed(value: bytes | None) -> Parsed:
-    """Return the JSON object that ``value`` holds."""
+    """Return what ``value`` holds."""
     if value is not None and len(value) > LARGEST_RECORD_BYTES:
         return Malformed("too-large")
     try:
-        found = orjson.loads(value or b"")
+        return _observed((orjson.loads(value or b""),))[0]
     except orjson.JSONDecodeError:
-        found = None
-    return found if type(found) is dict else Malformed("malformed")
+        return Malformed("malformed")
 
 
 def parsed_all(values: Sequence[bytes | None]) -> list[Parsed]:
     """Return `parsed` of each value."""
     try:
         if max(map(len, cast("list[bytes]", values)), default=0) <= LARGEST_RECORD_BYTES:  # None has no length
-            found = list(map(orjson.loads, cast("list[bytes]", values)))
-            if set(map(type, found)) <= {dict}:
-                return found
+            return _observed(map(orjson.loads, cast("list[bytes]", values)))
     except (TypeError, orjson.JSONDecodeError):
         pass
     return [parsed(value) for value in values]
 
 
-def observed(found: Parsed) -> tuple[str, int, Raw] | None:
-    """Return series, timestamp and value of an observation whose series need not have a valid name; None: no such."""
-    if type(found) is not dict or "value" not in found:
-        return None
-    series, timestamp_ms = found.get("series"), found.get("timestamp")
-    if (
-        type(series) is not str
-        or type(timestamp_ms) is not int
-        or not 0 <= timestamp_ms <= LAST_TIMESTAMP_MS
-        or found.get("type", "observation") != "observation"
-    ):
-        return None
-    return series, timestamp_ms, found["value"]
+def _observed(documents: Iterable[Any]) -> list[Parsed]:
+    """Return what JSON documents are; of observations nothing else is kept."""
+    made: list[Parsed] = []
+    take = made.append
+    for found in documents:
+        if type(found) is not dict:
+            take(Malformed("malformed"))
+            continue
+        get = found.get
+        series, timestamp_ms = get("series"), get("timestamp")
+        if (
+            type(timestamp_ms) is int
+            and 0 <= timestamp_ms <= LAST_TIMESTAMP_MS
+            and type(series) is str
+            and series
+            and (len(series) * 4 <= LARGEST_SERIES_BYTES or not _too_large(series))
+            and get("type", "observation") == "observation"
+            and "value" in found
+        ):
+            take((series, timestamp_ms, found["value"]))
+        else:
+            take(found)
+    return made
+
+
+def _too_large(series: str) -> bool:
+    """Return whether a series' name is."""
+    return len(series.encode()) > LARGEST_SERIES_BYTES
 
 
 def contributed(found: Parsed) -> tuple[str, int, str, Raw] | None:
@@ -101,8 +113,10 @@ def contributed(found: Parsed) -> tuple[str, int, str, Raw] | None:
     return series, timestamp_ms, member, found["value"]
 
 
-def record_of(found: Parsed) -> EventRecord | MemberRecord | Malformed:
-    """Return the event record that a JSON object is."""
+def record_of(found: Any) -> EventRecord | MemberRecord | Malformed:
+    """Return the event record that a value holds."""
+    if type(found) is tuple:
+        return Observation(*found)
     if isinstance(found, Malformed):
         return found
     series, timestamp_ms = found.get("series"), found.get("timestamp")
@@ -113,11 +127,8 @@ def record_of(found: Parsed) -> EventRecord | MemberRecord | Malformed:
         return _decode_member(found)
     if type(series) is not str or not series:
         return Malformed("malformed", None, timestamp_ms)
-    if len(series) * 4 > LARGEST_SERIES_BYTES and len(series.encode()) > LARGEST_SERIES_BYTES:
+    if _too_large(series):
         return Malformed("too-large", None, timestamp_ms)
-    if record_type == "observation":
-        seen = observed(found)
-        return Malformed("malformed", series, timestamp_ms) if seen is None else Observation(*seen)
     if record_type in ("contribution", "watermark", "intrusion"):
         return _decode_collected(record_type, series, timestamp_ms, found)
     return _decode_control(record_type, series, found) or Malformed("malformed", series, timestamp_ms)

@@ -24,6 +24,7 @@ Whole = TypeVar("Whole", int, Ints)
 """One integer, or one of each of many series; sums and products of columns must stay below 2^63."""
 Real = TypeVar("Real", float, Doubles)
 """One double, or one of each of many series."""
+_T = TypeVar("_T")
 Amount = TypeVar("Amount", int, float, Ints, Doubles)
 
 
@@ -32,6 +33,25 @@ def where(condition: Flag, then: Amount, otherwise: Amount | int) -> Amount:
     if type(condition) is _Column:  # here and below half as dear as `isinstance`
         return np.where(condition, then, otherwise)  # type: ignore[return-value]  # a column follows its condition
     return then if condition else otherwise  # type: ignore[return-value]
+
+
+def some(condition: Flag) -> bool:
+    """Return whether a condition holds anywhere."""
+    return bool(condition.any()) if type(condition) is _Column else condition  # type: ignore[return-value]  # no column
+
+
+def every(condition: Flag) -> bool:
+    """Return whether a condition holds everywhere."""
+    return bool(condition.all()) if type(condition) is _Column else condition  # type: ignore[return-value]  # no column
+
+
+def chosen(condition: Flag, then: _T, otherwise: _T) -> _T:
+    """Return `where` of anything: in columns, of tuples part by part, which are equally long."""
+    if type(condition) is not _Column:
+        return then if condition else otherwise
+    if isinstance(then, tuple) and isinstance(otherwise, tuple):
+        return tuple([chosen(condition, *pair) for pair in zip(then, otherwise, strict=True)])  # type: ignore[return-value]  # of the same type
+    return np.where(condition, then, otherwise)  # type: ignore[call-overload, no-any-return]  # of columns
 
 
 def least(one: Amount, other: Amount | float) -> Amount:

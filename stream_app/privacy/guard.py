@@ -109,19 +109,34 @@ class Guard(NamedTuple):
     regular_peak_nano: int = 0
     window: Window = NO_WINDOW
 
+    def offered(
+        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
+    ) -> "tuple[Guard, int]":
+        """Return the guard after ``step`` for which so much is proposed, and what is spent: all, or 0 where refused.
+
+        Where windows are single steps, of many series alike: the figures are columns then.
+        """
+        if level is not None:
+            guard = self.spend(level, step, start_ms, landmark=landmark, spend_nano=spend_nano) if spend_nano else None
+            return (self.unspent(level, step, start_ms), 0) if guard is None else (guard, spend_nano)
+        budget, spent, peak, window = self
+        if window.opens_ms:  # columns have none
+            spend_nano = where(start_ms >= window.opens_ms, spend_nano, 0)
+        spend_nano = where(allowed(budget, spent, peak, spend_nano, landmark=landmark), spend_nano, 0)
+        return Guard(budget, *paid(spent, peak, spend_nano, landmark=landmark), window), spend_nano
+
     def spend(
         self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
     ) -> "Guard | None":
         """Return the guard after ``step`` is published for ``spend_nano``, or None: refused, and nothing happened."""
+        if level is None:
+            guard, spent = self.offered(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
+            return guard if spent == spend_nano and start_ms >= self.window.opens_ms else None
         budget, spent, peak, window = self
         if spend_nano < 0 or start_ms < window.opens_ms:
             return None
         if landmark:
             return self.charge(level, spend_nano)
-        if level is None:
-            if not allowed(budget, spent, peak, spend_nano, landmark=False):
-                return None
-            return Guard(budget, *paid(spent, peak, spend_nano, landmark=False), window)
         held_nano = window.spent_nano(level, step)
         if spend_nano > level.spendable_nano - spent - held_nano:
             return None

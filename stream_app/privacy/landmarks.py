@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Final
+from typing import Any, Final
 
-from stream_app.privacy.amounts import Flag, Whole, last_up_to, least, taken
+import numpy as np
+
+from stream_app.privacy.amounts import Flag, Flags, Ints, Whole, last_up_to, least, taken
 
 Interval = tuple[int, int]
 """Steps ``[first, end)`` by index: a step's start is its index times the step's length."""
@@ -58,13 +60,18 @@ class LandmarkSet:
         end = taken(self._ends, nth)
         return step < end, taken(self._before, nth) + least(step, end) - taken(self._firsts, nth)
 
+    def left(self, step: Whole) -> tuple[Any, Whole]:
+        """Return whether a step is a landmark, and how many landmarks lie at or after it."""
+        inside, before = self.at(step)
+        return inside, self._before[-1] - before
+
     def count_before(self, step: int) -> int:
         """Return how many landmarks lie before ``step``."""
         return self.at(step)[1]
 
     def count_from(self, step: int) -> int:
         """Return how many landmarks lie at or after ``step``."""
-        return len(self) - self.at(step)[1]
+        return self.left(step)[1]
 
     def latest(self, count: int) -> "LandmarkSet":
         """Return the set of the last ``count`` landmarks."""
@@ -82,6 +89,21 @@ class LandmarkSet:
 
 
 NO_LANDMARKS = LandmarkSet()
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarkSets:
+    """The sets of many series, one each."""
+
+    sets: tuple[LandmarkSet, ...]
+
+    def left(self, steps: Ints) -> tuple[Flags, Ints]:
+        """Return `LandmarkSet.left` of a step of each series."""
+        if len(set(map(id, self.sets))) == 1:
+            inside, left = self.sets[0].left(steps)
+            return np.asarray(inside), left
+        found = [own.left(step) for step, own in zip(steps.tolist(), self.sets, strict=True)]
+        return np.array([inside for inside, _ in found], np.bool_), np.array([left for _, left in found], np.int64)
 
 
 def aligned(spans_ms: Iterable[int | Interval], step_ms: int) -> LandmarkSet:

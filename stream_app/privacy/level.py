@@ -36,7 +36,7 @@ def measured(
 
     ``elapsed`` is the steps since the last decided step of the period (0 for its first).
     """
-    k = float(min(elapsed, MOST_STEPS))
+    k = least(elapsed, MOST_STEPS) * 1.0
     match kind:
         case Number():
             return _number_measured(kind, state, cells, spend_nano, k)
@@ -58,7 +58,7 @@ def drifted(kind: Kind, state: LevelState, elapsed: int) -> LevelState:
     """Return the state after a step without measurement: the level may have moved."""
     if not state:
         return state
-    k = float(min(elapsed, MOST_STEPS))
+    k = least(elapsed, MOST_STEPS) * 1.0
     match kind:
         case Number():
             return tuple(number_drifted(kind, state, k))
@@ -90,7 +90,8 @@ def _number_measured(
 ) -> tuple[LevelState, ReleasedCells]:
     before = state or number_begun(kind)
     new, chosen = number_measured(kind, before, kind.axis.double(cells[0]), kind.scale(spend_nano), k)
-    return tuple(new), ReleasedCells((kind.axis.nearest(chosen),))
+    cell = kind.axis.within(chosen) if kind.clamped else kind.axis.nearest(chosen)
+    return tuple(new), ReleasedCells((cell,))
 
 
 def number_begun(kind: Number) -> LevelState:

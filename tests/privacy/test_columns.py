@@ -73,8 +73,8 @@ def test_numbers_scales_and_stillness(kind: Number, many: list[tuple[int, int, i
         )
         assert kind.scale(spends).tolist() == [kind.scale(spend) for _, _, spend in some]
         released = [(ReleasedCells((cell,)), ReleasedCells((other,)), spend) for cell, other, spend in some]
-        assert np.asarray(kind.is_still(cells, others, spends)).tolist() == [kind.still(*one) for one in released]
-        assert kind.bounded(cells).tolist() == [kind.clamp(one)[0] for one, _, _ in released]
+        assert np.asarray(kind.still((cells,), (others,), spends)).tolist() == [kind.still(*one) for one in released]
+        assert kind.clamp((cells,))[0].tolist() == [kind.clamp(one)[0] for one, _, _ in released]
 
 
 @st.composite

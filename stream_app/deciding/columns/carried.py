@@ -13,8 +13,12 @@ import numpy.typing as npt
 from stream_app.deciding.layout import StoredRow, written
 from stream_app.formats import wire
 from stream_app.formats.encoding import HASH_BYTES
-from stream_app.privacy.level import LevelState
-from stream_app.privacy.state import NEVER, Promise
+from stream_app.privacy.amounts import Flag, where
+from stream_app.privacy.guard import Guard
+from stream_app.privacy.level import LevelState, number_begun
+from stream_app.privacy.rule import Rule
+from stream_app.privacy.state import NEVER, Clock, Latest, Promise, State
+from stream_app.privacy.values import ReleasedCells
 
 Figures = npt.NDArray[np.void]
 """Columns of `Carried`, by its names."""
@@ -89,31 +93,33 @@ def put_back(figures: Figures, places: npt.NDArray[np.int64], own: Figures) -> N
     figures.view(_BYTES)[places] = own.view(_BYTES)
 
 
-def carried_row(
-    figures: Carried, level: LevelState, promise: Promise, start_ms: int, default: str, step_ms: int
-) -> StoredRow:
-    """Return the stored row of a series; ``level`` is that of the filter, if there is one."""
-    released = figures.source_ms != NEVER
-    return StoredRow(
-        sequence=figures.sequence,
-        previous=figures.previous.hex(),
-        default=default,
-        budget_nano=figures.budget_nano,
-        landmark_spent_nano=figures.landmark_spent_nano,
-        regular_peak_nano=figures.regular_peak_nano,
-        spare_left=promise.spare_left,
-        prior_nano=promise.prior_nano,
-        first_budget_nano=promise.first_budget_nano,
-        period_start_ms=start_ms,
-        decided_ms=figures.decided_ms,
-        decided_end_ms=figures.decided_ms + step_ms,
-        first_step=figures.first_step,
-        last_step=figures.decided_ms // step_ms,
-        rate_nano=figures.rate_nano,
-        source_ms=figures.source_ms,
-        measurement=(figures.measurement,) if released else (),
-        estimate=(figures.estimate,) if released else (),
-        level=level if released else (),
+def state_of(figures: Carried, level: LevelState, promise: Promise, start_ms: int, rule: Rule) -> State:
+    """Return the state of one series, or those of many as one of columns; ``level`` is that of the filter, if any.
+
+    The columns of a series without a release say nothing of one; the filter is there as before its first one.
+    """
+    released: Flag = figures.source_ms != NEVER
+    cells = figures.measurement, figures.estimate
+    measurement, estimate = (ReleasedCells(() if released is False else (cell,)) for cell in cells)
+    begun = number_begun(rule.kind) if level else ()
+    return State(
+        Guard(figures.budget_nano, figures.landmark_spent_nano, figures.regular_peak_nano),
+        promise,
+        Clock(
+            period_start_ms=start_ms,
+            decided_ms=figures.decided_ms,
+            decided_end_ms=figures.decided_ms + rule.step_ms,
+            first_step=figures.first_step,
+            last_step=figures.decided_ms // rule.step_ms,
+        ),
+        Latest(
+            source_ms=figures.source_ms,
+            measurement=measurement,
+            estimate=estimate,
+            rate_nano=figures.rate_nano,
+            level=()
+            if released is False
+            else tuple([where(released, *pair) for pair in zip(level, begun, strict=True)]),
+        ),
         closed=False,
-        claim_nano=promise.claim_nano,
     )

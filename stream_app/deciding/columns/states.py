@@ -12,8 +12,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from stream_app.deciding.columns.carried import FIGURES, Carried, Figures, carried_row, period_texts, put_back
-from stream_app.deciding.rows import SeriesRow, row_of, stored_of
+from stream_app.deciding.columns.carried import FIGURES, Carried, Figures, period_texts, put_back, state_of
+from stream_app.deciding.rows import SeriesRow, stored_of
 from stream_app.privacy.amounts import Doubles
 from stream_app.privacy.level import NUMBER_WIDTH
 from stream_app.privacy.rule import Rule
@@ -107,11 +107,12 @@ class States:
 
     def row(self, place: int) -> SeriesRow:
         """Return the row of the series at a place."""
-        period, figures = self.periods[place], Carried(*self.figures[place].item())
-        level = tuple(self.levels[place].tolist()) if period.group.rule.filtered else ()
-        promise, default, step_ms = period.promise, period.group.default, period.policy.step_ms
-        stored = carried_row(figures, level, promise, period.start_ms, default, step_ms)
-        return row_of(self.names[place], stored, period.policy, promise)
+        period, figures, series = self.periods[place], Carried(*self.figures[place].item()), self.names[place]
+        group = period.group
+        level = tuple(self.levels[place].tolist()) if group.rule.filtered else ()
+        state = state_of(figures, level, period.promise, period.start_ms, group.rule)
+        previous = figures.previous.hex()
+        return SeriesRow(series, series.encode(), figures.sequence, previous, period.policy, group.default, state)
 
     def forget(self, series: str) -> None:
         """Forget a series, if it is here: its row has gone elsewhere."""

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from stream_app.privacy.amounts import Doubles, Flag, Ints, Whole, where
+from stream_app.privacy.amounts import Doubles, Flag, Ints, where
 from stream_app.privacy.kinds.axis import Axis, saturated
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.randomness import BitStream
@@ -65,20 +65,12 @@ class Number:
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether the noise scale exceeds the distance of two measurements."""
-        return bool(self.is_still(previous[0], current[0], spend_nano))
-
-    def is_still(self, previous: Whole, current: Whole, spend_nano: Whole) -> Flag:
-        """Return `still` of cells; spends are above 0, and in columns D nano-cells are below 2^63."""
-        # distance * spend < D * 10^9, in integers that fit into columns.
-        return abs(current - previous) <= (self.sensitivity * NANO - 1) // spend_nano
+        # distance * spend < D * 10^9, in integers that fit into columns; spends are above 0.
+        return abs(current[0] - previous[0]) <= (self.sensitivity * NANO - 1) // spend_nano
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
         """Return an estimate within the declared range (unless ``clamp`` is false)."""
-        return ReleasedCells((self.bounded(cells[0]),))
-
-    def bounded(self, cell: Whole) -> Whole:
-        """Return `clamp` of a cell."""
-        return self.axis.clamp(cell) if self.clamped else cell
+        return ReleasedCells((self.axis.clamp(cells[0]),)) if self.clamped else cells
 
     def publish(self, cells: ReleasedCells) -> float:
         """Return the number of a cell."""

@@ -72,7 +72,7 @@ def start_stream(seed: bytes, policy: Policy, series: str, step_ms: int, rate_na
 
 
 def closing_stream(
-    seed: bytes, policy: Policy, series: str, step_ms: int, spend_nano: int, cells: RawCells
+    seed: bytes, policy: Policy | Rule, series: str, step_ms: int, spend_nano: int, cells: RawCells
 ) -> BitStream:
     """Return the bits of a collected step's noise, from its closing watermark's seed."""
     # PRIVACY: as above. Under the resident key it would protect nothing from who saw that key and the counters.
