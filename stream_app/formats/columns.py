@@ -9,7 +9,7 @@ import numpy.typing as npt
 import orjson
 
 from stream_app.formats.encoding import HASH_BYTES
-from stream_app.formats.records import Malformed, Records, Seen
+from stream_app.formats.records import Records, Seen
 from stream_app.formats.wire import parsed_all
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
@@ -51,19 +51,18 @@ def observations(
     if set(map(type, parsed)) != {tuple} or (key_of is not None and [key_of(one[0]) for one in seen] != records.keys):
         at, seen = [], []
         for number, (key, found) in enumerate(zip(records.keys, parsed, strict=True)):
-            if isinstance(found, Malformed):
-                continue
             if not isinstance(found, tuple):
-                apart.add(str(found.get("series")))  # what is no text is no series
+                if isinstance(found, dict) and isinstance(series := found.get("series"), str):
+                    apart.add(series)
             elif key_of is None or key == key_of(found[0]):
                 at.append(number)
                 seen.append(found)
             else:
                 apart.add(found[0])
-    series, times_ms, values = zip(*seen, strict=True) if seen else ((), (), ())
+    names, times_ms, values = zip(*seen, strict=True) if seen else ((), (), ())
     # PRIVACY: what is no number takes as long as one, so that the time does not tell what a substitute hides.
     numbers = [raw if type(raw) is float or type(raw) is int else nan for raw in values]
-    return Observations(at, series, times_ms, numbers, apart)
+    return Observations(at, names, times_ms, numbers, apart)
 
 
 def texts(column: Column) -> list[str]:

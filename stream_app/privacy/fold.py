@@ -93,9 +93,10 @@ def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms:
     index = timestamp_ms // policy.step_ms
     start_ms = index * policy.step_ms
     epoch = keys.epoch_of(start_ms)
-    secret = keys.secret_of(epoch)
-    if state.closed or passed(start_ms, state.clock.decided_end_ms) or secret is None:
+    if refused(keys, start_ms, state.clock.decided_end_ms, closed=state.closed):
         return Refused(untimely(policy, state, start_ms))
+    secret = keys.secret_of(epoch)
+    assert secret is not None, "steps of erased epochs are refused"
     # PRIVACY: this branch shows whether the value was valid, nothing else of it; `invalid` with a substitute closes it.
     cells = policy.kind.quantise(value)
     if cells is None:
@@ -132,6 +133,11 @@ def publish(policy: Any, state: State, index: Any, draws: Any, cells: Any) -> St
     guard, spend_nano = offered(policy, state, index, at, spend_nano)
     fresh = draws.noise(policy, start_ms, spend_nano, cells) if some(spend_nano > 0) else None
     return advance(policy, state, index, at, guard, fresh, spend_nano)
+
+
+def refused(keys: KeyRing, start_ms: Whole, decided_end_ms: Whole, *, closed: bool) -> Flag:
+    """Return whether a step may not be decided now, behind the end of the last decided one; `untimely` says why."""
+    return closed | passed(start_ms, decided_end_ms) | keys.erased(keys.epoch_of(start_ms))
 
 
 def passed(start_ms: Whole, decided_end_ms: Whole) -> Flag:

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from math import copysign, exp, floor, inf, nextafter
+from typing import Any
 
 import numpy as np
 from hypothesis import assume, given, settings
@@ -65,7 +66,8 @@ def test_numbers_scales_and_stillness(kind: Number, many: list[tuple[int, int, i
     ]
     many += [(cell, other, spend) for cell, other, spend in beside if other <= LARGEST_CELL]
     for some in (many, [(cell % 1000, other, spend % 1000 + 1) for cell, other, spend in many]):
-        cells, others, spends = (ints(*column) for column in zip(*some, strict=True))
+        columns: list[Any] = [ints(*column) for column in zip(*some, strict=True)]
+        cells, others, spends = columns
         doubles = kind.axis.double(cells).tolist()
         assert doubles == [kind.axis.double(cell) for cell, _, _ in some]
         assert all(
@@ -73,8 +75,12 @@ def test_numbers_scales_and_stillness(kind: Number, many: list[tuple[int, int, i
         )
         assert kind.scale(spends).tolist() == [kind.scale(spend) for _, _, spend in some]
         released = [(ReleasedCells((cell,)), ReleasedCells((other,)), spend) for cell, other, spend in some]
-        assert np.asarray(kind.still((cells,), (others,), spends)).tolist() == [kind.still(*one) for one in released]
-        assert kind.clamp((cells,))[0].tolist() == [kind.clamp(one)[0] for one, _, _ in released]
+        assert np.asarray(kind.still(ReleasedCells((cells,)), ReleasedCells((others,)), spends)).tolist() == [
+            kind.still(*one) for one in released
+        ]
+        assert np.asarray(kind.clamp(ReleasedCells((cells,)))[0]).tolist() == [
+            kind.clamp(one)[0] for one, _, _ in released
+        ]
 
 
 @st.composite
