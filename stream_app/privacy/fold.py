@@ -93,7 +93,7 @@ def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms:
     index = timestamp_ms // policy.step_ms
     start_ms = index * policy.step_ms
     epoch = keys.epoch_of(start_ms)
-    if refused(keys, start_ms, state.clock.decided_end_ms, closed=state.closed):
+    if refused(keys, epoch, start_ms, state.clock.decided_end_ms, closed=state.closed):
         return Refused(untimely(policy, state, start_ms))
     secret = keys.secret_of(epoch)
     assert secret is not None, "steps of erased epochs are refused"
@@ -135,9 +135,9 @@ def publish(policy: Any, state: State, index: Any, draws: Any, cells: Any) -> St
     return advance(policy, state, index, at, guard, fresh, spend_nano)
 
 
-def refused(keys: KeyRing, start_ms: Whole, decided_end_ms: Whole, *, closed: bool) -> Flag:
+def refused(keys: KeyRing, epoch: Whole, start_ms: Whole, decided_end_ms: Whole, *, closed: bool) -> Flag:
     """Return whether a step may not be decided now, behind the end of the last decided one; `untimely` says why."""
-    return closed | passed(start_ms, decided_end_ms) | keys.erased(keys.epoch_of(start_ms))
+    return closed | passed(start_ms, decided_end_ms) | keys.erased(epoch)
 
 
 def passed(start_ms: Whole, decided_end_ms: Whole) -> Flag:

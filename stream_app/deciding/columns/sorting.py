@@ -97,8 +97,8 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
     replaced = np.array([group.rule.kind.substitute is not None for group in states.groups] or [False], np.bool_)
     known &= np.isfinite(numbers) | replaced[groups]
     known &= accepted(context, Many(found.series, times, np.array(records.timestamps_ms, np.int64)[at]))
-    known &= ~np.asarray(refused(context.keys, starts_ms, _ends_ms(states, places, starts_ms, steps_ms), closed=False))
-    epochs = context.keys.epoch_of(starts_ms)
+    epochs, ends_ms = context.keys.epoch_of(starts_ms), _ends_ms(states, places, starts_ms, steps_ms)
+    known &= ~np.asarray(refused(context.keys, epochs, starts_ms, ends_ms, closed=False))
     known = _whole(states, places, known)
     ranks = _ranks(places, known)
     known = _whole(states, places, known & ~_sparse(groups, ranks, epochs, known, fewest))
