@@ -66,10 +66,10 @@ def test_seeds_differ() -> None:
     assert len({simulate(drawn(seed)).trace for seed in range(1, 21)}) == 20
 
 
-def test_half_of_the_records_are_decided_as_columns() -> None:
+def test_a_quarter_of_the_records_is_decided_as_columns() -> None:
     """Both ways of deciding go through the same crashes."""
     outcomes = [simulate(drawn(seed)) for seed in range(1, 41)]
-    assert sum(one.together for one in outcomes) >= 0.5 * sum(one.records for one in outcomes)
+    assert sum(one.together for one in outcomes) >= 0.25 * sum(one.records for one in outcomes)
 
 
 def test_every_kind_of_fault_is_drawn() -> None:
