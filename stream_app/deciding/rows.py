@@ -10,9 +10,8 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, final
 
-from stream_app.deciding import layout
-from stream_app.deciding.layout import StoredRow
-from stream_app.formats import wire
+from stream_app.formats import layout, wire
+from stream_app.formats.layout import StoredRow
 from stream_app.privacy.collected.steps import OpenSteps
 from stream_app.privacy.guard import NO_WINDOW, Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet

@@ -9,11 +9,11 @@ from typing import Any, Final, Generic, TypeVar, final, overload
 
 from stream_app.privacy.amounts import Flag, Ints, Whole, every, most, some, where
 from stream_app.privacy.claim import bound_of, claim_of
-from stream_app.privacy.draws import Draw, Draws
 from stream_app.privacy.dummies.request import MethodName
 from stream_app.privacy.guard import NO_WINDOW, Guard
 from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
 from stream_app.privacy.level import drifted, measured
+from stream_app.privacy.noise.draws import Draw, Draws
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.place import Place, first_step, offered, place, proposal, unspent, window_after
 from stream_app.privacy.policy import Policy

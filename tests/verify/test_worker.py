@@ -16,7 +16,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.kafka.client.cluster import Cluster
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.privacy.draws import Draws
+from stream_app.privacy.noise.draws import Draws
 from stream_app.setup.settings import Settings
 from stream_app.verify.experiment import experiment
 from stream_app.verify.verdict import Judgement
@@ -35,7 +35,7 @@ POLICY = {"series": "home-*", **PARAMETERS}
 RUNS = 600
 MANY = ("--runs", str(RUNS))
 FAULT = """
-from stream_app.privacy.draws import Draws
+from stream_app.privacy.noise.draws import Draws
 
 noise = Draws.noise
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from stream_app.deciding.columns.carried import CELLS, DERIVED, FIGURES, KEPT, PERIOD, WHOLE, Figures
 from stream_app.deciding.columns.states import Group, Period, States
-from stream_app.deciding.layout import PLAIN, StoredRow, picked
 from stream_app.deciding.renewal import next_bound_ms
 from stream_app.deciding.rows import SeriesRow, stored_of
 from stream_app.formats import wire
 from stream_app.formats.encoding import HASH_BYTES
+from stream_app.formats.layout import PLAIN, StoredRow, picked
 from stream_app.privacy.amounts import Doubles, Ints
 from stream_app.privacy.level import NUMBER_WIDTH
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS

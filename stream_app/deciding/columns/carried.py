@@ -10,9 +10,9 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.deciding.layout import StoredRow, written
 from stream_app.formats import wire
 from stream_app.formats.encoding import HASH_BYTES
+from stream_app.formats.layout import StoredRow, written
 from stream_app.privacy.amounts import Flag, where
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.level import LevelState, number_begun

@@ -8,9 +8,9 @@ import numpy as np
 from stream_app.deciding.columns.carried import Carried, Figures, gathered, put_back, state_of
 from stream_app.deciding.columns.sorting import Flags, Ints, Together
 from stream_app.deciding.columns.states import Group, States
-from stream_app.privacy.draws import Draws
 from stream_app.privacy.fold import publish
 from stream_app.privacy.landmarks import LandmarkSets
+from stream_app.privacy.noise.draws import Draws
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.state import NEVER, Promise
 

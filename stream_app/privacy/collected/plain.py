@@ -17,8 +17,8 @@ from stream_app.privacy.collected.steps import (
     shifted,
     untimely_watermark,
 )
-from stream_app.privacy.draws import Draw
 from stream_app.privacy.fold import Stepped, advance, publish
+from stream_app.privacy.noise.draws import Draw
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.place import place, unspent
 from stream_app.privacy.policy import Policy

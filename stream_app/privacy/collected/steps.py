@@ -14,9 +14,9 @@ part changes by half the sensitivity, and the two halves add up to no more.
 from typing import Final, NamedTuple
 
 from stream_app.privacy.collected.items import escaped_bytes, gathered_of
-from stream_app.privacy.draws import Draw
 from stream_app.privacy.fold import Stepped, publish
 from stream_app.privacy.kinds import Counts, Vector
+from stream_app.privacy.noise.draws import Draw
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.streams import start_stream
