@@ -93,10 +93,9 @@ def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms:
     index = timestamp_ms // policy.step_ms
     start_ms = index * policy.step_ms
     epoch = keys.epoch_of(start_ms)
-    if refused(keys, epoch, start_ms, state.clock.decided_end_ms, closed=state.closed):
-        return Refused(untimely(policy, state, start_ms))
     secret = keys.secret_of(epoch)
-    assert secret is not None, "steps of erased epochs are refused"
+    if secret is None or refused(keys, epoch, start_ms, state.clock.decided_end_ms, closed=state.closed):
+        return Refused(untimely(policy, state, start_ms))
     # PRIVACY: this branch shows whether the value was valid, nothing else of it; `invalid` with a substitute closes it.
     cells = policy.kind.quantise(value)
     if cells is None:
