@@ -10,6 +10,7 @@ from stream_app.deciding.rows import SeriesRow, policy_digest
 from stream_app.formats import wire
 from stream_app.loss.envelope import Envelope
 from stream_app.loss.fading import faded
+from stream_app.privacy.amounts import Flag, Whole
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.place import charge_nano
 from stream_app.privacy.policy import Policy
@@ -42,6 +43,10 @@ class Limits:
     max_future_ms: int | None = None  # against the broker's append time
     member_separator: str | None = None  # one ASCII character; None: every series is its own, and claims nothing
     member_nano: int | None = None  # the cap of a new member
+
+    def ahead(self, timestamp_ms: Whole, appended_ms: Whole) -> Flag:
+        """Return whether an event lies too far ahead of the broker's clock."""
+        return self.max_future_ms is not None and timestamp_ms > appended_ms + self.max_future_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from typing import Final, assert_never
 
 from stream_app.deciding import gathering
 from stream_app.deciding.adopting import adopt_default, adopt_own, renewed
+from stream_app.deciding.checks import misplaced, refusal
 from stream_app.deciding.collecting import collect, recalled
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.members import FindMember, Joined, capped, misnamed, no_member
+from stream_app.deciding.members import FindMember, Joined, capped, no_member
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected, seal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding, wire
@@ -29,15 +30,12 @@ from stream_app.formats.records import (
     Watermark,
 )
 from stream_app.privacy import fold
-from stream_app.privacy.collected.steps import UNREAD
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import CloseEntry, LandmarksEntry
 from stream_app.privacy.reason import Reason, Refused
 
 _DATED: Final = (Observation, Contribution, Watermark)
 """Records that carry event time; a tuple, since a union would be made anew for each of them."""
-_TIMED: Final = (Observation, Watermark)
-"""Those that move event time on. What is of an open step does not, whatever the limit is by now."""
 
 Lookup = Callable[[str], SeriesRow | None]
 """Returns the row of a series, None if it has none yet."""
@@ -59,16 +57,13 @@ def decide(
     Raises:
         LostCountersError: if a row has an open step whose counters are not in the collection.
     """
-    found = wire.decode(record.value)
+    found = wire.decoded(record)
     if isinstance(found, Malformed):
         return _reject(found.series, found.timestamp_ms, found.reason, record, found.member)
     if isinstance(found, MemberRecord):
         return _cap(context, find_member, found, record)
-    separator = context.limits.member_separator
-    refused = None if separator is None else misnamed(found.series, separator)
-    row = None if refused else lookup(found.series)
-    refused = refused or _seedless(context, row, found)
-    refused = refused or _misplaced(context, row, found.series, record) or _early(context, row, found, record)
+    row = lookup(found.series)
+    refused = refusal(context, row, found, record)
     outcome = Refused(refused) if refused else _apply(context, row, find_member, collection, found, record)
     if isinstance(outcome, Refused):
         timestamp_ms = found.timestamp_ms if isinstance(found, _DATED) else None
@@ -83,48 +78,17 @@ def recall(context: Context, lookup: Lookup, collection: Collection, record: Inp
     empty collection and give it every record in order, from `Collection.floor` of the worker before to the first
     undecided one: then it equals that of a worker which never lost its memory.
     """
-    found = wire.decode(record.value)
+    found = wire.decoded(record)
     if not isinstance(found, Observation | Contribution | Watermark | Intrusion):
         return
     row = lookup(found.series)
     # What a row holds the offset of was in time, whatever the limit is by now.
-    if row is None or row.open_steps is None or _misplaced(context, row, found.series, record):
+    if row is None or row.open_steps is None or misplaced(context, row, found, record):
         return
     if isinstance(found, Observation) or (isinstance(found, Watermark) and row.policy.within is not None):
         gathering.recalled(row, collection, found, record.offset)
     elif not isinstance(found, Watermark) or found.seed is not None:  # without one it was rejected, and opened nothing
         recalled(row, collection, found, record.offset)
-
-
-def _misplaced(context: Context, row: SeriesRow | None, series: str, record: InputRecord) -> Reason | None:
-    """Return why the record may not be on this partition; a series with a row has been routed before."""
-    if context.partition_of is None:
-        return None
-    key = context.key_of(series) if row is None or context.limits.member_separator is not None else row.key
-    if record.key != key or (row is None and context.partition_of(key) != record.partition):
-        return "misrouted"
-    return None
-
-
-def _seedless(context: Context, row: SeriesRow | None, found: EventRecord) -> Reason | None:
-    """Return whether a watermark lacks its seed, which collected data are drawn from."""
-    if not isinstance(found, Watermark) or found.seed is not None:
-        return None
-    default = context.default_for(found.series) if row is None else None
-    policy = row.policy if row is not None else None if default is None else default.policy
-    return "malformed" if policy is None or policy.collect is not None else None
-
-
-def _early(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return whether the event lies too far ahead of the broker's clock."""
-    most = context.limits.max_future_ms
-    if most is None or not isinstance(found, _TIMED) or found.timestamp_ms <= record.timestamp_ms + most:
-        return None
-    opened = row.open_steps if row is not None and isinstance(found, Observation) else None
-    within = (
-        opened is not None and row is not None and opened.offset_of(found.timestamp_ms // row.policy.step_ms) != UNREAD
-    )
-    return None if within else "future"
 
 
 def _reject(

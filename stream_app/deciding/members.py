@@ -122,5 +122,6 @@ def _capped(member: Member, cap_nano: int, keys: KeyRing, appended_ms: int) -> J
     sequence = member.sequence + 1
     text = encoding.control_entry(member.chain, sequence, MemberEntry(cap_nano))
     # Epoch 0: a chain of caps has no event time.
-    entry = encoding.sealed(text, sequence, appended_ms, keys.fingerprint, 0, member.previous)
-    return Joined(member._replace(sequence=sequence, previous=entry.hash, cap_nano=cap_nano), entry)
+    value, link = encoding.sealed(text, keys.fingerprint, 0, member.previous)
+    changed = member._replace(sequence=sequence, previous=link, cap_nano=cap_nano)
+    return Joined(changed, Sealed(sequence, appended_ms, value, link))

@@ -114,23 +114,24 @@ def seal(
     spent_nano = 0
     default, loss, opened = row.default, row.backward_loss, row.open_steps
     if isinstance(moved, Stepped):
-        release, decision = encoding.encode_release(series, policy.kind, policy.version, moved.release), moved.decision
-        text = encoding.release_entry(series, sequence, policy.version, moved, encoding.digest(release))
-        spend_nano = spent_nano = moved.spend_nano
-        if policy.windows is not None:
-            spent_nano += charge_nano(policy, row.state, decided_ms)
+        decision, spend_nano = moved.decision, moved.spend_nano
+        output, link = encoding.written_one(
+            series, row.key, policy, moved, sequence, epoch, keys.fingerprint, row.previous
+        )
+        _, appended_ms, value, release = output
+        spent_nano = spend_nano if policy.windows is None else spend_nano + charge_nano(policy, row.state, decided_ms)
         loss = None if policy.correlation is None else context.backward_loss(row, decided_ms, spend_nano)
-        appended_ms = decided_ms
     else:
         text = encoding.control_entry(series, sequence, moved.entry)
+        value, link = encoding.sealed(text, keys.fingerprint, epoch, row.previous)
         if isinstance(moved.entry, DummiesEntry):
             spent_nano = moved.entry.charged_nano
         if state.promise.landmarks is not policy.landmarks:
             default = ""  # a landmark registered under a default policy makes the policy the series' own
         if state.closed:
             opened = None  # what is still open when a series ends is never released
-    sealed = encoding.sealed(text, sequence, appended_ms, keys.fingerprint, epoch, row.previous)
-    after = SeriesRow(series, row.key, sequence, sealed.hash, policy, default, state, loss, opened)
+    sealed = Sealed(sequence, appended_ms, value, link)
+    after = SeriesRow(series, row.key, sequence, link, policy, default, state, loss, opened)
     if earlier is None:
         return Decided(after, (sealed,), release, decision, spent_nano, renewal)
     entries, spent_nano = (*earlier.entries, sealed), earlier.spent_nano + spent_nano

@@ -10,7 +10,8 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, final
 
-from stream_app.formats import wire
+from stream_app.formats import layout, wire
+from stream_app.formats.layout import StoredRow
 from stream_app.privacy.collected.steps import OpenSteps
 from stream_app.privacy.guard import NO_WINDOW, Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet
@@ -26,9 +27,6 @@ A renewed policy names late landmarks too: 65,536 of them twice would make a row
 """
 
 ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss", "open_steps")
-_STATE_FIELDS = 20
-"""Of a stored row; then, as far as a series has them, backward loss, open steps, window (4), m with its step, claim."""
-_CLAIM = _STATE_FIELDS + 7
 
 
 @final
@@ -97,7 +95,7 @@ def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tup
 
     ``shared`` holds the digests of default policies that were returned already, and takes up new ones.
     """
-    pairs = [(b"s" + row.key, _dump_state(row))]
+    pairs = [(b"s" + row.key, wire.dump(layout.written(stored_of(row))))]
     if (
         before is None
         or before.policy is not row.policy
@@ -131,35 +129,28 @@ def load_read(
     get: Callable[[bytes], bytes | None], series: str, stored: bytes, defaults: dict[str, Policy]
 ) -> SeriesRow:
     """Return the row of ``series`` whose stored bytes were read already; the rest is as in `load`."""
-    fields: Any = wire.load(stored)
-    key, default = series.encode(), fields[2]
-    if default:
-        policy = default_policy(get, default, defaults)
+    found = layout.read(stored)
+    if found.default:
+        policy = default_policy(get, found.default, defaults)
         landmarks = policy.landmarks
     else:
-        own = get(b"p" + key)
+        own = get(b"p" + series.encode())
         if own is None:
             raise LookupError("state table: the policy of a stored series is missing; run `recover`")
         policy, landmarks = _own_policy(own)
-    state = _load_state(fields, policy, landmarks)
-    return SeriesRow(series, key, fields[0], fields[1], policy, default, state, _loss(fields), _open_steps(fields))
+    promise = Promise(
+        landmarks=landmarks,
+        spare_left=found.spare_left,
+        prior_nano=found.prior_nano,
+        first_budget_nano=found.first_budget_nano,
+        claim_nano=found.claim_nano,
+    )
+    return row_of(series, found, policy, promise)
 
 
 def stored_loss(row: bytes) -> float | None:
     """Return the backward loss in the bytes of a stored row (its key begins with ``s``)."""
-    return _loss(wire.load(row))
-
-
-def _loss(fields: Any) -> float | None:
-    loss: float | None = fields[_STATE_FIELDS] if len(fields) > _STATE_FIELDS else None
-    return loss
-
-
-def _open_steps(fields: Any) -> OpenSteps | None:
-    if len(fields) <= _STATE_FIELDS + 1 or fields[_STATE_FIELDS + 1] is None:
-        return None
-    first, offsets = fields[_STATE_FIELDS + 1]
-    return OpenSteps(first, tuple(offsets))
+    return layout.read(row).backward_loss
 
 
 def policy_bytes(policy: Policy) -> bytes:
@@ -209,92 +200,92 @@ def _own_policy(stored: bytes) -> tuple[Policy, LandmarkSet]:
     return policy, LandmarkSet(tuple((first, end) for first, end in document["landmarks"]))
 
 
-def _dump_state(row: SeriesRow) -> bytes:
-    state = row.state
+def stored_of(row: SeriesRow) -> StoredRow:
+    """Return a row as it is stored; its policy and landmarks stand elsewhere."""
+    state, opened = row.state, row.open_steps
     guard, promise, clock, latest = state.guard, state.promise, state.clock, state.latest
-    return wire.dump(
-        (
-            row.sequence,
-            row.previous,
-            row.default,
-            guard.budget_nano,
-            guard.landmark_spent_nano,
-            guard.regular_peak_nano,
-            promise.spare_left,
-            promise.prior_nano,
-            promise.first_budget_nano,
-            clock.period_start_ms,
-            clock.decided_ms,
-            clock.decided_end_ms,
-            clock.first_step,
-            clock.last_step,
-            latest.rate_nano,
-            latest.source_ms,
-            latest.measurement,
-            latest.estimate,
-            latest.level,
-            *ending(row),
-        )
+    window = guard.window
+    return StoredRow(
+        sequence=row.sequence,
+        previous=row.previous,
+        default=row.default,
+        budget_nano=guard.budget_nano,
+        landmark_spent_nano=guard.landmark_spent_nano,
+        regular_peak_nano=guard.regular_peak_nano,
+        spare_left=promise.spare_left,
+        prior_nano=promise.prior_nano,
+        first_budget_nano=promise.first_budget_nano,
+        period_start_ms=clock.period_start_ms,
+        decided_ms=clock.decided_ms,
+        decided_end_ms=clock.decided_end_ms,
+        first_step=clock.first_step,
+        last_step=clock.last_step,
+        rate_nano=latest.rate_nano,
+        source_ms=latest.source_ms,
+        measurement=latest.measurement,
+        estimate=latest.estimate,
+        level=latest.level,
+        closed=state.closed,
+        backward_loss=row.backward_loss,
+        open_steps=None if opened is None else tuple(opened),  # JSON knows no named tuples
+        opens_ms=window.opens_ms,
+        spent_end_ms=window.spent_end_ms,
+        reach_ms=window.reach_ms,
+        spends=window.spends,
+        late=(window.peak_nano, *(window.last or ())) if window.peak_nano or window.last else None,
+        claim_nano=promise.claim_nano,
     )
 
 
-def ending(row: SeriesRow) -> tuple[object, ...]:
-    """Return the last fields of a stored row, from `State.closed` on: as many as the series has."""
-    state = row.state
-    window, claim_nano = state.guard.window, state.promise.claim_nano
-    more: tuple[object, ...] = () if row.backward_loss is None else (row.backward_loss,)
-    opened = None if row.open_steps is None else tuple(row.open_steps)  # JSON knows no named tuples
-    if opened is not None:
-        more = (row.backward_loss, opened)
-    late = None if window.last is None else (window.peak_nano, *window.last)
-    if window != NO_WINDOW:
-        more = (row.backward_loss, opened, *window[:4])
-    if late is not None:
-        more = (row.backward_loss, opened, *window[:4], late)
-    if claim_nano is not None:
-        more = (row.backward_loss, opened, *window[:4], late, claim_nano)
-    return (state.closed, *more)
-
-
-def _load_state(fields: list[Any], policy: Policy, landmarks: LandmarkSet) -> State:
-    budget, spent, peak, spare_left, prior, first_budget, period_start, decided, decided_end = fields[3:12]
-    first_step, last_step, rate, source, measurement, estimate, level, closed = fields[12:20]
-    window = _window(fields[_STATE_FIELDS + 2 : _CLAIM])
+def row_of(series: str, stored: StoredRow, policy: Policy, promise: Promise) -> SeriesRow:
+    """Return the row that is stored so; ``promise`` is that of ``stored`` with the landmarks of the series."""
+    window = _window(stored)
     if window.opens_ms and policy.windows is None:
-        window = window.of_single_steps(source)
-    return State(
-        Guard(budget, spent, peak, window),
-        Promise(
-            landmarks=landmarks,
-            spare_left=spare_left,
-            prior_nano=prior,
-            first_budget_nano=first_budget,
-            claim_nano=fields[_CLAIM] if len(fields) > _CLAIM else None,
-        ),
+        window = window.of_single_steps(stored.source_ms)
+    state = State(
+        Guard(stored.budget_nano, stored.landmark_spent_nano, stored.regular_peak_nano, window),
+        promise,
         Clock(
-            period_start_ms=period_start,
-            decided_ms=decided,
-            decided_end_ms=decided_end,
-            first_step=first_step,
-            last_step=last_step,
+            period_start_ms=stored.period_start_ms,
+            decided_ms=stored.decided_ms,
+            decided_end_ms=stored.decided_end_ms,
+            first_step=stored.first_step,
+            last_step=stored.last_step,
         ),
         Latest(
-            source_ms=source,
-            measurement=ReleasedCells(tuple(measurement)),
-            estimate=ReleasedCells(tuple(estimate)),
-            rate_nano=rate,
-            level=tuple(level),
+            source_ms=stored.source_ms,
+            measurement=ReleasedCells(tuple(stored.measurement)),
+            estimate=ReleasedCells(tuple(stored.estimate)),
+            rate_nano=stored.rate_nano,
+            level=tuple(stored.level),
         ),
-        closed=closed,
+        closed=stored.closed,
+    )
+    opened = None
+    if stored.open_steps is not None:
+        first, offsets = stored.open_steps
+        opened = OpenSteps(first, tuple(offsets))
+    return SeriesRow(
+        series,
+        series.encode(),
+        stored.sequence,
+        stored.previous,
+        policy,
+        stored.default,
+        state,
+        stored.backward_loss,
+        opened,
     )
 
 
-def _window(fields: list[Any]) -> Window:
-    if not fields:
-        return NO_WINDOW
-    opens, spent_end, reach, spends = fields[:4]
-    window = Window(opens, spent_end, reach, tuple((step, spend) for step, spend in spends))
-    if len(fields) < 5 or fields[4] is None:
-        return window
-    peak, step, spend = fields[4]
-    return window._replace(peak_nano=peak, last=(step, spend))
+def _window(stored: StoredRow) -> Window:
+    peak_nano, *last = stored.late or (0,)
+    found = Window(
+        opens_ms=stored.opens_ms,
+        spent_end_ms=stored.spent_end_ms,
+        reach_ms=stored.reach_ms,
+        spends=tuple((step, spend) for step, spend in stored.spends),
+        peak_nano=peak_nano,
+        last=(last[0], last[1]) if last else None,
+    )
+    return NO_WINDOW if found == NO_WINDOW else found  # one object for all that have none

@@ -15,12 +15,22 @@ from stream_app.privacy.values import Raw
 
 @final
 class InputRecord:
-    """A record of the events topic, undecoded; ``timestamp_ms`` is the broker's append time."""
+    """A record of the events topic; ``timestamp_ms`` is the broker's append time.
 
-    __slots__ = ("key", "offset", "partition", "timestamp_ms", "topic", "value")
+    ``parsed`` is the JSON object that ``value`` holds, where that was read already.
+    """
+
+    __slots__ = ("key", "offset", "parsed", "partition", "timestamp_ms", "topic", "value")
 
     def __init__(
-        self, topic: str, partition: int, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None
+        self,
+        topic: str,
+        partition: int,
+        offset: int,
+        timestamp_ms: int,
+        key: bytes | None,
+        value: bytes | None,
+        parsed: "Parsed | None" = None,
     ) -> None:
         self.topic: Final = topic
         self.partition: Final = partition
@@ -28,16 +38,18 @@ class InputRecord:
         self.timestamp_ms: Final = timestamp_ms
         self.key: Final = key
         self.value: Final = value
+        self.parsed: Final = parsed
 
 
 @final
 class Records:
-    """Records of one partition, undecoded, as columns of equal length in the order of their offsets.
+    """Records of one partition, as columns of equal length in the order of their offsets.
 
-    ``timestamps_ms`` are the broker's append times. A sequence of `InputRecord`, each made when it is asked for.
+    ``timestamps_ms`` are the broker's append times, ``parsed`` the JSON objects of all values, where they were read
+    already. A sequence of `InputRecord`, each made when it is asked for.
     """
 
-    __slots__ = ("keys", "offsets", "partition", "timestamps_ms", "topic", "values")
+    __slots__ = ("keys", "offsets", "parsed", "partition", "timestamps_ms", "topic", "values")
 
     def __init__(
         self,
@@ -47,6 +59,7 @@ class Records:
         timestamps_ms: list[int],
         keys: list[bytes | None],
         values: list[bytes | None],
+        parsed: "list[Parsed] | None" = None,
     ) -> None:
         self.topic: Final = topic
         self.partition: Final = partition
@@ -54,6 +67,7 @@ class Records:
         self.timestamps_ms: Final = timestamps_ms
         self.keys: Final = keys
         self.values: Final = values
+        self.parsed: Final = parsed
 
     @classmethod
     def of(cls, records: Iterable[InputRecord], topic: str = "", partition: int = -1) -> "Records":
@@ -80,6 +94,10 @@ class Records:
             whole.values.extend(stretch.values)
         return whole
 
+    def read(self, parsed: "list[Parsed]") -> "Records":
+        """Return the records with what their values hold."""
+        return Records(self.topic, self.partition, self.offsets, self.timestamps_ms, self.keys, self.values, parsed)
+
     def pairs(self) -> "Iterator[tuple[bytes, bytes | None]]":
         """Return key and value of each record; all have a key, as those of a compacted topic do."""
         return zip(cast("list[bytes]", self.keys), self.values, strict=True)
@@ -88,8 +106,8 @@ class Records:
         return len(self.offsets)
 
     def __iter__(self) -> Iterator[InputRecord]:
-        topic, partition = repeat(self.topic), repeat(self.partition)
-        return map(InputRecord, topic, partition, self.offsets, self.timestamps_ms, self.keys, self.values)
+        topic, partition, parsed = repeat(self.topic), repeat(self.partition), self.parsed or repeat(None)
+        return map(InputRecord, topic, partition, self.offsets, self.timestamps_ms, self.keys, self.values, parsed)
 
     @overload
     def __getitem__(self, at: int) -> InputRecord: ...
@@ -100,15 +118,18 @@ class Records:
     def __getitem__(self, at: int | slice) -> "InputRecord | Records":
         offsets, times, keys, values = self.offsets, self.timestamps_ms, self.keys, self.values
         if isinstance(at, slice):
-            return Records(self.topic, self.partition, offsets[at], times[at], keys[at], values[at])
-        return InputRecord(self.topic, self.partition, offsets[at], times[at], keys[at], values[at])
+            some = None if self.parsed is None else self.parsed[at]
+            return Records(self.topic, self.partition, offsets[at], times[at], keys[at], values[at], some)
+        one = None if self.parsed is None else self.parsed[at]
+        return InputRecord(self.topic, self.partition, offsets[at], times[at], keys[at], values[at], one)
 
     def some(self, numbers: Sequence[int]) -> "Records":
         """Return the records at these places, ascending."""
         if isinstance(numbers, range):
             return self[numbers.start : numbers.stop]
-        columns: list[list[Any]] = [self.offsets, self.timestamps_ms, self.keys, self.values]
-        return Records(self.topic, self.partition, *([column[at] for at in numbers] for column in columns))
+        columns: list[list[Any] | None] = [self.offsets, self.timestamps_ms, self.keys, self.values, self.parsed]
+        some: list[Any] = [column and [column[at] for at in numbers] for column in columns]
+        return Records(self.topic, self.partition, *some)
 
     def __repr__(self) -> str:
         """Return where they stand alone."""
@@ -244,3 +265,9 @@ class Malformed:
     series: str | None = None
     timestamp_ms: int | None = None
     member: str | None = None
+
+
+Seen = tuple[str, int, Raw]
+"""Series, timestamp and value of an observation, which columns take as it is."""
+Parsed = Seen | dict[str, Any] | Malformed
+"""What a record's value holds: an observation, another JSON object, or why it holds none."""

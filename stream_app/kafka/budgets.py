@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.deciding.columns.states import BUDGET, FREE, GROUP, PEAK, RATE, SPENT, States
+from stream_app.deciding.columns.states import FREE, States
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.figures import PolicyLabels, label_of
@@ -64,17 +64,18 @@ def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
 def _count_states(counts: BudgetCounts, states: States) -> None:
     # In the order of their groups once, however many groups there are: the event loop waits meanwhile.
     figures = states.figures[: len(states.names)]
-    numbers = figures[:, GROUP]
+    numbers = figures["group"]
     order = np.argsort(numbers, kind="stable")
     ends = np.searchsorted(numbers[order], np.arange(FREE, len(states.groups)), "right")
     for group, begin, end in zip(states.groups, ends[:-1], ends[1:], strict=True):
         places, name, default = order[begin:end], group.rule.scheme.name, group.default
         if group.rule.sampling is not None:
-            for rate, number in _classes(figures[places, RATE] / NANO):
+            for rate, number in _classes(figures["rate_nano"][places] / NANO):
                 _add(counts.rates, (default, rate), number)
         if not len(places):
             continue
-        budgets, used_nano = figures[places, BUDGET], figures[places, SPENT] + figures[places, PEAK]
+        budgets = figures["budget_nano"][places]
+        used_nano = (figures["landmark_spent_nano"] + figures["regular_peak_nano"])[places]
         shares = used_nano / budgets
         at = int(np.argmax(np.where(shares == shares.max(), budgets, -1)))  # of equal shares that of the largest
         counts.use(int(used_nano[at]), int(budgets[at]))

@@ -5,18 +5,17 @@ spend that the guard allowed. Pure: same key, policy, state and record give the 
 """
 
 from collections.abc import Iterable
-from typing import Final, Generic, TypeVar, final
+from typing import Any, Final, Generic, TypeVar, final, overload
 
+from stream_app.privacy.amounts import Flag, Ints, Whole, every, most, some, where
 from stream_app.privacy.claim import bound_of, claim_of
 from stream_app.privacy.dummies.request import MethodName
 from stream_app.privacy.guard import NO_WINDOW, Guard
 from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
 from stream_app.privacy.level import drifted, measured
+from stream_app.privacy.noise.draws import Draw, Draws
 from stream_app.privacy.noise.key import KeyRing
-from stream_app.privacy.noise.mechanisms import differs
-from stream_app.privacy.noise.randomness import happens_rational
-from stream_app.privacy.noise.streams import closing_stream, coin_stream, dissimilarity_stream, noise_stream
-from stream_app.privacy.place import Place, place, proposal, spent, unspent, window_after
+from stream_app.privacy.place import Place, first_step, offered, place, proposal, unspent, window_after
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.published import (
@@ -33,6 +32,7 @@ from stream_app.privacy.published import (
     Withheld,
 )
 from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.rule import Rule
 from stream_app.privacy.state import NEVER, Clock, Latest, State, new_period
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 from stream_app.privacy.weaker import less_protected
@@ -42,26 +42,35 @@ E_co = TypeVar("E_co", bound=ControlEntry, covariant=True)
 
 @final
 class Stepped:
-    """A decided step: the state after it, its release, and what its ledger entry says besides.
+    """A decided step: the state after it, what it spent in nano-epsilon, and what its ledger entry says besides.
 
     ``landmarks_left`` counts those after the step, unused spare included.
     """
 
-    __slots__ = ("decision", "landmark", "landmarks_left", "release", "state")
+    __slots__ = ("landmark", "landmarks_left", "spend_nano", "state")
 
-    def __init__(
-        self, state: State, release: Release, decision: Decision, *, landmark: bool, landmarks_left: int
-    ) -> None:
+    def __init__(self, state: State, spend_nano: int, *, landmark: bool, landmarks_left: int) -> None:
         self.state: Final = state
-        self.release: Final = release
-        self.decision: Final[Decision] = decision
+        self.spend_nano: Final = spend_nano
         self.landmark: Final = landmark
         self.landmarks_left: Final = landmarks_left
 
     @property
-    def spend_nano(self) -> int:
-        """Return what the release spent, in nano-epsilon."""
-        return self.release.spend_nano if isinstance(self.release, Perturbed) else 0
+    def decision(self) -> Decision:
+        """What became of the step."""
+        if self.spend_nano:
+            return "perturbed"
+        return "approximated" if self.state.released else "withheld"
+
+    @property
+    def release(self) -> Release:
+        """What is published of the step."""
+        start_ms, latest = self.state.clock.decided_ms, self.state.latest
+        if self.spend_nano:
+            return Perturbed(start_ms, latest.estimate, latest.measurement, self.spend_nano)
+        if self.state.released:
+            return Approximated(start_ms, latest.estimate, latest.source_ms)
+        return Withheld(start_ms)
 
 
 @final
@@ -85,65 +94,73 @@ def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms:
     start_ms = index * policy.step_ms
     epoch = keys.epoch_of(start_ms)
     secret = keys.secret_of(epoch)
-    if state.closed or start_ms < state.clock.decided_end_ms or secret is None:
+    if secret is None or refused(keys, epoch, start_ms, state.clock.decided_end_ms, closed=state.closed):
         return Refused(untimely(policy, state, start_ms))
     # PRIVACY: this branch shows whether the value was valid, nothing else of it; `invalid` with a substitute closes it.
     cells = policy.kind.quantise(value)
     if cells is None:
         return Refused("invalid-value")
-    return publish(policy, state, series, index, secret, epoch, cells, None)
+    return publish(policy, state, index, Draw(secret, epoch, series), cells)
 
 
-def publish(  # noqa: PLR0913, PLR0917 (what a step's release is a function of)
-    policy: Policy,
-    state: State,
-    series: str,
-    index: int,
-    secret: bytes,
-    epoch: int,
-    cells: RawCells,
-    seed: bytes | None,
-) -> Stepped:
+@overload
+def publish(policy: Policy, state: State, index: int, draws: Draw, cells: RawCells) -> Stepped: ...
+
+
+@overload
+def publish(policy: Rule, state: State, index: Ints, draws: Draws, cells: tuple[Ints]) -> Stepped: ...
+
+
+def publish(policy: Any, state: State, index: Any, draws: Any, cells: Any) -> Stepped:
     """Decide a step by its budget, and perturb its cells if it is published; its time was found to be right.
 
-    ``secret`` is the key of the step's ``epoch``. The noise is drawn under it, or from ``seed`` where that is given.
+    Or one step of each of many series under a rule, whose states are columns; its outcome is one of columns then.
     """
     start_ms = index * policy.step_ms
     at = place(policy, state, index)
     spend_nano = proposal(policy, state, index, at)
+    latest, level = state.latest, policy.windows
     # PRIVACY: budget, landmarks and rate come from releases and public facts, the coin from key, series and step:
     # whether this event is published depends on no raw value, but through a private dissimilarity that is paid for.
-    if spend_nano and state.latest.rate_nano < NANO:
-        coin = coin_stream(secret, epoch, policy, series, start_ms)
-        if not happens_rational(coin, state.latest.rate_nano, NANO):
-            spend_nano = 0
-    level = policy.windows
+    asked = (spend_nano > 0) & (latest.rate_nano < NANO)
+    if some(asked):
+        spend_nano = spend_nano * draws.coins(policy, start_ms, latest.rate_nano, asked)
     if level is not None and level.charge_nano and spend_nano and state.released:
-        draw = dissimilarity_stream(secret, epoch, policy, series, start_ms, level, cells, state.latest.estimate)
-        if not differs(draw, level, cells, state.latest.estimate, spend_nano):
-            spend_nano = 0
-    guard = spent(policy, state, index, at, spend_nano) if spend_nano else None
-    if guard is None:
-        return advance(policy, state, index, at, unspent(policy, state, index), None, 0)
-    if seed is None:
-        noise = noise_stream(secret, epoch, policy, series, start_ms, spend_nano, cells)
-    else:
-        noise = closing_stream(seed, policy, series, start_ms, spend_nano, cells)
-    measurement = policy.kind.perturb(noise, cells, spend_nano)
-    return advance(policy, state, index, at, guard, measurement, spend_nano)
+        spend_nano *= draws.differs(policy, start_ms, level, cells, latest.estimate, spend_nano)
+    if not some(spend_nano > 0):
+        return advance(policy, state, index, at, unspent(policy, state, index), None, spend_nano)
+    guard, spend_nano = offered(policy, state, index, at, spend_nano)
+    fresh = draws.noise(policy, start_ms, spend_nano, cells) if some(spend_nano > 0) else None
+    return advance(policy, state, index, at, guard, fresh, spend_nano)
+
+
+def refused(keys: KeyRing, epoch: Whole, start_ms: Whole, decided_end_ms: Whole, *, closed: bool) -> Flag:
+    """Return whether a step may not be decided now, behind the end of the last decided one; `untimely` says why."""
+    return closed | passed(start_ms, decided_end_ms) | keys.erased(epoch)
+
+
+def passed(start_ms: Whole, decided_end_ms: Whole) -> Flag:
+    """Return whether a step is not behind the last decided one."""
+    return start_ms < decided_end_ms
 
 
 def untimely(policy: Policy, state: State, start_ms: int) -> Reason:
     """Return why a step may not be decided now: the series ended, the step was passed, or its key is gone."""
     if state.closed:
         return "closed"
-    if start_ms >= state.clock.decided_end_ms:
+    if not passed(start_ms, state.clock.decided_end_ms):
         return "key-erased"
     return "duplicate" if start_ms + policy.step_ms > state.clock.decided_ms else "late"
 
 
 def advance(
-    policy: Policy, state: State, index: int, at: Place, guard: Guard, fresh: ReleasedCells | None, spend_nano: int
+    policy: Policy | Rule,
+    state: State,
+    index: int,
+    at: Place,
+    guard: Guard,
+    fresh: ReleasedCells | None,
+    spend_nano: int,
 ) -> Stepped:
     """Return the step's outcome from its measurement (None: not perturbed): no raw value comes here.
 
@@ -151,56 +168,42 @@ def advance(
     """
     start_ms = index * policy.step_ms
     kind, filtered = policy.kind, policy.filter == "level"
-    clock, latest = state.clock, state.latest
-    release: Release
-    decision: Decision = "perturbed"
+    clock, latest, published = state.clock, state.latest, spend_nano > 0
+    kept, level = latest, latest.level
+    if filtered and level and not every(published):
+        kept = latest.drifted(drifted(kind, level, state.elapsed_steps(index)))
     if fresh is None:
-        if latest.source_ms != NEVER:
-            release, decision = Approximated(start_ms, latest.estimate, latest.source_ms), "approximated"
-        else:
-            release, decision = Withheld(start_ms), "withheld"
-        if filtered and latest.level:
-            latest = Latest(
-                source_ms=latest.source_ms,
-                measurement=latest.measurement,
-                estimate=latest.estimate,
-                rate_nano=latest.rate_nano,
-                level=drifted(kind, latest.level, state.elapsed_steps(index)),
-            )
+        latest = kept
     else:
-        level, estimate = latest.level, fresh
+        estimate, paid_nano = fresh, most(spend_nano, 1)  # of columns also where nothing is published
         if filtered:
-            level, estimate = measured(kind, level, fresh, spend_nano, state.elapsed_steps(index))
+            level, estimate = measured(kind, level, fresh, paid_nano, state.elapsed_steps(index))
         latest = Latest(
             source_ms=start_ms,
             measurement=fresh,
             estimate=kind.clamp(estimate),
-            rate_nano=next_rate(policy, state, fresh, spend_nano),
+            rate_nano=next_rate(policy, state, fresh, paid_nano),
             level=level,
-        )
-        release = Perturbed(start_ms, latest.estimate, fresh, spend_nano)
+        ).where(published, kept)
     now = Clock(
         period_start_ms=clock.period_start_ms,
         decided_ms=start_ms,
         decided_end_ms=start_ms + policy.step_ms,
-        first_step=clock.first_step if clock.first_step != NEVER else index,
+        first_step=first_step(state, index),
         last_step=index,
     )
     moved = State(guard, state.promise, now, latest, closed=state.closed)
     landmark, left = at
-    if landmark and left:
-        left -= 1
-    return Stepped(moved, release, decision, landmark=landmark, landmarks_left=left)
+    return Stepped(moved, spend_nano, landmark=landmark, landmarks_left=left - (landmark & (left > 0)))
 
 
-def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
+def next_rate(policy: Policy | Rule, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
     """Return the sampling rate after a publication, from this measurement and the one before it."""
-    sampling = policy.sampling
-    if not state.latest.measurement or sampling is None:
-        return state.latest.rate_nano
-    return sampling.next_rate(
-        state.latest.rate_nano, still=policy.kind.still(state.latest.measurement, fresh, spend_nano)
-    )
+    sampling, latest = policy.sampling, state.latest
+    if not latest.measurement or sampling is None:
+        return latest.rate_nano
+    rate_nano = sampling.next_rate(latest.rate_nano, still=policy.kind.still(latest.measurement, fresh, spend_nano))
+    return where(latest.source_ms != NEVER, rate_nano, latest.rate_nano)
 
 
 def adopt(

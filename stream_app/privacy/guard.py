@@ -27,9 +27,7 @@ Rule of this file: nothing in it reads a value, a rate or a clock, and no other 
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from stream_app.privacy.amounts import Flag, Whole, most, where
 from stream_app.privacy.landmarks import LandmarkSet
 
 Spend = tuple[int, int]
@@ -111,19 +109,34 @@ class Guard(NamedTuple):
     regular_peak_nano: int = 0
     window: Window = NO_WINDOW
 
+    def offered(
+        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
+    ) -> "tuple[Guard, int]":
+        """Return the guard after ``step`` for which so much is proposed, and what is spent: all, or 0 where refused.
+
+        Where windows are single steps, of many series alike: the figures are columns then.
+        """
+        if level is not None:
+            guard = self.spend(level, step, start_ms, landmark=landmark, spend_nano=spend_nano) if spend_nano else None
+            return (self.unspent(level, step, start_ms), 0) if guard is None else (guard, spend_nano)
+        budget, spent, peak, window = self
+        if window.opens_ms:  # columns have none
+            spend_nano = where(start_ms >= window.opens_ms, spend_nano, 0)
+        spend_nano = where(allowed(budget, spent, peak, spend_nano, landmark=landmark), spend_nano, 0)
+        return Guard(budget, *paid(spent, peak, spend_nano, landmark=landmark), window), spend_nano
+
     def spend(
         self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
     ) -> "Guard | None":
         """Return the guard after ``step`` is published for ``spend_nano``, or None: refused, and nothing happened."""
+        if level is None:
+            guard, spent = self.offered(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
+            return guard if spent == spend_nano and start_ms >= self.window.opens_ms else None
         budget, spent, peak, window = self
         if spend_nano < 0 or start_ms < window.opens_ms:
             return None
         if landmark:
             return self.charge(level, spend_nano)
-        if level is None:
-            if spend_nano > budget - spent:
-                return None
-            return Guard(budget, spent, max(peak, spend_nano), window)
         held_nano = window.spent_nano(level, step)
         if spend_nano > level.spendable_nano - spent - held_nano:
             return None
@@ -138,9 +151,9 @@ class Guard(NamedTuple):
     def charge(self, level: WindowLevel | None, charge_nano: int) -> "Guard | None":
         """Return the guard after the landmarks together cost so much more, or None: refused."""
         budget, spent, peak, window = self
-        if charge_nano < 0 or charge_nano > budget - spent - peak or not _takes_landmarks(level):
+        if not _takes_landmarks(level) or not allowed(budget, spent, peak, charge_nano, landmark=True):
             return None
-        return Guard(budget, spent + charge_nano, peak, window)
+        return Guard(budget, *paid(spent, peak, charge_nano, landmark=True), window)
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> "Guard | None":
         """Return the guard after ``steps`` decided regular ones, all in ``added``, became landmarks, or None: refused.
@@ -178,19 +191,12 @@ def _takes_landmarks(level: WindowLevel | None) -> bool:
     return level is None or level.landmarks
 
 
-Nanos = npt.NDArray[np.int64]
-"""Nano-epsilon of many series."""
-Flags = npt.NDArray[np.bool_]
+def allowed(budget: Whole, spent: Whole, peak: Whole, spend_nano: Whole, *, landmark: Flag) -> Flag:
+    """Return whether a landmark, or a step where windows are single steps, may spend so much; sums are below 2^63."""
+    return (spend_nano >= 0) & (spend_nano <= budget - spent - where(landmark, peak, 0))
 
 
-def spend_each(
-    budget: Nanos, spent: Nanos, peak: Nanos, spend_nano: Nanos, landmark: Flags
-) -> tuple[Flags, Nanos, Nanos]:
-    """Return `Guard.spend` of a step of each of many series whose windows are single steps and wait for nothing.
-
-    That is whether it is published, and S and W after it. 0 publishes nothing. All are below 2^62.
-    """
-    room = budget - spent - np.where(landmark, peak, 0)
-    published = (spend_nano > 0) & (spend_nano <= room)
-    paid = np.where(published, spend_nano, 0)
-    return published, spent + np.where(landmark, paid, 0), np.where(landmark, peak, np.maximum(peak, paid))
+def paid(spent: Whole, peak: Whole, spend_nano: Whole, *, landmark: Flag) -> tuple[Whole, Whole]:
+    """Return S and W after it has spent what was allowed; a spend of 0 changes nothing."""
+    own = where(landmark, spend_nano, 0)
+    return spent + own, most(peak, spend_nano - own)

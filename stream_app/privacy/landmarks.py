@@ -1,16 +1,19 @@
 """A set of landmark steps, kept as disjoint intervals of step indices."""
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
+
+from stream_app.privacy.amounts import Flag, Flags, Ints, Whole, last_up_to, least, taken
 
 Interval = tuple[int, int]
 """Steps ``[first, end)`` by index: a step's start is its index times the step's length."""
 
+_BEFORE_ALL: Final = (-(2**62), -(2**62))
+"""An interval without a step, so that every step has one that begins before it."""
 MOST_INTERVALS = 65_536
 """Intervals of one series, two megabytes as a row: a row that no topic takes would stop its partition for ever."""
 
@@ -20,14 +23,17 @@ class LandmarkSet:
     """Disjoint, sorted, non-touching intervals of step indices; look-ups take O(log n)."""
 
     intervals: tuple[Interval, ...] = ()
-    _firsts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _firsts: tuple[int, ...] = field(init=False, repr=False, compare=False)  # an empty interval before all others
+    _ends: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _before: tuple[int, ...] = field(init=False, repr=False, compare=False)  # steps in all intervals before the nth
 
     def __post_init__(self) -> None:
         """Derive the look-up tables."""
-        object.__setattr__(self, "_firsts", tuple(first for first, _ in self.intervals))
+        firsts, ends = zip(_BEFORE_ALL, *self.intervals, strict=True)
         counts = accumulate((end - first for first, end in self.intervals), initial=0)
-        object.__setattr__(self, "_before", tuple(counts))
+        object.__setattr__(self, "_firsts", firsts)
+        object.__setattr__(self, "_ends", ends)
+        object.__setattr__(self, "_before", (0, *counts))
 
     @classmethod
     def of(cls, intervals: Iterable[Interval]) -> "LandmarkSet":
@@ -46,41 +52,26 @@ class LandmarkSet:
 
     def __contains__(self, step: int) -> bool:
         """Return whether ``step`` is a landmark."""
-        nth = bisect_right(self._firsts, step) - 1
-        return nth >= 0 and step < self.intervals[nth][1]
+        return bool(self.at(step)[0])
+
+    def at(self, step: Whole) -> tuple[Flag, Whole]:
+        """Return whether a step is a landmark, and how many landmarks lie before it."""
+        nth = last_up_to(self._firsts, step)
+        end = taken(self._ends, nth)
+        return step < end, taken(self._before, nth) + least(step, end) - taken(self._firsts, nth)
+
+    def left(self, step: Whole) -> tuple[Any, Whole]:
+        """Return whether a step is a landmark, and how many landmarks lie at or after it."""
+        inside, before = self.at(step)
+        return inside, self._before[-1] - before
 
     def count_before(self, step: int) -> int:
         """Return how many landmarks lie before ``step``."""
-        nth = bisect_right(self._firsts, step) - 1
-        if nth < 0:
-            return 0
-        first, end = self.intervals[nth]
-        return self._before[nth] + min(step, end) - first
+        return self.at(step)[1]
 
     def count_from(self, step: int) -> int:
         """Return how many landmarks lie at or after ``step``."""
-        return self._before[-1] - self.count_before(step)
-
-    def contains_each(self, steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return whether each of many steps is a landmark."""
-        _, ends, nth = self._nearest(steps)
-        return (nth >= 0) & (steps < ends)
-
-    def count_from_each(self, steps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return `count_from` of each of many steps."""
-        firsts, ends, nth = self._nearest(steps)
-        before = np.array(self._before, np.int64)
-        passed = np.where(nth >= 0, before[nth] + np.minimum(steps, ends) - firsts, 0)
-        found: npt.NDArray[np.int64] = before[-1] - passed
-        return found
-
-    def _nearest(
-        self, steps: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the last interval that begins at or before each step: its first, its end and its place, or -1."""
-        both = np.array(self.intervals or ((0, 0),), np.int64)
-        nth = np.searchsorted(both[:, 0], steps, side="right") - 1 if self.intervals else np.full(len(steps), -1)
-        return both[nth, 0], both[nth, 1], nth
+        return self.left(step)[1]
 
     def latest(self, count: int) -> "LandmarkSet":
         """Return the set of the last ``count`` landmarks."""
@@ -98,6 +89,21 @@ class LandmarkSet:
 
 
 NO_LANDMARKS = LandmarkSet()
+
+
+@dataclass(frozen=True, slots=True)
+class LandmarkSets:
+    """The sets of many series, one each."""
+
+    sets: tuple[LandmarkSet, ...]
+
+    def left(self, steps: Ints) -> tuple[Flags, Ints]:
+        """Return `LandmarkSet.left` of a step of each series."""
+        if len(set(map(id, self.sets))) == 1:
+            inside, left = self.sets[0].left(steps)
+            return np.asarray(inside), left
+        found = [own.left(step) for step, own in zip(steps.tolist(), self.sets, strict=True)]
+        return np.array([inside for inside, _ in found], np.bool_), np.array([left for _, left in found], np.int64)
 
 
 def aligned(spans_ms: Iterable[int | Interval], step_ms: int) -> LandmarkSet:

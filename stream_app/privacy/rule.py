@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Final, Literal, final
 
 from stream_app.privacy.kinds import Kind, Number
-from stream_app.privacy.kinds.axis import Boundaries
 from stream_app.privacy.landmarks import NO_LANDMARKS
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, Protection, UserLevel
 from stream_app.privacy.scheme import Adaptive, Scheme, sampling_of
@@ -33,9 +32,9 @@ RuleProtection = LandmarkLevel | EventLevel | UserLevel
 class Rule:
     """Everything but what each series has of its own; equal rules are one object, as long as they are in use."""
 
-    __slots__ = ("boundaries", "filtered", "identity", "kind", "protection", "sampling", "scheme", "step_ms", "version")
+    __slots__ = ("filter", "identity", "kind", "protection", "sampling", "scheme", "step_ms", "version", "windows")
 
-    def __init__(  # noqa: PLR0913 (the parts of a rule)
+    def __init__(
         self,
         version: int,
         step_ms: int,
@@ -43,9 +42,7 @@ class Rule:
         scheme: Scheme,
         kind: Number,
         identity: bytes,
-        boundaries: Boundaries,
-        *,
-        filtered: bool,
+        name: Literal["none", "level"],
     ) -> None:
         self.version: Final = version
         self.step_ms: Final = step_ms
@@ -54,8 +51,13 @@ class Rule:
         self.sampling: Final[Adaptive | None] = sampling_of(scheme)
         self.kind: Final = kind
         self.identity: Final = identity
-        self.boundaries: Final = boundaries
-        self.filtered: Final = filtered
+        self.filter: Final[Literal["none", "level"]] = name
+        self.windows: Final[None] = None  # single steps
+
+    @property
+    def filtered(self) -> bool:
+        """Whether estimates are those of the filter."""
+        return self.filter == "level"
 
     @property
     def exhaustible(self) -> bool:
@@ -76,18 +78,19 @@ def rule_for(
 
     ``name`` is that of its filter.
     """
-    filtered = name == "level"
     if not isinstance(kind, Number) or type(kind) is not Number:  # a kind made of it may decide otherwise
         return None
     if kind.sensitivity * NANO > _LARGEST:
         return None
-    if filtered and not kind.clamped:  # an estimate may lie anywhere, and boundaries are those of cells in the range
+    if (
+        name == "level" and not kind.clamped
+    ):  # an estimate may lie anywhere, and boundaries are those of cells in the range
         return None
     match protection:
         case LandmarkLevel(landmarks, spare, fixed) if protection == LandmarkLevel(landmarks, spare, fixed):
-            return _rule(version, step_ms, LandmarkLevel(NO_LANDMARKS, 0), scheme, kind, identity, filtered=filtered)
+            return _rule(version, step_ms, LandmarkLevel(NO_LANDMARKS, 0), scheme, kind, identity, name)
         case EventLevel() | UserLevel():
-            return _rule(version, step_ms, protection, scheme, kind, identity, filtered=filtered)
+            return _rule(version, step_ms, protection, scheme, kind, identity, name)
         case _:
             return None
 
@@ -100,10 +103,8 @@ def _rule(
     scheme: Scheme,
     kind: Number,
     identity: bytes,
-    *,
-    filtered: bool,
+    name: Literal["none", "level"],
 ) -> Rule | None:
-    boundaries = kind.axis.boundaries
-    if boundaries is None:
+    if kind.axis.boundaries is None:
         return None
-    return Rule(version, step_ms, protection, scheme, kind, identity, boundaries, filtered=filtered)
+    return Rule(version, step_ms, protection, scheme, kind, identity, name)

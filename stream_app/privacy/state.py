@@ -2,6 +2,7 @@
 
 from typing import Final, final
 
+from stream_app.privacy.amounts import Flag, chosen, every, where
 from stream_app.privacy.guard import NO_WINDOW, Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.level import LevelState
@@ -89,6 +90,23 @@ class Latest:
         self.rate_nano: Final = rate_nano  # sampling rate of Adaptive, in 1e-9
         self.level: Final = level  # of the filter
 
+    def drifted(self, level: LevelState) -> "Latest":
+        """Return the same with another state of the filter."""
+        return Latest(
+            source_ms=self.source_ms,
+            measurement=self.measurement,
+            estimate=self.estimate,
+            rate_nano=self.rate_nano,
+            level=level,
+        )
+
+    def where(self, condition: Flag, otherwise: "Latest") -> "Latest":
+        """Return it where the condition holds, and the other one elsewhere."""
+        if every(condition):
+            return self
+        parts = {name: chosen(condition, getattr(self, name), getattr(otherwise, name)) for name in _LATEST}
+        return Latest(**parts)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Latest) and _parts(self, _LATEST) == _parts(other, _LATEST)
 
@@ -154,7 +172,7 @@ class State:
 
     def elapsed_steps(self, index: int) -> int:
         """Return the steps from the last decided one of the period to ``index``; 0 for its first."""
-        return index - self.clock.last_step if self.clock.last_step != NEVER else 0
+        return where(self.clock.last_step != NEVER, index - self.clock.last_step, 0)
 
     @property
     def released(self) -> bool:

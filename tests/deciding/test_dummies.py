@@ -224,9 +224,9 @@ def test_the_longest_range_fits_a_row_and_an_entry() -> None:
     ruling = made.ruling(drawn)
     adopted = fold.adopt(ruling, None, None, None)
     assert isinstance(adopted, fold.Moved)
-    entry = sealed(control_entry("x" * 200, 1, adopted.entry), 1, 0, KEYS.fingerprint, 0, NO_HASH)
+    entry, _ = sealed(control_entry("x" * 200, 1, adopted.entry), KEYS.fingerprint, 0, NO_HASH)
     row = rows.SeriesRow("x" * 200, b"x" * 200, 1, NO_HASH, ruling, "", adopted.state)
-    assert max(len(entry.value), *(len(value) for _, value in rows.dump(row, None, set()))) < OUTPUT_BYTES - 2**20
+    assert max(len(entry), *(len(value) for _, value in rows.dump(row, None, set()))) < OUTPUT_BYTES - 2**20
 
 
 def faults(**members: object) -> Iterator[str]:

@@ -19,8 +19,6 @@ from stream_app.analysis.windows import window
 from stream_app.demo.data import glucose
 from stream_app.evaluation.dataset import Reading
 from stream_app.evaluation.trial import decided, key_of
-from stream_app.formats import wire
-from stream_app.formats.encoding import encode_release
 from stream_app.pictures import (
     DAY_MS,
     LANDMARK_COLOUR,
@@ -32,7 +30,9 @@ from stream_app.pictures import (
     shade_landmarks,
     time_axis,
 )
+from stream_app.privacy.fold import Stepped
 from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.published import Perturbed
 from stream_app.privacy.values import NANO, Raw
 
 if TYPE_CHECKING:
@@ -112,12 +112,26 @@ def opening() -> Opening:
             landmark_nano += outcome.spend_nano
         else:
             regular_nano = max(regular_nano, outcome.spend_nano)
-            record: Any = wire.load(encode_release(SERIES, ruling.kind, 1, outcome.release))
-            measured.append(MeasuredRelease(Release.of(record), ruling))
+            measured.append(MeasuredRelease(_release(ruling, outcome), ruling))
     found = means(measured, window(DAY_MS))
     truth = {day: fsum(values) / len(values) for day, values in by_day.items()}
     return Opening(
         truth, {day: parts[""] for day, parts in found.items()}, landmark_nano, regular_nano, ruling.epsilon_nano
+    )
+
+
+def _release(ruling: Policy, outcome: Stepped) -> Release:
+    release, kind = outcome.release, ruling.kind
+    assert isinstance(release, Perturbed), "balanced publishes every regular step"
+    return Release(
+        SERIES,
+        release.timestamp_ms,
+        outcome.decision,
+        ruling.version,
+        value=kind.publish(release.estimate),
+        measurement=kind.publish(release.measurement),
+        scale=kind.scale(release.spend_nano),
+        epsilon_nano=release.spend_nano,
     )
 
 

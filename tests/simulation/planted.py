@@ -150,7 +150,7 @@ PLANTED: Final = (
         "a series stands as columns or as a row, never as both",
         f"{_OWNER}.cache:RowReader.take",
         18,
-        (("states.forget(series)", "pass"),),
+        (("self.states.forget(series)", "pass"),),
     ),
     Planted(
         "answered input written again",
@@ -227,7 +227,7 @@ PLANTED: Final = (
         "each record that is decided as columns spends what was drawn for it",
         "stream_app.deciding.columns.deciding:_group",
         3,
-        (("= taken.published, taken.spend_nano", "= taken.published, np.roll(taken.spend_nano, 1)"),),
+        (('("spend_nano", stepped.spend_nano)', '("spend_nano", np.roll(stepped.spend_nano, 1))'),),
     ),
     Planted(
         "a level one round late",
@@ -236,7 +236,10 @@ PLANTED: Final = (
         5,
         (
             ("    for events, epoch in _rounds(", "    late = levels.copy()\n    for events, epoch in _rounds("),
-            ("levels[series] = taken.level", "levels[series], late[series] = late[series], taken.level"),
+            (
+                "levels[series] = np.stack(latest.level, 1)",
+                "levels[series], late[series] = late[series], np.stack(latest.level, 1)",
+            ),
             ("states.levels[here] = levels", "states.levels[here] = late"),
         ),
     ),

@@ -16,7 +16,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.kafka.client.cluster import Cluster
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.privacy import columns
+from stream_app.privacy.noise.draws import Draws
 from stream_app.setup.settings import Settings
 from stream_app.verify.experiment import experiment
 from stream_app.verify.verdict import Judgement
@@ -35,13 +35,13 @@ POLICY = {"series": "home-*", **PARAMETERS}
 RUNS = 600
 MANY = ("--runs", str(RUNS))
 FAULT = """
-from stream_app.privacy.columns import Draws
+from stream_app.privacy.noise.draws import Draws
 
 noise = Draws.noise
 
 
-def lessened(self, at, spends_nano, cells, sensitivity):
-    return cells + (noise(self, at, spends_nano, cells, sensitivity) - cells) // 100
+def lessened(self, rule, starts_ms, spends_nano, cells):
+    return (cells[0] + (noise(self, rule, starts_ms, spends_nano, cells)[0] - cells[0]) // 100,)
 
 
 Draws.noise = lessened
@@ -122,7 +122,7 @@ def test_a_fault_of_columns_is_found(
     """A hundredth of the noise in steps that are decided together: only runs that a worker decides show it."""
     file = written(tmp_path, POLICY)
     with monkeypatch.context() as here:
-        here.setattr(columns.Draws, "noise", columns.Draws.noise)  # what the fault replaces is put back
+        here.setattr(Draws, "noise", Draws.noise)  # what the fault replaces is put back
         exec(FAULT, {})  # noqa: S102 (the text above)
         assert verified(capsys, 3, file, *MANY, "--seed", "7", "--jobs", "1")["verdict"] == "no-power"
     planted(tmp_path, monkeypatch, FAULT)

@@ -1,123 +1,141 @@
-"""Stored rows that become columns at once, without an object for any of them; the others are told.
+"""Series that become columns at once; of those whose stored bytes were read, without an object for any of them.
 
-What is taken in is the same as `States.put` takes of the row that `rows.load` makes of those bytes.
+Closed by default: a series stands as columns only where they carry all that is known of it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from stream_app.deciding.columns.states import GROUP, LINK, UNTIL, WIDTH, Group, Matrix, Period, States
-from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.columns.carried import CELLS, DERIVED, FIGURES, KEPT, PERIOD, WHOLE, Figures
+from stream_app.deciding.columns.states import Group, Period, States
+from stream_app.deciding.renewal import next_bound_ms
+from stream_app.deciding.rows import SeriesRow, stored_of
 from stream_app.formats import wire
 from stream_app.formats.encoding import HASH_BYTES
-from stream_app.privacy.level import NUMBER_WIDTH, Levels
+from stream_app.formats.layout import PLAIN, StoredRow, picked
+from stream_app.privacy.amounts import Doubles, Ints
+from stream_app.privacy.level import NUMBER_WIDTH
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import NEVER
 
-_DEFAULT: Final = 2
-_FIELDS: Final = 20
-"""Of a stored row without backward loss, open steps, window and claim: `rows.dump` writes no other then."""
-_PERIOD: Final = (3, 6, 7, 8, 9)
-"""Budget, spare left, what earlier periods used, first budget, start of the period: a `Period`, with the policy."""
+_default_of: Final = picked("default")
+_period_of: Final = picked(*PERIOD)
+_FOREIGN: Final = {name: value for name, value in StoredRow._field_defaults.items() if name not in KEPT}
+_foreign_of: Final = picked(*_FOREIGN)
+_BARE: Final = tuple(_FOREIGN.values())
+_WHOLE: Final = (*(name for name in WHOLE if name not in CELLS), *DERIVED)
+_NO_BOUND: Final = LAST_TIMESTAMP_MS + 1
+_Entered = tuple[list[int], Figures, Doubles]
+_NOTHING: Final[_Entered] = ([], np.zeros(0, FIGURES), np.zeros((0, NUMBER_WIDTH)))
 
 
-class Arrivals(NamedTuple):
-    """Series of one group with their columns, in equal order."""
+def arrive(
+    states: States,
+    rows: dict[str, SeriesRow],
+    stored: Mapping[str, bytes],
+    policy_of: Callable[[str], Policy],
+    load: Callable[[str], SeriesRow],
+    fewest: int,
+) -> None:
+    """Let those of some series stand as columns that can, at least ``fewest`` of a group; they leave ``rows``.
 
-    group: Group
-    names: list[str]
-    rows: list[Sequence[Any]]
-    """The fields of their stored rows."""
-    figures: Matrix
-    levels: Levels
-
-
-def arrivals(
-    states: States, stored: Mapping[str, bytes], policy_of: Callable[[str], Policy]
-) -> tuple[list[Arrivals], list[str]]:
-    """Part series by the bytes of their stored rows: those to be taken in at once, and the others.
-
-    ``policy_of`` returns the default policy that has a name.
+    ``rows`` are those that are decoded, ``stored`` the bytes of others, and ``load`` makes a row of one of these;
+    ``rows`` takes up those that only so can be told about. ``policy_of`` returns the default policy that has a name.
     """
-    by_default: dict[str, list[str]] = {}
-    others: list[str] = []
+    plain: dict[str, list[str]] = {}
     found: dict[str, Any] = {name: wire.load(value) for name, value in stored.items()}
     for name, fields in found.items():
-        if len(fields) == _FIELDS and fields[_DEFAULT]:
-            by_default.setdefault(fields[_DEFAULT], []).append(name)
+        if len(fields) == PLAIN and (default := _default_of(fields)):
+            plain.setdefault(default, []).append(name)
         else:
-            others.append(name)
-    parted: list[Arrivals] = []
-    for default, names in by_default.items():
+            rows[name] = load(name)
+    groups: dict[Group, tuple[list[str], list[SeriesRow]]] = {}
+    for default, names in plain.items():
         policy = policy_of(default)
-        made = None
         if policy.rule is not None and not policy.renew:
-            group = states.joined(policy.rule, default)
-            made = _arrivals(group, names, [found[name] for name in names])
-        if made is None:
-            others.extend(names)
-            continue
-        parted.append(made)
-        if len(made.names) < len(names):
-            others.extend(set(names) - set(made.names))
-    return parted, others
+            groups[states.joined(policy.rule, default)] = (names, [])
+        else:
+            rows.update((name, load(name)) for name in names)
+    for row in rows.values():
+        if (rule := row.policy.rule) is not None and row.key == row.series.encode():  # no other key stands in columns
+            groups.setdefault(states.joined(rule, row.default), ([], []))[1].append(row)
+    for group, (names, decoded) in groups.items():
+        if group.series + len(names) + len(decoded) >= fewest:
+            for series in _taken(states, group, {name: found[name] for name in names}, decoded, load, fewest):
+                rows.pop(series, None)
 
 
-def take_in(states: States, arrived: Arrivals, load: Callable[[str], SeriesRow]) -> None:
-    """Let series stand as columns; ``load`` makes a row of one, of those that share a period."""
+def _taken(
+    states: States,
+    group: Group,
+    plain: dict[str, Any],
+    decoded: list[SeriesRow],
+    load: Callable[[str], SeriesRow],
+    fewest: int,
+) -> list[str]:
+    """Take in what columns carry whole of the series of a group, if it is enough; return its names.
+
+    ``plain`` has the fields of those that are not decoded: what they share need be loaded of one alone.
+    """
+    at, figures, levels = _entered(group, [*plain.values(), *map(stored_of, decoded)])
+    if group.series + len(at) < fewest:
+        return []
     known: dict[tuple[Any, ...], Period] = {}
     periods: list[Period] = []
-    for name, fields in zip(arrived.names, arrived.rows, strict=True):
-        shared = tuple(fields[at] for at in _PERIOD)
-        period = known.get(shared)
-        if period is None:
-            period = known[shared] = states.period(load(name), arrived.group)
+    names, dues_ms = [*plain, *(row.series for row in decoded)], np.full(len(at), _NO_BOUND)
+    for number, nth in enumerate(at):
+        if nth >= len(plain):
+            row = decoded[nth - len(plain)]
+            period, due_ms = states.period(row, group), next_bound_ms(row.policy, row.state)
+            dues_ms[number] = _NO_BOUND if due_ms is None else due_ms
+        else:
+            shared = _period_of(plain[names[nth]])
+            period = known.get(shared) or known.setdefault(shared, states.period(load(names[nth]), group))
         periods.append(period)
-    states.put_all(arrived.names, periods, arrived.group, arrived.figures, arrived.levels)
+    figures["due_ms"] = dues_ms
+    taken = [names[nth] for nth in at]
+    states.put_all(taken, periods, group, figures, levels)
+    return taken
 
 
-def _arrivals(group: Group, names: list[str], rows: list[Sequence[Any]]) -> Arrivals | None:
-    """Return the columns of those rows that `States.group_of` has a group for; None where a field is no integer."""
+def _entered(group: Group, rows: list[Sequence[Any]]) -> _Entered:
+    """Return which of some stored rows, by their fields, columns give back as they were, and their columns."""
     step_ms, filtered = group.rule.step_ms, group.rule.filtered
-    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True))
-    measurements, estimates, levels = columns[16:19]
-    sequences, budgets, spent, peaks, spares = (columns[at] for at in (0, 3, 4, 5, 6))
+    fields_of: list[Any] = list(zip(*[fields[:PLAIN] for fields in rows], strict=True))
+    columns: Any = StoredRow(*fields_of)
+    found = {name: getattr(columns, name) for name in _WHOLE}
     # What is not written is zero here and below: no release has come yet.
-    measured, estimated = ([cells[0] if cells else 0 for cells in column] for column in (measurements, estimates))
-    whole = np.array((budgets, spares, spent, peaks, *columns[10:16], sequences, measured, estimated))
+    found |= {name: [cells[0] if cells else 0 for cells in getattr(columns, name)] for name in CELLS}
+    whole = np.array(list(found.values()))
     if whole.dtype != np.int64:
-        return None
-    budget, spare, landmark_spent, peak, decided_ms, end_ms, first, last, rate, source, sequence, value, estimate = (
-        whole
-    )
-    lengths = np.fromiter(map(len, measurements), np.int64, len(rows))
-    level_lengths = np.fromiter(map(len, levels), np.int64, len(rows))
-    links = list(map(bytes.fromhex, columns[1]))
+        return _NOTHING
+    of = dict(zip(found, whole, strict=True))
+    released = of["source_ms"] != NEVER
+    links = [bytes.fromhex(link) for link in columns.previous]
     known = (
-        np.array([closed is False for closed in columns[19]])
+        np.array([closed is False for closed in columns.closed])
+        & np.array([len(fields) == PLAIN or _foreign_of(fields) == _BARE for fields in rows])
         & np.array([len(link) == HASH_BYTES for link in links])
-        & (last != NEVER)
-        & (decided_ms == last * step_ms)
-        & (end_ms == decided_ms + step_ms)
-        & (lengths == (source != NEVER))
-        & (level_lengths == np.where(lengths > 0, NUMBER_WIDTH if filtered else 0, 0))
+        & (of["last_step"] != NEVER)  # the first step of a period is decided by itself
+        & (of["decided_ms"] == of["last_step"] * step_ms)
+        & (of["decided_end_ms"] == of["decided_ms"] + step_ms)
+        & (_lengths(columns.measurement) == released)
+        & (_lengths(columns.estimate) == released)
+        & (_lengths(columns.level) == np.where(released, NUMBER_WIDTH if filtered else 0, 0))
     )
     if not known.all():
-        some = np.flatnonzero(known).tolist()
-        return _arrivals(group, [names[at] for at in some], [rows[at] for at in some]) if some else None
-    figures = np.empty((len(rows), WIDTH), np.int64)
-    figures[:, :UNTIL] = np.stack(
-        (budget, spare, landmark_spent, peak, decided_ms, first, rate, source, value, estimate, sequence), 1
-    )
-    figures[:, UNTIL] = LAST_TIMESTAMP_MS + 1  # no renewal is to come
-    figures[:, GROUP:LINK] = 0
-    figures[:, LINK:] = np.frombuffer(b"".join(links), np.int64).reshape(len(rows), -1)
-    return Arrivals(group, names, rows, figures, _levels(levels) if filtered else np.zeros((0, NUMBER_WIDTH)))
+        at = np.flatnonzero(known).tolist()
+        return at, *(_entered(group, [rows[nth] for nth in at]) if at else _NOTHING)[1:]
+    figures = np.zeros(len(rows), FIGURES)
+    for name in WHOLE:
+        figures[name] = of[name]
+    figures["previous"] = np.frombuffer(b"".join(links), FIGURES["previous"])
+    levels = [level or (0.0,) * NUMBER_WIDTH for level in columns.level] if filtered else []
+    return list(range(len(rows))), figures, np.array(levels, np.float64).reshape(-1, NUMBER_WIDTH)
 
 
-def _levels(levels: Sequence[Sequence[float]]) -> npt.NDArray[np.float64]:
-    return np.array([level or (0.0,) * NUMBER_WIDTH for level in levels], np.float64).reshape(-1, NUMBER_WIDTH)
+def _lengths(lists: Sequence[Sequence[Any]]) -> Ints:
+    return np.fromiter(map(len, lists), np.int64, len(lists))

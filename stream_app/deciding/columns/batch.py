@@ -11,14 +11,15 @@ import numpy as np
 from stream_app.deciding.columns.counting import Counting
 from stream_app.deciding.columns.deciding import Steps, Tally, decided
 from stream_app.deciding.columns.sorting import FEWEST, NOTHING, Ints, Source, together
-from stream_app.deciding.columns.states import SEQUENCE, Group
+from stream_app.deciding.columns.states import Group
 from stream_app.deciding.columns.writing import links, outputs, stored
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import INPUT_HEADER, Append, Decider, Headers, Outlets
 from stream_app.deciding.members import FindMember, no_member
 from stream_app.deciding.rows import SeriesRow
-from stream_app.formats.columns import Output
+from stream_app.formats import wire
+from stream_app.formats.encoding import Output
 from stream_app.formats.records import InputRecord, Records
 
 SLICE = 128
@@ -71,6 +72,7 @@ class BatchDecider:
             LostCountersError: if a row has an open step whose counters are not in the collection.
         """
         self._states.begin_batch()
+        records = records.read(wire.parsed_all(records.values))
         chosen = NOTHING
         if self._outlets.settle is None:  # entries that bind are looked for one by one
             collected = frozenset(map(str.encode, self._collection.series()))
@@ -104,7 +106,7 @@ class BatchDecider:
     def _singles(self, counting: Counting, records: Records, numbers: Sequence[int]) -> Iterator[InputRecord]:
         """Yield those of some records that are decided one by one, and count the contributions between them."""
         some = records.some(numbers)
-        others = counting.others(some.keys, some.values)
+        others = counting.others(some.keys, some.parsed or ())
         if isinstance(others, range):
             for number, record in zip(numbers, some, strict=True):
                 self.end = number + 1
@@ -149,7 +151,7 @@ class BatchDecider:
         """Yield series, sequence and hash of the last entry of each series that changed."""
         states, places = self._states, self.places
         names = [states.names[place] for place in places.tolist()]
-        yield from zip(names, states.figures[places, SEQUENCE].tolist(), links(states, places), strict=True)
+        yield from zip(names, states.figures["sequence"][places].tolist(), links(states, places), strict=True)
         for series, row in self.alone.changed.items():
             yield series, row.sequence, row.previous
 

@@ -1,31 +1,18 @@
 """Observations of a batch decided together, in rounds: the first of each series, then the second, and so on."""
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
+from stream_app.deciding.columns.carried import Carried, Figures, gathered, put_back, state_of
 from stream_app.deciding.columns.sorting import Flags, Ints, Together
-from stream_app.deciding.columns.states import (
-    BUDGET,
-    DECIDED,
-    ESTIMATED,
-    FIRST,
-    MEASURED,
-    PEAK,
-    RATE,
-    SEQUENCE,
-    SOURCE,
-    SPARE,
-    SPENT,
-    USED,
-    Group,
-    States,
-)
-from stream_app.privacy.columns import Draws, Held, places, take
-from stream_app.privacy.level import Levels
+from stream_app.deciding.columns.states import Group, States
+from stream_app.privacy.fold import publish
+from stream_app.privacy.landmarks import LandmarkSets
+from stream_app.privacy.noise.draws import Draws
 from stream_app.privacy.noise.key import KeyRing
-from stream_app.privacy.state import NEVER
+from stream_app.privacy.state import NEVER, Promise
 
 
 @final
@@ -77,49 +64,59 @@ def decided(keys: KeyRing, states: States, chosen: Together) -> Iterator[tuple[S
 def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Together) -> tuple[Steps, Tally]:
     rule = group.rule
     here, own = np.unique(chosen.places[nth], return_inverse=True)
-    figures = states.figures[here]
+    figures = gathered(states.figures, here)
     levels = states.levels[here] if rule.filtered else np.zeros((len(here), 0))
-    used_before = int((figures[:, SPENT] + figures[:, PEAK]).sum())
+    used_before = _used_nano(figures)
     names = [states.names[place].encode() for place in chosen.places[nth].tolist()]
-    steps = Steps(group, nth, chosen.places[nth], names, chosen.starts_ms[nth], figures[own, BUDGET])
-    landmarks = [states.periods[place].landmarks for place in steps.places.tolist()]
-    at = places(rule, steps.starts_ms // rule.step_ms, figures[own, FIRST], landmarks, figures[own, SPARE])
-    cells = rule.kind.quantise_each(rule.boundaries, chosen.numbers[nth])
-    steps.landmark[:], steps.left[:] = at.landmark, at.left - (at.landmark & (at.left > 0))
-    if keys.epoch_ms is not None:
-        steps.epochs[:] = steps.starts_ms // keys.epoch_ms
-    ranks = chosen.ranks[nth]
-    draws = {
-        epoch: Draws(_secret(keys, epoch), epoch, rule, steps.names, steps.starts_ms) for epoch in _each(steps.epochs)
-    }
-    for events, epoch in _rounds(ranks, steps.epochs):
-        series = own[events]
-        held, now = figures[series], at.of(events)
-        before = _held(held, levels[series], now.steps - held[:, DECIDED] // rule.step_ms)
-        taken = take(rule, before, now, cells[events], draws[epoch], events)
-        levels[series] = taken.level
-        for column, after in (
-            (SPENT, taken.landmark_spent_nano),
-            (PEAK, taken.regular_peak_nano),
-            (RATE, taken.rate_nano),
-            (SOURCE, taken.source_ms),
-            (MEASURED, taken.measurement),
-            (ESTIMATED, taken.estimate),
-            (SEQUENCE, held[:, SEQUENCE] + 1),
-            (DECIDED, steps.starts_ms[events]),
+    steps = Steps(group, nth, chosen.places[nth], names, chosen.starts_ms[nth], figures["budget_nano"][own])
+    landmarks = [states.periods[place].landmarks for place in here.tolist()]
+    cells = rule.kind.quantise_each(chosen.numbers[nth])
+    steps.epochs[:] = keys.epoch_of(steps.starts_ms)
+    for events, epoch in _rounds(chosen.ranks[nth], steps.epochs):
+        series, starts_ms = own[events], steps.starts_ms[events]
+        now = gathered(figures, series)
+        columns: list[Any] = [now[name] for name in Carried._fields]
+        held = Carried(*columns)
+        sets: Any = LandmarkSets(tuple([landmarks[one] for one in series.tolist()]))
+        promise = Promise(landmarks=sets, spare_left=held.spare_left, prior_nano=0, first_budget_nano=0)
+        before = state_of(held, tuple(levels[series].T), promise, 0, rule)
+        draws = Draws(_secret(keys, epoch), epoch, [names[event] for event in events.tolist()])
+        stepped: Any = publish(rule, before, starts_ms // rule.step_ms, draws, (cells[events],))
+        after, published = stepped.state, stepped.spend_nano > 0
+        guard, latest = after.guard, after.latest
+        moved = {
+            "landmark_spent_nano": guard.landmark_spent_nano,
+            "regular_peak_nano": guard.regular_peak_nano,
+            "decided_ms": starts_ms,
+            "rate_nano": latest.rate_nano,
+            "source_ms": latest.source_ms,
+            "measurement": latest.measurement[0],
+            "estimate": latest.estimate[0],
+            "sequence": held.sequence + 1,
+        }
+        for name, column in moved.items():
+            figures[name][series] = column
+        if rule.filtered:
+            levels[series] = np.stack(latest.level, 1)
+        for name, column in (
+            ("published", published),
+            ("landmark", stepped.landmark),
+            ("left", stepped.landmarks_left),
+            ("spend_nano", stepped.spend_nano),
+            ("spent", guard.landmark_spent_nano),
+            ("peak", guard.regular_peak_nano),
+            ("source_ms", latest.source_ms),
+            ("measured", latest.measurement[0]),
+            ("estimates", latest.estimate[0]),
+            ("sequences", moved["sequence"]),
         ):
-            figures[series, column] = after
-        steps.published[events], steps.spend_nano[events] = taken.published, taken.spend_nano
-        steps.spent[events], steps.peak[events] = taken.landmark_spent_nano, taken.regular_peak_nano
-        steps.source_ms[events], steps.measured[events] = taken.source_ms, taken.measurement
-        steps.estimates[events] = taken.estimate
-        steps.sequences[events] = held[:, SEQUENCE] + 1
-    figures[:, USED] = states.batch
-    states.figures[here] = figures
+            getattr(steps, name)[events] = column
+    figures["used"] = states.batch
+    put_back(states.figures, here, figures)
     if rule.filtered:
         states.levels[here] = levels
-    used_nano = int((figures[:, SPENT] + figures[:, PEAK]).sum()) - used_before
-    return steps, Tally(group, _decisions(steps), int(steps.spend_nano[steps.published].sum()), used_nano)
+    grown_nano = _used_nano(figures) - used_before
+    return steps, Tally(group, _decisions(steps), int(steps.spend_nano.sum()), grown_nano)
 
 
 def _secret(keys: KeyRing, epoch: int) -> bytes:
@@ -142,18 +139,8 @@ def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
             yield events[of_epochs == epoch], epoch
 
 
-def _held(figures: Ints, levels: Levels, elapsed: Ints) -> Held:
-    return Held(
-        budget_nano=figures[:, BUDGET],
-        landmark_spent_nano=figures[:, SPENT],
-        regular_peak_nano=figures[:, PEAK],
-        source_ms=figures[:, SOURCE],
-        measurement=figures[:, MEASURED],
-        estimate=figures[:, ESTIMATED],
-        rate_nano=figures[:, RATE],
-        level=levels,
-        elapsed=elapsed,
-    )
+def _used_nano(figures: Figures) -> int:
+    return int((figures["landmark_spent_nano"] + figures["regular_peak_nano"]).sum())
 
 
 def _decisions(steps: Steps) -> dict[str, int]:

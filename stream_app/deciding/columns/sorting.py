@@ -10,11 +10,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stream_app.deciding.columns.states import DECIDED, GROUP, UNTIL, States
+from stream_app.deciding.checks import Many, accepted
+from stream_app.deciding.columns.states import States
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.columns import Observations, observations
 from stream_app.formats.records import Records
+from stream_app.privacy.fold import refused
 
 FEWEST = 16
 """Events that are worth the fixed cost of operations on columns."""
@@ -87,18 +89,16 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
     if not states.groups:
         places = np.full(len(at), -1)
     known = places >= 0
-    groups = states.figures[places, GROUP]
+    groups = states.figures["group"][places]
     steps_ms = np.array([group.rule.step_ms for group in states.groups] or [1], np.int64)[groups]
     starts_ms = times // steps_ms * steps_ms
-    known &= starts_ms < states.figures[places, UNTIL]
+    known &= starts_ms < states.figures["due_ms"][places]
     # PRIVACY: of a value this asks only whether it is invalid without a substitute, which a reject tells anybody.
     replaced = np.array([group.rule.kind.substitute is not None for group in states.groups] or [False], np.bool_)
     known &= np.isfinite(numbers) | replaced[groups]
-    if context.limits.max_future_ms is not None:
-        known &= times <= np.array(records.timestamps_ms, np.int64)[at] + context.limits.max_future_ms
-    epochs = starts_ms // context.keys.epoch_ms if context.keys.epoch_ms else np.zeros_like(starts_ms)
-    known &= epochs >= context.keys.first_epoch
-    known &= ~_untimely(states, places, starts_ms, steps_ms)
+    known &= accepted(context, Many(found.series, times, np.array(records.timestamps_ms, np.int64)[at]))
+    epochs, ends_ms = context.keys.epoch_of(starts_ms), _ends_ms(states, places, starts_ms, steps_ms)
+    known &= ~np.asarray(refused(context.keys, epochs, starts_ms, ends_ms, closed=False))
     known = _whole(states, places, known)
     ranks = _ranks(places, known)
     known = _whole(states, places, known & ~_sparse(groups, ranks, epochs, known, fewest))
@@ -119,17 +119,17 @@ def _places(source: Source, found: Observations, fewest: int) -> Ints:
     return np.array(places, np.int64)
 
 
-def _untimely(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> Flags:
-    """Return which steps are not behind the one that their series decided, or has in the batch, before them."""
+def _ends_ms(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> Ints:
+    """Return where the step ends that its series decided, or has in the batch, before each."""
     order = np.argsort(places, kind="stable")
     sorted_places, starts, lengths = places[order], starts_ms[order], steps_ms[order]
     before = np.empty_like(starts)
     before[1:] = starts[:-1]
     first = _firsts(sorted_places)
-    before[first] = states.figures[sorted_places[first], DECIDED]
-    untimely = np.empty(len(places), np.bool_)
-    untimely[order] = starts < before + lengths
-    return untimely
+    before[first] = states.figures["decided_ms"][sorted_places[first]]
+    ends = np.empty_like(starts)
+    ends[order] = before + lengths
+    return ends
 
 
 def _firsts(sorted_places: Ints) -> Flags:

@@ -1,10 +1,9 @@
 """The rows of series that are in memory, decoded, in front of the stored ones; their number is bounded."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from stream_app.deciding import rows
-from stream_app.deciding.columns.arriving import arrivals, take_in
+from stream_app.deciding.columns.arriving import arrive
 from stream_app.deciding.columns.states import States
 from stream_app.deciding.members import Member, load_member
 from stream_app.deciding.rows import SeriesRow
@@ -93,34 +92,26 @@ class RowReader:
 
     def arrive(self, series: Iterable[str], fewest: int) -> None:
         """Let those of some series stand as columns that can, at least ``fewest`` of a group; raises as `find`."""
-        states, cache, held = self.states, self._cache, self._held
-        decoded: list[SeriesRow] = []
+        cache, held = self._cache, self._held
+        found: dict[str, SeriesRow] = {}
         stored: list[str] = []
         for name in series:
             row = cache.get(name) or held.get(name)
             if row is None:
                 stored.append(name)
             else:
-                decoded.append(row)
+                found[name] = row
         values = self._stored.read_all(self._partition, [b"s" + name.encode() for name in stored])
         read = {name: value for name, value in zip(stored, values, strict=True) if value is not None}
-        arriving, others = arrivals(states, read, self._default_policy)
-        for name in others:
-            row = self._load(name, read[name])
-            cache.put(name, row)
-            decoded.append(row)
-        by_row = [(row, group) for row in decoded if (group := states.group_of(row)) is not None]
-        new = Counter(group for _, group in by_row)
-        for arrived in arriving:
-            new[arrived.group] += len(arrived.names)
-        enough = {group for group, count in new.items() if group.series + count >= fewest}
-        for row, group in by_row:
-            if group in enough:
-                states.put(row, group)
-                cache.forget(row.series)
-        for arrived in arriving:
-            if arrived.group in enough:
-                take_in(states, arrived, lambda name: self._load(name, read[name]))
+        self._arrive(found, read, fewest)
+
+    def _arrive(self, found: dict[str, SeriesRow], read: Mapping[str, bytes], fewest: int) -> None:
+        decoded = set(found)
+        arrive(self.states, found, read, self._default_policy, lambda name: self._load(name, read[name]), fewest)
+        for name in decoded - found.keys():
+            self._cache.forget(name)
+        for name, row in found.items():
+            self._cache.put(name, row)
 
     def find_member(self, chain: str) -> Member | None:
         """Return the row of a member by the name of its chain, or None; it is read for first policies alone."""
@@ -128,17 +119,9 @@ class RowReader:
 
     def take(self, changed: Mapping[str, SeriesRow]) -> None:
         """Take in the rows that a batch changed one by one."""
-        states, cache = self.states, self._cache
-        groups = {series: states.group_of(row) for series, row in changed.items()}
-        new = Counter(groups.values())
-        for series, row in changed.items():
-            group = groups[series]
-            if group is not None and group.series + new[group] >= self.fewest:
-                states.put(row, group)
-                cache.forget(series)
-            else:
-                states.forget(series)
-                cache.put(series, row)
+        for series in changed:
+            self.states.forget(series)
+        self._arrive(dict(changed), {}, self.fewest)
 
     def hold(self, changed: Mapping[str, SeriesRow], members: Mapping[str, Member]) -> None:
         """Keep the rows that a batch changed one by one, cached or not, while it commits."""

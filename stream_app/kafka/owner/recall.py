@@ -9,7 +9,8 @@ from stream_app.deciding.columns.counting import Counting
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import Lookup
 from stream_app.deciding.decision import recall as recall_record
-from stream_app.formats.records import InputRecord
+from stream_app.formats import wire
+from stream_app.formats.records import InputRecord, Parsed
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.evidence.ends import counts_lost
 from stream_app.kafka.evidence.row import PartitionRow
@@ -56,11 +57,12 @@ async def _count_again(
     async for records in reader.records(site.names.events, partition, row.recall_offset, row.next_offset):
         for start in range(0, len(records), _SLICE):
             some = [one for one in records[start : start + _SLICE] if one.offset < row.next_offset]
-            keys, values = [one.key for one in some], [one.value for one in some]
-            for nth in counting.others(keys, values):
-                recall_record(site.context, find, collection, _input_record(some[nth]))
+            parsed = wire.parsed_all([one.value for one in some])
+            for nth in counting.others([one.key for one in some], parsed):
+                recall_record(site.context, find, collection, _input_record(some[nth], parsed[nth]))
             await asyncio.sleep(0)
 
 
-def _input_record(record: Any) -> InputRecord:
-    return InputRecord(record.topic, record.partition, record.offset, record.timestamp, record.key, record.value)
+def _input_record(record: Any, parsed: Parsed) -> InputRecord:
+    where = (record.topic, record.partition, record.offset, record.timestamp)
+    return InputRecord(*where, record.key, record.value, parsed)

@@ -18,6 +18,7 @@ from stream_app.privacy.collected.steps import (
     untimely_watermark,
 )
 from stream_app.privacy.fold import Stepped, advance, publish
+from stream_app.privacy.noise.draws import Draw
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.place import place, unspent
 from stream_app.privacy.policy import Policy
@@ -115,4 +116,4 @@ def decide_step(
         return None
     if cells is None:
         return advance(policy, state, index, place(policy, state, index), unspent(policy, state, index), None, 0)
-    return publish(policy, state, series, index, secret, epoch, cells, None)
+    return publish(policy, state, index, Draw(secret, epoch, series), cells)

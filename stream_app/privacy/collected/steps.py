@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from stream_app.privacy.collected.items import escaped_bytes, gathered_of
 from stream_app.privacy.fold import Stepped, publish
 from stream_app.privacy.kinds import Counts, Vector
+from stream_app.privacy.noise.draws import Draw
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.streams import start_stream
@@ -178,4 +179,4 @@ def close_step(
     if secret is None:
         return None
     pan_private = policy.collect.intrusion_nano is not None
-    return publish(policy, state, series, index, secret, epoch, cells, seed if pan_private else None)
+    return publish(policy, state, index, Draw(secret, epoch, series, seed if pan_private else None), cells)

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, nan
+from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from stream_app.privacy.kinds.axis import EXACT_INTEGER, Axis, Boundaries, Cells, saturated
+from stream_app.privacy.amounts import Doubles, Flag, Ints, where
+from stream_app.privacy.kinds.axis import Axis, saturated
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_number
@@ -31,16 +32,20 @@ class Number:
         """Return the cell of a raw number, clamped to the range; the substitute or None when it is no finite number."""
         number = float(raw) if is_number(raw) else nan
         valid = isfinite(number)
-        # PRIVACY: what is no number takes as long as one, so that the time does not tell what a substitute hides.
-        cells = RawCells((self.axis.within(number if valid else self.upper),))
-        return cells if valid else self.substitute
+        cell = self.cell(number if valid else self.upper, valid=valid)
+        return RawCells((cell,)) if valid or self.substitute is not None else None
 
-    def quantise_each(self, boundaries: Boundaries, numbers: npt.NDArray[np.float64]) -> Cells:
+    def quantise_each(self, numbers: Doubles) -> Ints:
         """Return `quantise` of many raw values, NaN for what is no number; only a substitute may stand for these."""
         valid = np.isfinite(numbers)
-        # PRIVACY: as `quantise`: what is no number takes the same operations.
-        cells = boundaries.within(np.where(valid, numbers, self.upper))
-        return cells if self.substitute is None else np.where(valid, cells, self.substitute[0])
+        cells: Ints = self.cell(np.where(valid, numbers, self.upper), valid=valid)
+        return cells
+
+    def cell(self, number: Any, *, valid: Flag) -> Any:
+        """Return the cell of a raw number, clamped to the range, or the substitute where it is not ``valid``."""
+        # PRIVACY: what is no number takes the operations of one: the time does not tell what a substitute hides.
+        cell = self.axis.within(number)
+        return cell if self.substitute is None else where(valid, cell, self.substitute[0])
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the cell plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
@@ -48,36 +53,24 @@ class Number:
         # neighbours, when a sensitivity was given), so no output is more than exp(e) times likelier under either.
         return ReleasedCells((saturated(cells[0] + discrete_laplace(stream, spend_nano, self.sensitivity * NANO)),))
 
-    def scale(self, spend_nano: int) -> float:
-        """Return the noise scale ``D * resolution / e`` in the value's unit."""
-        resolution = self.axis.cells_per_unit
-        return self.sensitivity * resolution.denominator * NANO / (resolution.numerator * spend_nano)
+    @overload
+    def scale(self, spend_nano: int) -> float: ...
 
-    def scale_each(self, spends_nano: Cells) -> npt.NDArray[np.float64]:
-        """Return `scale` of many spends."""
-        resolution = self.axis.cells_per_unit
-        exact = self.sensitivity * resolution.denominator * NANO
-        if exact <= EXACT_INTEGER and (spends_nano <= EXACT_INTEGER // resolution.numerator).all():
-            found: npt.NDArray[np.float64] = exact / (resolution.numerator * spends_nano)
-            return found
-        return np.array([self.scale(spend_nano) for spend_nano in spends_nano.tolist()], np.float64)
+    @overload
+    def scale(self, spend_nano: Ints) -> Doubles: ...
+
+    def scale(self, spend_nano: Any) -> Any:
+        """Return the noise scale ``D * resolution / e`` in the value's unit."""
+        return self.axis.width(self.sensitivity * NANO, spend_nano)
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether the noise scale exceeds the distance of two measurements."""
-        return self.sensitivity * NANO > abs(current[0] - previous[0]) * spend_nano
-
-    def still_each(self, previous: Cells, current: Cells, spends_nano: Cells) -> npt.NDArray[np.bool_]:
-        """Return `still` of many pairs, spends above 0; D nano-cells are below 2^63."""
-        found: npt.NDArray[np.bool_] = np.abs(current - previous) <= (self.sensitivity * NANO - 1) // spends_nano
-        return found
+        # distance * spend < D * 10^9, in integers that fit into columns; spends are above 0.
+        return abs(current[0] - previous[0]) <= (self.sensitivity * NANO - 1) // spend_nano
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
         """Return an estimate within the declared range (unless ``clamp`` is false)."""
         return ReleasedCells((self.axis.clamp(cells[0]),)) if self.clamped else cells
-
-    def clamp_each(self, cells: Cells) -> Cells:
-        """Return `clamp` of many estimates."""
-        return np.clip(cells, self.axis.low, self.axis.high) if self.clamped else cells
 
     def publish(self, cells: ReleasedCells) -> float:
         """Return the number of a cell."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 
+from stream_app.privacy.amounts import Flag, Whole
+
 SECRET_BYTES = 32
 MINIMUM_EPOCH_MS = 86_400_000
 """One day: shorter epochs would make an event of the year 9999 ratchet for minutes."""
@@ -43,13 +45,17 @@ class KeyRing:
     secret: bytes = field(repr=False)
     epoch_ms: int | None = None
 
-    def epoch_of(self, timestamp_ms: int) -> int:
+    def epoch_of(self, timestamp_ms: Whole) -> Whole:
         """Return the epoch of an event at ``timestamp_ms``."""
-        return timestamp_ms // self.epoch_ms if self.epoch_ms else 0
+        return timestamp_ms // self.epoch_ms if self.epoch_ms else 0 * timestamp_ms
+
+    def erased(self, epoch: Whole) -> Flag:
+        """Return whether the epoch's key was erased."""
+        return epoch < self.first_epoch
 
     def secret_of(self, epoch: int) -> bytes | None:
         """Return the epoch's key, or None when it was erased."""
-        if epoch < self.first_epoch:
+        if self.erased(epoch):
             return None
         return _ratchet(self.secret, epoch - self.first_epoch) if epoch > self.first_epoch else self.secret
 

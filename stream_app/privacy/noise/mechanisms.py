@@ -19,18 +19,19 @@
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, log, sqrt
+from math import exp, sqrt
 
 import numpy as np
 import numpy.typing as npt
 
+from stream_app.privacy.amounts import Flag, Flags, Ints, Real, logarithm, most, whole_part
 from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.noise.randomness import DIGITS_PER_BIT, FAST_BITS, MORE_BITS, BitStream, happens
 from stream_app.privacy.values import NANO, RawCells, ReleasedCells
 
 UNIT = 2.0**-FAST_BITS
 TOLERANCE = 2.0**-47
-"""Relative error of ``log`` (below 1 ulp in every libm), of the rate's quotient and of the product, 16 times over."""
+"""Relative error of ``log`` (at most 4 ulp, numpy's too), of the rate's quotient and of the product, 10 times over."""
 
 
 def discrete_laplace(stream: BitStream, numerator: int, denominator: int) -> int:
@@ -38,23 +39,23 @@ def discrete_laplace(stream: BitStream, numerator: int, denominator: int) -> int
     while True:
         bits = stream.take(FAST_BITS + 1)
         top = bits >> 1
-        magnitude = geometric_fast(top, denominator / numerator)
-        if magnitude is None:
-            magnitude = geometric_precise(stream, top, numerator, denominator)
+        quick, sure = geometric(float(top), denominator / numerator)
+        magnitude = int(quick) if sure else geometric_precise(stream, top, numerator, denominator)
         if not bits & 1:
             return magnitude
         if magnitude:  # (negative, 0) is drawn again, or 0 would be twice as likely
             return -magnitude
 
 
-def geometric_fast(top: int, scale: float) -> int | None:
-    """Return ``floor(-ln(U) * scale)`` for U in ``[top, top + 1) / 2^53`` by doubles, or None: too close to tell."""
-    if not top:
-        return None
-    least = -log((top + 1) * UNIT) * scale
-    most = least * (1.0 + TOLERANCE) + scale / top * (1.0 + TOLERANCE)  # ln(top + 1) - ln(top) <= 1 / top
-    floor_least = int(least * (1.0 - TOLERANCE))
-    return floor_least if most < floor_least + 1.0 else None
+def geometric(top: Real, scale: Real) -> tuple[Real, Flag]:
+    """Return ``floor(-ln(U) * scale)`` for U in ``[top, top + 1) / 2^53`` by doubles, and whether these decide it.
+
+    ``top`` is an integer below 2^53, as a double.
+    """
+    low = -logarithm((top + 1) * UNIT) * scale
+    high = low * (1.0 + TOLERANCE) + scale / most(top, 1) * (1.0 + TOLERANCE)  # ln(top + 1) - ln(top) <= 1 / top
+    found = whole_part(low * (1.0 - TOLERANCE))
+    return found, (top > 0) & (high < found + 1.0) & (found < _LARGEST_MAGNITUDE)
 
 
 Words = npt.NDArray[np.uint64]
@@ -62,23 +63,17 @@ Words = npt.NDArray[np.uint64]
 _LARGEST_MAGNITUDE = 2.0**62
 
 
-def discrete_laplace_each(
-    words: Words, numerators: npt.NDArray[np.int64], denominator: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def discrete_laplace_by(words: Words, numerators: Ints, denominator: int) -> tuple[Ints, Flags]:
     """Return `discrete_laplace` of many streams, and for which of them their first 54 bits and doubles decide it.
 
     The others are to be drawn by `discrete_laplace`; what stands for them here means nothing. ``denominator`` is below
     2^63.
     """
-    top = ((words >> np.uint64(1)) & np.uint64((1 << FAST_BITS) - 1)).astype(np.int64)
+    top = ((words >> np.uint64(1)) & np.uint64((1 << FAST_BITS) - 1)).astype(np.float64)
     negative = (words & np.uint64(1)).astype(np.bool_)
-    scales = denominator / numerators.astype(np.float64)
-    # The doubles of `geometric_fast`; numpy's logarithm is off by at most 4 ulp, and TOLERANCE is 64.
-    least = -np.log((top + 1) * UNIT) * scales
-    most = least * (1.0 + TOLERANCE) + scales / np.maximum(top, 1) * (1.0 + TOLERANCE)
-    floors = np.floor(least * (1.0 - TOLERANCE))
-    sure = (top > 0) & (most < floors + 1.0) & (floors < _LARGEST_MAGNITUDE) & ~(negative & (floors == 0.0))
-    magnitudes = np.where(sure, floors, 0.0).astype(np.int64)
+    found, decided = geometric(top, denominator / numerators.astype(np.float64))
+    sure = decided & ~(negative & (found == 0.0))
+    magnitudes = np.where(sure, found, 0.0).astype(np.int64)
     return np.where(negative, -magnitudes, magnitudes), sure
 
 

@@ -8,7 +8,10 @@ is with, the cells last released, and its budget instead of the spend. No offset
 a replay draws the same; each has a person (BLAKE2b's) of its own, so none ever draws another's bits.
 """
 
-from struct import pack
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from struct import Struct, pack
+from typing import Final
 
 from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.noise.randomness import BitStream
@@ -24,14 +27,37 @@ CLOSING = b"landmark-closing"
 DISSIMILARITY = b"landmark-dissim1"
 
 
+_NOISE_HEAD: Final = Struct(">QQQH").pack
+_COIN_HEAD: Final = Struct(">QQH").pack
+
+
+def noise_messages(
+    epoch: int,
+    starts_ms: Iterable[int],
+    spends_nano: Iterable[int],
+    names: Sequence[bytes],
+    cells: Iterable[bytes],
+) -> Iterator[bytes]:
+    """Yield the noise message of each event, without the policy's identity; ``cells`` are integers of 64 bits."""
+    # PRIVACY: the raw cells enter a keyed hash whose bits cannot be told from uniform ones without the key.
+    heads = map(_NOISE_HEAD, repeat(epoch), starts_ms, spends_nano, map(len, names))
+    return map(b"".join, zip(heads, names, cells, strict=False))
+
+
+def coin_messages(epoch: int, starts_ms: Iterable[int], names: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield the coin message of each event, without the policy's identity."""
+    heads = map(_COIN_HEAD, repeat(epoch), starts_ms, map(len, names))
+    return map(b"".join, zip(heads, names, strict=False))
+
+
 def noise_stream(
     secret: bytes, epoch: int, policy: Policy | Rule, series: str, step_ms: int, spend_nano: int, cells: RawCells
 ) -> BitStream:
     """Return the bits of one event's noise; ``step_ms`` is the start of its step."""
-    # PRIVACY: the raw cells enter a keyed hash whose bits cannot be told from uniform ones without the key.
-    name = series.encode()
-    head = pack(">QQQH", epoch, step_ms, spend_nano, len(name))
-    return BitStream(secret, NOISE, b"%b%b%b%b" % (policy.identity, head, name, pack(f">{len(cells)}q", *cells)))
+    (message,) = noise_messages(
+        epoch, (step_ms,), (spend_nano,), (series.encode(),), (pack(f">{len(cells)}q", *cells),)
+    )
+    return BitStream(secret, NOISE, policy.identity + message)
 
 
 def start_stream(seed: bytes, policy: Policy, series: str, step_ms: int, rate_nano: int, looks: int) -> BitStream:
@@ -46,7 +72,7 @@ def start_stream(seed: bytes, policy: Policy, series: str, step_ms: int, rate_na
 
 
 def closing_stream(
-    seed: bytes, policy: Policy, series: str, step_ms: int, spend_nano: int, cells: RawCells
+    seed: bytes, policy: Policy | Rule, series: str, step_ms: int, spend_nano: int, cells: RawCells
 ) -> BitStream:
     """Return the bits of a collected step's noise, from its closing watermark's seed."""
     # PRIVACY: as above. Under the resident key it would protect nothing from who saw that key and the counters.
@@ -59,7 +85,7 @@ def closing_stream(
 def coin_stream(secret: bytes, epoch: int, policy: Policy | Rule, series: str, step_ms: int) -> BitStream:
     """Return the bits of one event's coin."""
     name = series.encode()
-    return BitStream(secret, COIN, b"%b%b%b" % (policy.identity, pack(">QQH", epoch, step_ms, len(name)), name))
+    return BitStream(secret, COIN, b"".join((policy.identity, _COIN_HEAD(epoch, step_ms, len(name)), name)))
 
 
 def dissimilarity_stream(  # noqa: PLR0913, PLR0917 (all that the noise may depend on)

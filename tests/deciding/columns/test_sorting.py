@@ -1,9 +1,11 @@
 """What sorting takes of a batch to be decided together, and what it leaves to be decided one by one."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
+from stream_app.deciding import checks
 from stream_app.deciding.columns.sorting import Together, together
 from stream_app.deciding.context import Context, Limits
 from stream_app.formats.records import InputRecord, Records
@@ -168,3 +170,21 @@ def test_the_end_of_a_batch() -> None:
     found = Desk().sort(b"{", *steps(1))
     assert found.before(4).at.tolist() == [1, 2, 3]
     assert found.before(9) is found
+
+
+def test_a_check_that_says_nothing_of_many_keeps_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever adds a check of a record says what it asks of columns; until then all are decided one by one."""
+    desk = Desk()
+    assert desk.taken(*steps(1)) == [*range(8)]
+    assert all(check.many is not None for check in checks.CHECKS)
+    monkeypatch.setattr(checks, "CHECKS", (*checks.CHECKS, checks.Check(lambda *_: None)))
+    assert desk.taken(*steps(1)) == []
+
+
+def test_a_name_that_lost_its_member_is_decided_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A series began before members were configured: columns refuse its name then as one by one."""
+    monkeypatch.setattr("tests.deciding.columns.test_sorting.HOMES", ["a-", "b-", "-c", "d-e"])
+    desk = Desk()
+    assert desk.taken(*(observation(name, 1, 4.0) for name in HOMES)) == [0, 1, 2, 3]
+    desk.context = replace(desk.context, limits=Limits(member_separator="-"))
+    assert desk.taken(*(observation(name, 1, 4.0) for name in HOMES)) == [3]

@@ -142,7 +142,8 @@ def test_equal_rules_may_be_two_objects() -> None:
 
 _GROWN = """
 import numpy as np
-from stream_app.deciding.columns.states import WIDTH, _grown
+from stream_app.deciding.columns.carried import FIGURES
+from stream_app.deciding.columns.states import _grown
 def resident():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) << 10 for line in status if line.startswith("RssAnon"))
@@ -150,9 +151,9 @@ for size in (1 << 20, 16 << 20, 31 << 20):
     np.full(size, 1, np.uint8)  # as large fetches do: from now on the heap has what is smaller
 before, kept = resident(), []
 for _ in range(4):
-    figures = _grown(np.zeros((0, WIDTH), np.int64), 1024)
+    figures = _grown(np.zeros(0, FIGURES), 1024)
     while len(figures) < 150_000:
-        figures[:] = 1
+        figures["used"] = 1
         figures = _grown(figures, 2 * len(figures))
     kept.append(figures)
 print((resident() - before) / (sum(figures.nbytes for figures in kept) / 2))
