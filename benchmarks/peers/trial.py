@@ -115,6 +115,7 @@ def tried(ground: Ground, peer: Peer, programs: Programs, sizes: Sizes, loads: "
                 given += count
                 if latency is not None:
                     found[name] = latency
+            asyncio.run(_entered(site, client, given))
         asyncio.run(_checked(site, given))
         written = asyncio.run(_written(site, given)) if loads.number == 0 else None
         return Finding(rate, resident, found, written)
@@ -213,6 +214,20 @@ def _spread(sizes: Sizes, count: int) -> list[int]:
 
 def _key(series: int) -> bytes:
     return b"series-%07d" % series
+
+
+async def _entered(site: Site, client: Client, given: int) -> None:
+    """Wait until there is a ledger record for each event: a peer without transactions may end before it sent them."""
+    deadline = time.perf_counter() + PATIENCE_SECONDS
+    async with LogReader.opened(site.settings, "read_committed") as reader:
+        while True:
+            ends = [(await reader.bounds(site.names.ledger, number))[1] for number in range(site.sizes.partitions)]
+            if sum(ends) >= given:
+                return
+            client.check()
+            if time.perf_counter() > deadline:
+                raise ClientError(f"{sum(ends)} of {given} entries are in the ledger:\n{client.last_words()}")
+            await asyncio.sleep(0.05)
 
 
 async def _checked(site: Site, given: int) -> None:
