@@ -75,6 +75,7 @@ class Books:
         self._versions: dict[str, dict[int, _Version]] = {}
         self._claims: dict[str, dict[str, int]] = {}  # by member and series
         self._caps: dict[str, dict[int, int]] = {}  # by member and sequence
+        self.rejects_lost: list[bytes] = []
 
     @property
     def empty(self) -> bool:
@@ -151,6 +152,16 @@ class Books:
         before = self._released.setdefault(place, value)
         if before != value:
             raise ViolationError("what was seen binds", f"two releases: {before!r} and {value!r}")
+
+    def without_lost_rejects(self, found: list[Any], wanted: list[Any], *, row_lost: bool) -> list[Any]:
+        """Leave out what is not wanted, once for each time that the log lost it: without its row nothing tells."""
+        kept = []
+        for one in found:
+            if row_lost and one not in wanted and one.value in self.rejects_lost:
+                self.rejects_lost.remove(one.value)
+            else:
+                kept.append(one)
+        return kept
 
     def lose(self, values: list[bytes]) -> None:
         """Forget entries that a log lost: nobody can be held to them."""

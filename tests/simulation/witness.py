@@ -141,7 +141,7 @@ class Witness:
         if account.blind:
             return
         if rows and self._world.operator.is_writer(self._writers[producer, rows[-1][1]]):
-            self._recovered(account, row, found)
+            self._recovered(account, rows, row, found)
             return
         if row is None:
             raise ViolationError("each batch has its partition row", f"a transaction of producer {producer} without")
@@ -157,7 +157,10 @@ class Witness:
             account.blind = True
             return
         expected.next_offset = max(expected.next_offset, row["next_offset"])
-        for topic, ours, theirs in zip(self._outputs, expected.decide(life.context, records), found, strict=True):
+        wanted = expected.decide(life.context, records)
+        row_lost = "changelog tail" in self.faults[partition]
+        found[2] = account.books.without_lost_rejects(found[2], wanted[2], row_lost=row_lost)
+        for topic, ours, theirs in zip(self._outputs, wanted, found, strict=True):
             if ours != theirs:
                 raise ViolationError("committed bytes are those of replay", f"{topic}: wanted {ours}, found {theirs}")
         for output in (*found[1], *found[2]):
@@ -171,9 +174,11 @@ class Witness:
         return found
 
     @staticmethod
-    def _recovered(account: _Account, row: Any, found: list[list[Output]]) -> None:
+    def _recovered(account: _Account, rows: list[Any], row: Any, found: list[list[Output]]) -> None:
         """Judge a transaction of `recover`: rows alone, and not beyond what was decided."""
         decided = account.expected.next_offset if account.expected is not None else 0
+        if account.expected is not None:
+            account.expected.forget_watermarks({record.key: record.value for record, _ in rows}.get)
         if any(found) or (row is not None and row["next_offset"] > decided):
             raise ViolationError("recover writes what was decided", f"{row} of {decided} decided, with outputs {found}")
 
@@ -200,6 +205,8 @@ class Witness:
         account = self._accounts[partition]
         if topic == self._names.ledger and not kind.endswith("head"):
             account.books.lose(values)
+        if topic == self._names.rejects:
+            account.books.rejects_lost += values
         if kind in _STOPPING and set(account.committed.get(topic, ())).intersection(values):
             account.must_stop[topic] = 0 if kind.endswith("head") else account.read[topic]
         if kind.endswith("head"):
