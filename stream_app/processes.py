@@ -1,6 +1,7 @@
 """Processes beside this one: some that share work, none of which outlives one that was killed; and one more program."""
 
 import contextlib
+import itertools
 import multiprocessing
 import os
 import signal
@@ -10,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -82,15 +83,15 @@ _STOP_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Processes that take work; ``pooled`` makes them."""
+    """Processes that take work in turn; ``pooled`` makes them."""
 
-    _executor: ProcessPoolExecutor
+    _turns: Iterator[ProcessPoolExecutor]
 
     def submit(self, work: Callable[Given, Found], *given: Given.args, **named: Given.kwargs) -> Future[Found]:
-        """Have some process call a function; raises `BrokenProcessPool` when one was ended from outside."""
+        """Have the next process call a function; raises `BrokenProcessPool` when it was ended from outside."""
         try:
-            return self._executor.submit(work, *given, **named)
-        except (OSError, ValueError) as error:  # of a process that begins: its pipe, or the pool's, is closed
+            return next(self._turns).submit(work, *given, **named)
+        except OSError as error:  # its pipe is closed, while it begins
             raise BrokenProcessPool(str(error)) from error
 
 
@@ -102,17 +103,18 @@ def pooled(number: int, prepare: Callable[..., None], given: tuple[Any, ...]) ->
     """
     others = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")  # alike on all systems, and no thread of ours is copied
-    with ProcessPoolExecutor(number, context, prepare, given) as executor:
+    with ExitStack() as stack:
+        # Each executor has one process: one that had several would begin some while its thread ends others, and such
+        # a process was waited for without end, or made that thread fail (seen with 3.11).
+        executors = [ProcessPoolExecutor(1, context, prepare, given) for _ in range(number)]
+        for executor in executors:
+            stack.callback(executor.shutdown, cancel_futures=True)
         try:
-            yield Pool(executor)
+            yield Pool(itertools.cycle(executors))
         except BrokenProcessPool:
-            # Python's pool ends the processes that had begun when it broke; for one that was just beginning it would
-            # wait without end (seen with 3.11: `submit` begins processes while another thread ends them).
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
             raise
-        finally:
-            executor.shutdown(cancel_futures=True)
 
 
 @contextmanager
