@@ -37,6 +37,7 @@ StopReason = Literal[
     "batch-unreadable",
     "not-authorized",
     "transaction-failed",
+    "transaction-open",
     LocalReason,
     "internal-error",
 ]
@@ -174,6 +175,13 @@ REASONS: Final[dict[StopReason, Advice]] = {
     "transaction-failed": Advice(
         "a transaction was not committed, and a new producer did not mend it",
         "Nothing of the batch counts. Mend the cause and restart the worker",
+    ),
+    "transaction-open": Advice(
+        "told by `recover`: a log holds a transaction that its producer will never end: the log lost the marker, or a "
+        "late request ended what came before, and the producer's id has expired since. Readers of committed records "
+        "come no further",
+        "Abort it: `kafka-transactions.sh --bootstrap-server HOST:PORT abort` with the topic, partition and start "
+        "offset that are named. Then run `recover` again",
     ),
     "disk-full": Advice(
         "the disk of `data_folder`, or this user's share of it, is full; the worker ends, so that another one takes "

@@ -161,6 +161,12 @@ class MemoryCluster:
         log = self.log(name, partition)
         return log.visible(start, log.end, isolation)
 
+    def abort_open(self, partition: int) -> None:
+        """End every transaction that is open in logs of a partition, as `kafka-transactions.sh abort` does."""
+        for topic in self._topics.values():
+            if partition < len(topic.logs):
+                topic.logs[partition].abort_open()
+
     def _topic(self, name: str) -> _Topic:
         if name not in self._topics:
             raise UnknownTopicOrPartitionError

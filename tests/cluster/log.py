@@ -133,6 +133,11 @@ class Log:
         """Append the marker that ends a producer's transaction; with nothing of it here, it still takes an offset."""
         self._add(Batch(self.end, self.end + 1, (), producer, epoch, transactional=True, marker=marker))
 
+    def abort_open(self) -> None:
+        """Append the marker that aborts it for every transaction that is open here."""
+        for producer in list(self._open):
+            self.mark(producer, self._known[producer].epoch, "abort")
+
     def delete_before(self, offset: int) -> None:
         """Delete records before an offset, -1 for all that is there.
 

@@ -147,6 +147,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Cancel whatever is left of the processes, so that nothing of them is complained of later."""
         processes = [*processes, self._around]
         self._scheduled.clear()
+        self.steps = 0
         for process in processes:
             self.wake(process)
         for _ in range(50):

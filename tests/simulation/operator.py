@@ -6,7 +6,7 @@ from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.parts import Site
 from stream_app.kafka.rebuild.recover import Rebuilding
 from stream_app.kafka.rebuild.survey import Accepted
-from stream_app.kafka.stops import StopReason
+from stream_app.kafka.stops import PartitionStoppedError, StopReason
 from tests.simulation.books import ViolationError
 from tests.simulation.life import Life
 from tests.simulation.network import SIGNING_KEY, DistantBrokers, settings_for
@@ -93,7 +93,13 @@ class Operator:
         )
         recovery = Rebuilding(site, await brokers.facts(), SIGNING_KEY if schedule.signed else None)
         for partition in range(schedule.partitions):
-            await recovery.recover(partition, Accepted(), lambda *_: None)
+            try:
+                await recovery.recover(partition, Accepted(), lambda *_: None)
+            except PartitionStoppedError as error:
+                if error.reason != "transaction-open":
+                    raise ViolationError("recover mends what workers stopped for", str(error)) from error
+                world.cluster.abort_open(partition)
+                await recovery.recover(partition, Accepted(), lambda *_: None)
         for partition in range(schedule.partitions):
             end = world.cluster.log(world.names.changelog, partition).end
             for disk in world.disks:

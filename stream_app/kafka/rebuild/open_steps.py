@@ -30,6 +30,8 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import NEVER
 
 _LOOK_SECONDS = 0.05
+_LOOKS = 600
+"""Markers come within milliseconds; 30 s are left to brokers that are busy."""
 
 
 class _Entry(NamedTuple):
@@ -89,6 +91,9 @@ async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partit
 
     A commit that came late has ended the transaction for its coordinator, and the producer wrote on, where brokers do
     not verify partitions (KIP-890). A marker of this producer ends it: one record of it is written again, and aborted.
+
+    Raises:
+        PartitionStoppedError: if a transaction is another producer's, whose id expired: nobody else can end it.
     """
     async with brokers.reader("read_committed") as ended, brokers.reader("read_uncommitted") as whole:
         found: dict[str, LogRecord] = {}
@@ -106,8 +111,17 @@ async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partit
             await writer.send(topic, pages)
         await writer.abort()
         for topic, record in found.items():
-            while (await ended.bounds(topic, partition))[1] <= record.offset:  # noqa: ASYNC110 (brokers tell nobody)
+            for _ in range(_LOOKS):
+                if (await ended.bounds(topic, partition))[1] > record.offset:
+                    break
                 await asyncio.sleep(_LOOK_SECONDS)
+            else:
+                raise PartitionStoppedError(
+                    partition,
+                    "transaction-open",
+                    asked=f"{topic} without a transaction of a producer that is gone",
+                    found=f"one open on its partition {partition} from start offset {record.offset} on",
+                )
 
 
 async def adopt(writer: Writer, names: TopicNames, found: Aborted) -> None:
