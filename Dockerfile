@@ -10,7 +10,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 COPY deploy/image deploy/image
-COPY pyproject.toml setup.py README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE ./
 COPY docs docs
 COPY stream_app stream_app
 # Seconds since 1970 of the commit: the same commit gives the same files.

@@ -9,7 +9,7 @@ DEMO := $(VENV)/.installed-demo
 TEST := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test long simulate lint format reference bench install compiled constraints clean
+.PHONY: help demo quick test long simulate lint format reference bench install constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -57,9 +57,6 @@ bench: $(DEMO)  ## Measure against bare clients: make bench NAME=worker ARGS="--
 
 install: $(TEST)  ## Make the environment alone
 
-compiled: $(DEMO)  ## Compile what decides and audits records one by one (twice as fast; remove with `make clean`)
-	COMPILE_LANDMARK_STREAM=1 $(BIN)/pip install -qq --no-deps --disable-pip-version-check -c constraints.txt -e .
-
 constraints:  ## Take the newest versions of all dependencies into constraints.txt
 	rm -rf build/constraints
 	$(PYTHON) -m venv build/constraints
@@ -76,14 +73,13 @@ SBOM := build/sbom
 sbom:  ## Install as the image does and write build/sbom/sbom.json, a bill of materials in CycloneDX
 	rm -rf $(SBOM)
 	mkdir -p $(SBOM)
-	PYTHON=$(PYTHON) COMPILE_LANDMARK_STREAM=0 deploy/image/install . $(SBOM)/environment
+	PYTHON=$(PYTHON) deploy/image/install . $(SBOM)/environment
 	$(PYTHON) -m venv $(SBOM)/tool
 	$(SBOM)/tool/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom==$(CYCLONEDX)
 	$(SBOM)/tool/bin/cyclonedx-py environment --output-reproducible --validate --pyproject pyproject.toml \
 		--output-format JSON --output-file $(SBOM)/sbom.json $(SBOM)/environment/bin/python
 
 clean:  ## Remove what this file made; data and keys of the demo stay
-	find stream_app -name "*.so" -delete
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV):

@@ -38,6 +38,7 @@ BENCHES: Mapping[str, str] = {
     "loss": "temporal loss of a million timestamps, against the published algorithm",
     "core": "one decision and its parts, without Kafka",
     "collect": "contributions/s of one open step, their memory, and a closed cell, without Kafka",
+    "units": "readings/s of open days over those of plain observations, their changelog, memory and recovery",
     "feeder": "the error of a released sum of 200 homes, and of 200 private series added up, without Kafka",
     "audit": "entries/s of an audit over those of parsing and hashing them, and its memory",
 }
@@ -124,9 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     peers = parser.add_argument_group("of peers alone")
     names = ",".join(peer.name for peer in PEERS)
     peers.add_argument("--only", type=_peers, metavar="NAME,..", help=f"measure these peers: {names} (default: all)")
-    peers.add_argument(
-        "--tree", type=_checkout, help="measure the worker of another checkout too, as tree,tree-compiled"
-    )
+    peers.add_argument("--tree", type=_checkout, help="measure the worker of another checkout too, as tree")
     peers.add_argument("--warm", type=_positive, help="events before Kafka Streams counts (default: 1000000)")
     peers.add_argument("--seconds", type=_positive, help="how long each load lasts, for latencies (default: 8)")
     parser.add_argument("--folder", type=Path, help="where broker and state live meanwhile (default: a temporary one)")
@@ -154,7 +153,7 @@ def _number(value: float) -> str:
 
 
 def _peers(text: str) -> tuple[str, ...]:
-    known = {peer.name for peer in (*PEERS, *of_tree(ROOT))}
+    known = {peer.name for peer in (*PEERS, of_tree(ROOT))}
     if unknown := sorted(set(text.split(",")) - known):
         raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(sorted(known))}")
     return tuple(text.split(","))

@@ -53,10 +53,8 @@ UNREAD = {
     NotADirectoryError: "a part of its path is a file, no folder",
     PermissionError: "you have no right to read it",
 }
-UNWRITTEN = {
+UNWRITTEN = UNREAD | {
     FileNotFoundError: "there is no such folder",
-    IsADirectoryError: "it is a folder, no file",
-    NotADirectoryError: "a part of its path is a file, no folder",
     FileExistsError: "it is a file, no folder",
     PermissionError: "you have no right to write there",
 }

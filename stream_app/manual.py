@@ -11,7 +11,6 @@ PORT: Final = 9466
 BASE: Final = f"http://127.0.0.1:{PORT}/"
 """Pages follow it as they lie in the repository. The rules of alerts write it out."""
 
-
 SERVED: Final = " (`landmark-stream docs` serves it)"
 
 

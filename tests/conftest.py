@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from stream_app.localbroker.broker import LocalBroker
+from tests.command import Cli
 from tests.stacks import pending_tasks
 from tests.suite import sharedbroker, speeds
 
@@ -79,30 +80,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def datasets(request: pytest.FixtureRequest) -> int:
-    """Return how many datasets intervals are tried on."""
-    return speeds.amount(request, "datasets")
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Return what runs a command and returns what it said."""
+    return Cli(capsys)
 
 
-@pytest.fixture
-def draws(request: pytest.FixtureRequest) -> int:
-    """Return how many draws to compare."""
-    return speeds.amount(request, "draws")
+def _of(name: str) -> Any:
+    """Return the fixture of an amount."""
+    return pytest.fixture(scope="session", name=name)(lambda request: speeds.amount(request, name))
 
 
-@pytest.fixture
-def matrices(request: pytest.FixtureRequest) -> int:
-    """Return how many transition matrices to compare."""
-    return speeds.amount(request, "matrices")
-
-
-@pytest.fixture
-def seeds(request: pytest.FixtureRequest) -> int:
-    """Return how many schedules to simulate."""
-    return speeds.amount(request, "seeds")
-
-
-@pytest.fixture(scope="session")
-def ledgers(request: pytest.FixtureRequest) -> int:
-    """Return how many true ledgers to draw."""
-    return speeds.amount(request, "ledgers")
+globals().update({f"amount_{name}": _of(name) for name in speeds.AMOUNTS})

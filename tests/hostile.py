@@ -15,7 +15,7 @@ NUMBERS = [
     b"1" * 500,
     b"1" * 5000,
     b"NaN",
-    b"-Infinity",
+    *(b"Infinity", b"-Infinity", b"0." + b"3" * 300, b"-0.0"),
     b"1e-400",
     b"18446744073709551616",
     b"-0",
@@ -25,6 +25,7 @@ ODD: list[Any] = [
     *([], {}, [[]], {"a": {}}, [1, 2], {"latitude": 1, "longitude": "x"}, {"latitude": 1e308, "longitude": -1e308}),
     *({"walk": 1}, {"walk": -1}, {"walk": 1e20}, {"walk": 2**63}, "ill", "none", {"kind": "number"}),
 ]
+COLLECTING = ["contribution", "watermark", "intrusion"]
 Hostile = tuple[bytes | None, bytes | None]
 """A record, and bytes of it that no reject may hold."""
 
@@ -32,7 +33,7 @@ Hostile = tuple[bytes | None, bytes | None]
 def hostile(of: np.random.Generator, number: int) -> Iterator[Hostile]:
     """Yield that many records; a good share of them are right, so that states move on."""
     makers = [_right, _right, _right, _random, _cut, _deep, _numbers, _mistyped, _mistyped, _utf8, _twice, _absurd]
-    makers += [_landmarks, _right]
+    makers += [_landmarks, _right, _right, _flipped, _framed, _empty]
     for nth in range(number):
         if nth % 1000 == 999:
             yield _large(of)
@@ -85,7 +86,7 @@ def _cut(of: np.random.Generator, nth: int) -> Hostile:
 def _deep(of: np.random.Generator, nth: int) -> Hostile:
     depth = int(_pick(of, [10, 300, 1100, 5000]))
     opening, closing = _pick(of, [(b"[", b"]"), (b'{"a":', b"}")])
-    value = opening * depth + b"1" + closing * depth
+    value = opening * depth + b"1" + closing * (depth if of.random() < 0.7 else 0)
     return b'{"series":"home-1","timestamp":%d,"value":%b}' % (nth * 1000, value), opening * 10
 
 
@@ -93,6 +94,7 @@ def _numbers(of: np.random.Generator, nth: int) -> Hostile:
     parts = [b"%d" % (nth * 1000), b"3"]
     number = _pick(of, NUMBERS)
     parts[of.integers(0, 2)] = number
+    parts[1] = _pick(of, [parts[1], parts[1], b'{"walk":%b,"ride":1}' % parts[1]])
     found = b'{"series":"home-1","timestamp":%b,"value":%b}' % tuple(parts)
     return found, number if len(number) > 20 else None
 
@@ -100,7 +102,7 @@ def _numbers(of: np.random.Generator, nth: int) -> Hostile:
 def _mistyped(of: np.random.Generator, nth: int) -> Hostile:
     record = _policy(of, nth) if of.random() < 0.5 else _observation(of, nth)
     if of.random() < 0.3:
-        record["type"] = _pick(of, [*ODD, "policy", "landmarks", "close", "observation", "contribution"])
+        record["type"] = _pick(of, [*ODD, "policy", "landmarks", "close", "observation", *COLLECTING])
     place: Any = record
     for _ in range(int(of.integers(1, 4))):
         name = _pick(of, [*place, "odd"])
@@ -148,6 +150,24 @@ def _absurd(of: np.random.Generator, nth: int) -> Hostile:
     record = policy("phone-1", nth + 1, **members)
     record |= {name: {} for name in ("dummies", "collect", "odd") if of.random() < 0.05}
     return json.dumps(record).encode(), None
+
+
+def _flipped(of: np.random.Generator, nth: int) -> Hostile:
+    found = bytearray(json.dumps(_observation(of, nth)).encode())
+    for place in of.integers(len(found), size=int(of.integers(1, 4))):
+        found[place] = int(of.integers(256))
+    return bytes(found), None
+
+
+def _framed(of: np.random.Generator, nth: int) -> Hostile:
+    whole = json.dumps(_observation(of, nth))
+    text = whole.encode()
+    forms = [b"\xef\xbb\xbf" + text, text + text, b" \n\t" + text + b"\r\n", whole.encode("utf-16")]
+    return _pick(of, forms), None
+
+
+def _empty(of: np.random.Generator, nth: int) -> Hostile:  # noqa: ARG001 (as all others)
+    return _pick(of, [None, b"", b" ", b"null", b"[]", b"{}", b'""', b"0", b"\0"]), None
 
 
 def _landmarks(of: np.random.Generator, nth: int) -> Hostile:

@@ -27,7 +27,6 @@ PACKAGES = {
 ELSEWHERE = {
     "alertmanager": "go install github.com/prometheus/alertmanager/cmd/alertmanager@latest",
     "amtool": "go install github.com/prometheus/alertmanager/cmd/amtool@latest",
-    "cc": "install a C compiler",
     "dashboard-linter": "go install github.com/grafana/dashboard-linter@latest",
     "kubectl": "kustomize comes with it, which no package of CI has",
 }

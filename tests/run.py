@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import assert_never
+from dataclasses import replace
+from typing import Any, assert_never
 
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.members import Joined, Member
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected
+from stream_app.deciding.outcome import Advanced, Counted, Decided, Handed, Outcome, Rejected
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.guard import Guard
@@ -56,6 +57,11 @@ def observation(series: str, timestamp_ms: int, value: object) -> dict[str, obje
     return {"type": "observation", "series": series, "timestamp": timestamp_ms, "value": value}
 
 
+def reason(outcome: Outcome) -> str | None:
+    """Return why a record was refused; None: it was not."""
+    return outcome.reason if isinstance(outcome, Rejected) else None
+
+
 def default(glob: str, **members: object) -> DefaultPolicy:
     """Return a default policy for the series that match a glob."""
     record = policy(glob) | members
@@ -84,7 +90,7 @@ class Run:
         row = self.rows.get(series)
         if row is None or self.guard is Guard:
             return row
-        return row.replaced(state=row.state.replaced(guard=self.guard(*row.state.guard)))
+        return replace(row, state=replace(row.state, guard=self.guard(*row.state.guard)))
 
     def feed(self, record: Record | bytes | None, *, key: bytes | None = None, appended_ms: int = 0) -> Outcome:
         """Decide one record and keep what comes out."""
@@ -92,7 +98,14 @@ class Run:
         found = InputRecord("landmark.events", 0, self.offset, appended_ms, key, value)
         outcome = decide(self.context, self.lookup, self.collection, found, self.members.get)
         self.offset += 1
+        self._take(outcome)
+        return outcome
+
+    def _take(self, outcome: Outcome) -> None:
         match outcome:
+            case Handed(parts=parts):
+                for part in parts:
+                    self._take(part)
             case Rejected():
                 self.rejects.append(outcome.value)
             case Decided():
@@ -109,7 +122,6 @@ class Run:
                 pass
             case _:
                 assert_never(outcome)
-        return outcome
 
     def _join(self, joined: Joined | None) -> None:
         if joined is not None:
@@ -129,6 +141,15 @@ class Run:
         for record in records:
             self.feed(record)
         return self
+
+    def entries(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """Return the entries of the ledger, read; those of a kind, if one is named."""
+        return [entry for entry in map(json.loads, self.ledger) if kind in (None, entry["entry"])]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Return why records were refused, in order."""
+        return [json.loads(reject)["reason"] for reject in self.rejects]
 
     @property
     def outputs(self) -> tuple[list[bytes], list[bytes], list[bytes]]:

@@ -102,7 +102,8 @@ class _Bench:
         context, find, collection = self._context, self._rows.get, self.collection
         began = time.process_time()
         if again:
-            for at in Counting(context, find, collection).others(records.keys, records.values):
+            parsed = wire.parsed_all(records.values)
+            for at in Counting(context, find, collection).others(records.keys, parsed):
                 recall(context, find, collection, records[at])
         else:
             decider = BatchDecider(context, self._reader, Outlets(_refuse, _refuse, _refuse, None), collection)

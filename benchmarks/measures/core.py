@@ -13,9 +13,9 @@ from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import Decided, seal
 from stream_app.deciding.rows import SeriesRow
-from stream_app.formats import encoding, wire
+from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.routing import router
 from stream_app.privacy import fold
@@ -56,10 +56,7 @@ def _parts(sizes: Sizes) -> dict[str, list[float]]:
     """Return the processor time of each part for one event, a value a repeat; parts take turns."""
     context = _context(sizes)
     cases = _cases(context, sizes)
-    hashes = [encoding.digest(case.release) for case in cases]
     lookups = [_finding(case.row) for case in cases]
-    policy = cases[0].row.policy
-    kind, version = policy.kind, policy.version
     collection = Collection(bytes(SECRET_BYTES))
     runs: dict[str, Callable[[], object]] = {
         "decide": lambda: _each(
@@ -67,13 +64,7 @@ def _parts(sizes: Sizes) -> dict[str, list[float]]:
         ),
         "decode": lambda: _each(wire.decode(case.record.value) for case in cases),
         "step": lambda: _each(_step(context, case.row, case.observation) for case in cases),
-        "encode_release": lambda: _each(
-            encoding.encode_release(case.row.series, kind, version, case.stepped.release) for case in cases
-        ),
-        "hash_release": lambda: _each(encoding.digest(case.release) for case in cases),
-        "encode_entry": lambda: _each(
-            _sealed(context, case, release_hash) for case, release_hash in zip(cases, hashes, strict=True)
-        ),
+        "encode": lambda: _each(seal(context, case.row, None, case.stepped, 0, None) for case in cases),
         "dump_row": lambda: _each(rows.dump(case.decided.row, case.row, set()) for case in cases),
     }
     found: dict[str, list[float]] = {part: [] for part in runs}
@@ -126,10 +117,3 @@ def _step(context: Context, row: SeriesRow, found: Any) -> Any:
 
 def _finding(row: SeriesRow) -> Callable[[str], SeriesRow]:
     return lambda _: row
-
-
-def _sealed(context: Context, case: Case, release_hash: str) -> encoding.Sealed:
-    row, keys, sequence = case.row, context.keys, case.row.sequence + 1
-    text = encoding.release_entry(row.series, sequence, row.policy.version, case.stepped, release_hash)
-    step_ms = case.stepped.state.clock.decided_ms
-    return encoding.sealed(text, sequence, step_ms, keys.fingerprint, keys.epoch_of(step_ms), row.previous)

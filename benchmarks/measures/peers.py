@@ -19,7 +19,13 @@ from benchmarks.rig.workload import Sizes
 
 LOADS = (2_000, 12_000)
 """Events a second at which latencies are measured, beside half of each one's own speed."""
-UNCOMPILED = Target("worker_over_streams", "at least", 1.0)
+TARGETS = (
+    Target("worker_over_streams", "at least", 1.3),
+    Target("worker_over_bare", "at least", 0.4),
+    Target("worker_over_plain_p99_2000", "at most", 1.0),
+    Target("worker_over_plain_p99_12000", "at most", 1.25),
+    Target("worker_over_streams_p99_12000", "at most", 1.0),
+)
 _MEGA = 1_000_000
 
 
@@ -60,8 +66,7 @@ def run(ground: Ground, sizes: PeerSizes, show: Show) -> Result:
             loads = Loads(number, sizes.warm, sizes.seconds, LOADS)
             found[peer.name].append(tried(ground, peer, programs, sizes, loads, show))
     figures = dict(_figures(found))
-    aims = [*_targets("compiled"), UNCOMPILED] if "compiled" in found else _targets("worker")
-    targets = tuple(target for target in aims if target.figure in figures)
+    targets = tuple(target for target in TARGETS if target.figure in figures)
     return Result("peers", sizes.document(), figures, targets)
 
 
@@ -76,18 +81,8 @@ def table(result: Result) -> Table:
     return shown
 
 
-def _targets(best: str) -> list[Target]:
-    return [
-        Target(f"{best}_over_streams", "at least", 1.3),
-        Target(f"{best}_over_bare", "at least", 0.4),
-        Target(f"{best}_over_plain_p99_2000", "at most", 1.0),
-        Target(f"{best}_over_plain_p99_12000", "at most", 1.25),
-        Target(f"{best}_over_streams_p99_12000", "at most", 1.0),
-    ]
-
-
 def _chosen(sizes: PeerSizes) -> list[Peer]:
-    peers = [*PEERS, *(() if sizes.tree is None else of_tree(sizes.tree))]
+    peers = [*PEERS, *(() if sizes.tree is None else (of_tree(sizes.tree),))]
     return [peer for peer in peers if sizes.only is None or peer.name in sizes.only]
 
 
@@ -105,8 +100,8 @@ def _figures(found: Mapping[str, list[Finding]]) -> Iterator[tuple[str, Figure]]
             for kind, count in written.records.items():
                 yield f"{name}_{kind}_records", Figure.of("records/event", [count])
                 yield f"{name}_{kind}_bytes", Figure.of("bytes", [written.value_bytes[kind]])
-    for one in ("worker", "compiled", "tree", "tree-compiled"):
-        for other in ("streams", "streams-quick", "bare", "plain", "tree", "tree-compiled"):
+    for one in ("worker", "tree"):
+        for other in ("streams", "streams-quick", "bare", "plain", "tree"):
             if one in found and other in found and one != other:
                 yield from _ratios(one, other, found)
 

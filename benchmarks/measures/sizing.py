@@ -56,12 +56,12 @@ def _once(ground: Ground, name: str, sizes: Sizes, show: Show) -> Found:
             config.write(f'signing_key_file = "{site.folder / "signing.key"}"\n')
         site.send(events(replace(sizes, events=sizes.series)))
         fresh = work(site, sizes.series, show)
-        before = _on_disk(site)
+        before = on_disk(site)
         site.send(events(sizes, start=sizes.series))
         broker = cpu_seconds(ground.broker.pid)
         known = work(site, sizes.events, show)
         broker = cpu_seconds(ground.broker.pid) - broker
-        after = _on_disk(site)
+        after = on_disk(site)
         grown = {topic: (after[topic] - before[topic]) / sizes.events for topic in TOPICS}
         return {
             **{f"{topic}_event": ("B", grown[topic]) for topic in TOPICS[:-1]},
@@ -79,7 +79,7 @@ def _once(ground: Ground, name: str, sizes: Sizes, show: Show) -> Found:
         }
 
 
-def _on_disk(site: Site) -> dict[str, int]:
+def on_disk(site: Site) -> dict[str, int]:
     """Return the bytes of each topic's records on the broker's disk."""
     data = site.ground.broker.folder / "data"
     return {topic: _bytes(data.glob(f"{getattr(site.names, topic)}-*/*.log")) for topic in TOPICS}

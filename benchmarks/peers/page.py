@@ -22,7 +22,7 @@ FIGURES, PAGE, PICTURE = DOCS / "peers.json", DOCS / "benchmarks.md", DOCS / "pi
 BEGIN, END = "<!-- figures: python -m benchmarks.peers.page -->", "<!-- end of figures -->"
 QUIET: Final = 0.7
 """Load average before a run up to which its figures count."""
-TITLES: Final = {peer.name: peer.title for peer in (*PEERS, *of_tree(ROOT))}
+TITLES: Final = {peer.name: peer.title for peer in (*PEERS, of_tree(ROOT))}
 COLUMNS: Final = {
     "rate": "events/s",
     "cpu": "CPU, µs an event",

@@ -1,4 +1,4 @@
-"""What peers run from, made when it is first asked for: jars, a compiled program, environments of Python.
+"""What peers run from, made when it is first asked for: jars, a Java program, environments of Python.
 
 Jars and the environment of Quix Streams stay in the per-user cache, as the broker's jars; the rest is made anew.
 """
@@ -13,12 +13,11 @@ from functools import cached_property
 from pathlib import Path
 
 from benchmarks.rig.process import ClientError
-from stream_app.localbroker.jars import KAFKA_VERSION, default_cache, fetch_jars, find_java, locked
+from stream_app.localbroker.machine import KAFKA_VERSION, default_cache, fetch_jars, find_java, locked
 
 ROOT = Path(__file__).parents[2]
 _HERE = Path(__file__).parent
 _PINS = _HERE / "quix.txt"
-_LEFT_OUT = shutil.ignore_patterns(".*", "build", "docs", "tests", "*.so", "*.egg-info", "__pycache__")
 
 
 @dataclass(frozen=True)
@@ -56,18 +55,6 @@ class Programs:
                 _done([*_pip(python), "-r", str(_PINS)])
                 whole.touch()
         return str(python)
-
-    def compiled(self, tree: Path) -> Path:
-        """Return a folder with a checkout's package, compiled by mypyc; raises `ClientError` when it cannot be."""
-        name = hashlib.sha256(str(tree).encode()).hexdigest()[:16]
-        copy, target = self.folder / f"source-{name}", self.folder / f"compiled-{name}"
-        if not target.exists():
-            shutil.copytree(tree, copy, ignore=_LEFT_OUT)
-            installing = [*_pip(python_of(tree)), "--no-deps", "--target", str(target), str(copy)]
-            _done(["env", "COMPILE_LANDMARK_STREAM=1", *installing])
-            if not any(target.rglob("*.so")):
-                raise ClientError(f"{tree} has nothing that mypyc compiles")
-        return target
 
 
 def python_of(tree: Path) -> Path:

@@ -79,16 +79,11 @@ def _worker(tree: Path) -> Start:
     return lambda site, _: Command([*words, str(site.config)], tree)
 
 
-def _compiled(tree: Path) -> Start:
-    words = [str(python_of(tree)), "-m", "stream_app", "worker", "--config"]
-    return lambda site, programs: Command([*words, str(site.config)], programs.compiled(tree))
-
-
 def _java(programs: Programs) -> object:
     return programs.streams
 
 
-WORKERS = frozenset({"worker", "compiled", "tree", "tree-compiled"})
+WORKERS = frozenset({"worker", "tree"})
 PEERS = (
     Peer("bare", "bare aiokafka client", _loop("bare")),
     Peer("plain", "plain aiokafka loop", _loop("plain")),
@@ -97,18 +92,9 @@ PEERS = (
     Peer("quix", "Quix Streams", _quix, warm=0.02, share=0.25, needs=lambda programs: programs.quix),
     Peer("stock", "Faust as it comes", _stock, warm=0.01, share=0.05),
     Peer("worker", "this worker", _worker(ROOT)),
-    Peer("compiled", "this worker, compiled", _compiled(ROOT), needs=lambda programs: programs.compiled(ROOT)),
 )
 
 
-def of_tree(tree: Path) -> tuple[Peer, Peer]:
-    """Return the worker of another checkout, which has an environment of its own, as it is and compiled."""
-    return (
-        Peer("tree", "the other checkout", _worker(tree)),
-        Peer(
-            "tree-compiled",
-            "the other checkout, compiled",
-            _compiled(tree),
-            needs=lambda programs: programs.compiled(tree),
-        ),
-    )
+def of_tree(tree: Path) -> Peer:
+    """Return the worker of another checkout, which has an environment of its own."""
+    return Peer("tree", "the other checkout", _worker(tree))

@@ -10,7 +10,7 @@ import orjson
 
 from benchmarks.rig.process import ClientError
 from benchmarks.rig.watch import Watched
-from stream_app.localbroker.ports import HOST
+from stream_app.localbroker.machine import HOST
 
 PATIENCE_SECONDS = 600.0
 _LOOK_SECONDS = 0.05

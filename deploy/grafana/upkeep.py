@@ -94,6 +94,13 @@ RECOVERY = Row(
         ),
         Panel(
             "timeseries",
+            "Records missed by views",
+            "Views that their person's budget, or their base, leaves no room for; one reject each says why.",
+            "short",
+            (Query("sum(increase(landmark_passed_views_total{*}[1h]))", "views"),),
+        ),
+        Panel(
+            "timeseries",
             "Damaged local copies",
             "Discarded and read back from the changelog, so nothing is lost. More than one: look at the disk.",
             "short",

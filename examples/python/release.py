@@ -43,8 +43,8 @@ class Perturbed:
     measurement: Value  # the mechanism's own output; unbiased for numbers and counts
     scale: float | Vector  # of the noise: the value's unit, by part; items; metres; categories: 1 / epsilon
     epsilon_nano: int  # what it cost
-    statistic: str | None = None  # sum or mean, where contributors' numbers were added up
-    count: int | None = None  # how many items a mean is of, where that is public
+    statistic: str | None = None  # of contributors' numbers or of units: sum, mean, share or histogram
+    count: int | dict[str, int] | None = None  # how many items or units it is of, where that is public; by local time
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def parse(record: bytes) -> Release:
     """Return the release that a record's value holds. Raises ValueError or KeyError for what is no release."""
     found: dict[str, Any] = json.loads(record)
     series, timestamp, decision = found["series"], _time(found["timestamp"]), found["decision"]
-    value, measurement = _value(found.get("value")), _value(found.get("measurement"))
+    value, measurement = (_value(_bins(found, name)) for name in ("value", "measurement"))
     if decision == "perturbed" and value is not None and measurement is not None:
         scale = _value(found["scale"])
         if not isinstance(scale, (float, Vector)):
@@ -100,6 +100,14 @@ def parse(record: bytes) -> Release:
 
 def _time(milliseconds: int) -> datetime:
     return EPOCH + milliseconds * MS  # exact; datetime.fromtimestamp goes through a float
+
+
+def _bins(found: dict[str, Any], name: str) -> Any:
+    """Return a member; the bins of a histogram of numbers by their place, from 0 on."""
+    member = found.get(name)
+    if found.get("statistic") == "histogram" and isinstance(member, list):
+        return {str(place): number for place, number in enumerate(member)}
+    return member
 
 
 def _value(found: Any) -> Value | None:

@@ -13,7 +13,7 @@ One row a release; series and timestamp together are unique. What does not apply
     measured_...             the same of the measurement: perturbed rows alone
     scale, epsilon           scale of the noise and its price: perturbed rows alone
     scale_NAME               scale of the noise by part, instead of scale
-    statistic, items         sum or mean of contributors' numbers, and of how many where that is public: perturbed rows
+    statistic, items         what was made of many numbers, and of how many where that is public: perturbed rows
     source                   step that the estimate is of: approximated rows alone
 """
 
@@ -49,7 +49,9 @@ def row(release: Release) -> dict[str, Any]:
     place = {"series": release.series, "timestamp": release.timestamp}
     match release:
         case Perturbed(policy=policy, value=value, measurement=measurement, scale=scale, epsilon_nano=epsilon_nano):
-            gathered = {"statistic": release.statistic, "items": release.count}
+            count = release.count
+            items = {f"items_{name}": of for name, of in count.items()} if isinstance(count, dict) else {"items": count}
+            gathered = {"statistic": release.statistic, **items}
             values = columns(value) | columns(measurement, "measured_")
             scales = scale.parts if isinstance(scale, Vector) else {"": scale}
             noise = {f"scale_{name}" if name else "scale": of for name, of in scales.items()}

@@ -7,7 +7,7 @@ A worker refuses records one by one, so a series of which one record is refused 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.counters import Collection
@@ -18,17 +18,15 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.kinds.kind_form import substitute_fault
-from stream_app.privacy.landmarks import aligned
+from stream_app.privacy.landmarks import Grid, aligned
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import PolicyError, stored_policy_of
 from stream_app.privacy.reason import REASONS, Reason
 from stream_app.privacy.values import NANO, nano
 from stream_app.words.amount import amount
 
-
-def bounds_to_come(parameters: Mapping[str, Any], decided_ms: int) -> list[int]:
-    """Return the bounds of renewals behind the start of the last decided step: the others were asked."""
-    return [bound for bound in parameters.get("renew") or [] if bound > decided_ms]
+OF_STATISTICS: Final = frozenset({"statistic", "from", "to", "edges", "by", "transitions"})
+"""Members of `value` that are of steps with units alone."""
 
 
 def renewed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
@@ -42,15 +40,16 @@ def _lasting(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in parameters.items() if name != "renew"} | {"protection": protection}
 
 
-def united(spans: list[Any], step_ms: int, begin_ms: int) -> list[Any]:
-    """Return landmarks from ``begin_ms`` on, each step once, in as few bytes as a record can have them."""
-    read = [tuple(span) if isinstance(span, list) else span for span in spans]  # compiled code takes no list for a pair
-    found = [
-        (max(first * step_ms, begin_ms), end * step_ms)
-        for first, end in aligned(read, step_ms).intervals
-        if end * step_ms > begin_ms
-    ]
-    return [start if stop == start + step_ms else [start, stop] for start, stop in found]
+def united(spans: list[Any], protection: Mapping[str, Any], begin_ms: int) -> list[Any]:
+    """Return landmarks from ``begin_ms`` on, each step once, in as few bytes as a record can have them.
+
+    Those of a protection with units are units.
+    """
+    grid = Grid(protection.get("unit") or protection.get("step", 1), protection.get("offset") or 0)
+    read = [tuple(span) if isinstance(span, list) else span for span in spans]
+    found = map(grid.span_of, aligned(read, grid.length_ms, grid.origin_ms).intervals)
+    kept = [(max(start, begin_ms), stop) for start, stop in found if stop > begin_ms]
+    return [start if stop == start + grid.length_ms else [start, stop] for start, stop in kept]
 
 
 def adoptable(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +85,6 @@ class Left(NamedTuple):
     """
 
     def __str__(self) -> str:
-        """Return a sentence for the operator."""
         if not self.records:
             return f"{self.series}: {self.why}{', decide by hand' if self.by_hand else ''}"
         return f"{self.series}: epsilon {amount(self.epsilon_nano)} is left{self.why}"
@@ -94,6 +92,16 @@ class Left(NamedTuple):
     def document(self) -> Record:
         """Return it as ``--json`` has it."""
         return self._asdict() | {"message": str(self)}
+
+
+def of_view(found: Left, used_nano: int, lifetime_nano: int) -> Left:
+    """Return what a view has left, which used so much: no records, since they would make an ordinary series of it.
+
+    Without a fence its steps may be decided again, so what it used and what it gets add up, at every level.
+    """
+    left_nano = max(0, min(found.epsilon_nano, lifetime_nano - used_nano))
+    why = f"a view, of which {epsilon_of(left_nano)} is left: a default policy makes it again, after its series"
+    return Left(found.series, (), left_nano, found.begin_ms, why, by_hand=True, together_nano=used_nano + left_nano)
 
 
 def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterable[Left]) -> Iterator[Left]:
@@ -112,7 +120,7 @@ def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterab
         for one in series:
             chain = one.series.partition(separator)[0] + separator
             if chain in rest and claims[one.series]:
-                anew_nano = nano(one.records[0]["epsilon"]) if one.records else 0
+                anew_nano = nano(one.records[0]["epsilon"]) if one.records else one.epsilon_nano
                 rest[chain] += anew_nano
                 before[chain] += one.together_nano - anew_nano
     for chain, left_nano in rest.items():
@@ -155,10 +163,8 @@ def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:
             if isinstance(outcome, Rejected):
                 yield f"{one.series}: {_name(record)} would be {_refused(outcome.reason, record, limits)}"
                 break
-            joined = (
-                outcome if isinstance(outcome, Joined) else outcome.joined if isinstance(outcome, Decided) else None
-            )
-            if joined is not None:
+            joined = outcome.joined if isinstance(outcome, Decided) else outcome
+            if isinstance(joined, Joined):
                 members[joined.member.chain] = joined.member
             if isinstance(outcome, Joined):
                 continue

@@ -1,14 +1,154 @@
-"""Composition: the loss of several series, or of several steps, together, with the theorem that it follows from."""
+"""Composition: the loss of several series, or of several steps, together, by theorems with their domains.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+Epsilons and losses are finite and at least 0; anything else raises `EpsilonError`. Mechanisms have independent
+randomness, each chosen from earlier releases and public facts alone. A loss of a series holds for a change that its
+guarantee covers (landmarks and one other step) and says nothing of larger ones: a value that is the same at all steps
+changes at all of them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from math import exp, fsum
+from typing import Final, Literal, NamedTuple
 
-from stream_app.accounting.law import LAWS, Law
 from stream_app.accounting.temporal import CorrelatedLoss, SpentSteps
 from stream_app.audit.books.guarantee import SeriesLoss
-from stream_app.loss import composition
-from stream_app.privacy.values import NANO
+from stream_app.audit.books.terms import NANO
+from stream_app.loss.temporal import TemporalLoss, checked
+
+
+class CompositionLaw(NamedTuple):
+    """A way to compose: a "bound" holds for every two inputs that `domain` lets differ, an "estimate" may not.
+
+    Which values at a step are neighbours, their kind says: any two of a range or of categories, but only
+    positions within the radius, or numbers within the sensitivity. What `domain` does not let change is the same in
+    both inputs.
+    """
+
+    kind: Literal["bound", "estimate"]
+    theorem: str
+    domain: str
+
+
+OVER_SERIES: Final[Mapping[str, CompositionLaw]] = {
+    "sequential": CompositionLaw(
+        "bound",
+        "the sum over all series (McSherry 2009, theorem 3)",
+        "in each series landmarks and at most one other step change to neighbouring values, and nothing else with them",
+    ),
+    "parallel-series": CompositionLaw(
+        "bound",
+        "the largest series (McSherry 2009, theorem 4)",
+        "in one series landmarks and at most one other step change to neighbouring values, and nothing else with them",
+    ),
+    "parallel-members": CompositionLaw(
+        "bound",
+        "the largest sum of one member's series (McSherry 2009, theorems 3 and 4)",
+        "in each series of one member landmarks and at most one other step change to neighbouring values, "
+        "and nothing else with them",
+    ),
+}
+"""Of whole series: each counts what its landmarks and its worst other step spent, over all policy versions.
+
+A value that is the same at all steps changes at all of them: none of these is a bound for it, `sequential-steps` is.
+"""
+
+OVER_STEPS: Final[Mapping[str, CompositionLaw]] = {
+    "sequential-steps": CompositionLaw(
+        "bound",
+        "the sum over all steps of a series (McSherry 2009, theorem 3)",
+        "any steps of this series change to neighbouring values, correlated in any way, and no other series with them",
+    ),
+    "discounted-exponential": CompositionLaw(
+        "estimate",
+        "the sum of exp(-rate age) epsilon, age in steps before the last (Farokhi 2020)",
+        "the past is held to matter less; an adversary does not forget",
+    ),
+    "discounted-hyperbolic": CompositionLaw(
+        "estimate",
+        "the sum of epsilon / (1 + rate age), age in steps before the last (Farokhi 2020)",
+        "the past is held to matter less; an adversary does not forget",
+    ),
+    "correlated": CompositionLaw(
+        "bound",
+        "the worst steps in a row together (Cao et al. 2018, theorem 4)",
+        "the adversary knows no more than the matrices, any two values of a step are neighbours, "
+        "and no other series changes with this one",
+    ),
+}
+"""Of the steps of one series, those without event too."""
+
+LAWS: Final[Mapping[str, CompositionLaw]] = {**OVER_SERIES, **OVER_STEPS}
+
+
+class CompositionError(ValueError):
+    """A series without a member, a rate below 0, or timestamps that are not there; the message names the remedy."""
+
+
+def sequential(epsilons: Sequence[float]) -> float:
+    """Return the sum of all: a bound where everything changes that each of them is for (McSherry 2009, theorem 3)."""
+    checked(epsilons)
+    return fsum(epsilons)
+
+
+def parallel_series(losses: Mapping[str, float]) -> tuple[str | None, float]:
+    """Return the largest loss of a series: a bound where one of them changes (McSherry 2009, theorem 4)."""
+    checked(tuple(losses.values()))
+    return _largest(losses)
+
+
+def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) -> tuple[str | None, float]:
+    """Return the largest sum of one member's series: a bound where that member's change (McSherry, theorems 3, 4)."""
+    checked(tuple(losses.values()))
+    sums: dict[str, list[float]] = {}
+    for series, loss in losses.items():
+        if series not in member_of:
+            raise CompositionError(f"member_of: nothing for series {series!r}; name the member it is about")
+        sums.setdefault(member_of[series], []).append(loss)
+    return _largest({member: fsum(its_losses) for member, its_losses in sums.items()})
+
+
+def discounted_exponentially(epsilons: Sequence[float], rate: float) -> float:
+    """Return the sum of ``exp(-rate age) epsilon``, age in timestamps before the last: an estimate (Farokhi 2020)."""
+    checked(epsilons)
+    _check_rate(rate)
+    return fsum(exp(-rate * age) * epsilon for age, epsilon in enumerate(reversed(epsilons)))
+
+
+def discounted_hyperbolically(epsilons: Sequence[float], rate: float) -> float:
+    """Return the sum of ``epsilon / (1 + rate age)``, age in timestamps before the last: an estimate (Farokhi 2020)."""
+    checked(epsilons)
+    _check_rate(rate)
+    return fsum(epsilon / (1 + rate * age) for age, epsilon in enumerate(reversed(epsilons)))
+
+
+def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: int) -> float:
+    """Return what ``count`` timestamps in a row up to ``last`` lose together (Cao et al. 2018, theorem 4).
+
+    A bound for a Markov adversary: the temporal loss of the one (count 1), backward loss of the first + forward loss of
+    the last (count 2), and the epsilons between them besides (more). ``loss`` is that of ``epsilons``.
+    """
+    first = last - count + 1
+    if len(loss.total) != len(epsilons):
+        found = f"found {len(epsilons)}, losses for {len(loss.total)}"
+        raise CompositionError(f"epsilons: {found}; give those of the losses")
+    if not 0 <= first <= last < len(epsilons):
+        found = f"found {count} timestamps up to {last}"
+        raise CompositionError(f"last, count: {found}; there are {len(epsilons)}, counted from 0")
+    if count == 1:
+        return loss.total[last]
+    return loss.backward[first] + loss.forward[last] + fsum(epsilons[first + 1 : last])
+
+
+def _largest(losses: Mapping[str, float]) -> tuple[str | None, float]:
+    """Return whose loss is the largest, of equal ones the first by name, and that loss; None: there are none."""
+    name = max(sorted(losses), key=losses.__getitem__, default=None)
+    return name, 0.0 if name is None else losses[name]
+
+
+def _check_rate(rate: float) -> None:
+    if not 0 <= rate < float("inf"):
+        raise CompositionError(f"rate: found {rate}; use a finite number of at least 0")
 
 
 class Composed(NamedTuple):
@@ -21,7 +161,7 @@ class Composed(NamedTuple):
     largest: str | None = None  # the series or member whose loss it is, where one stands for all
 
     @property
-    def law(self) -> Law:
+    def law(self) -> CompositionLaw:
         """The theorem that gives it, and where that holds."""
         return LAWS[self.name]
 
@@ -31,42 +171,33 @@ class Composed(NamedTuple):
 
 
 def over_series(name: str, losses: Iterable[SeriesLoss], member_of: Mapping[str, str]) -> Composed:
-    """Compose the losses of all series by the theorem `name` of `OVER_SERIES`.
-
-    Raises:
-        composition.CompositionError: for a series without a member.
-    """
+    """Compose the losses of all series by the theorem `name` of `OVER_SERIES`; raises `CompositionError`."""
     totals = {loss.series: loss.total_nano / NANO for loss in losses}
     match name:
         case "sequential":
-            return Composed(name, None, composition.sequential(tuple(totals.values())))
+            return Composed(name, None, sequential(tuple(totals.values())))
         case "parallel-series":
-            found = composition.parallel_series(totals)
+            whose, loss = parallel_series(totals)
         case _:
-            found = composition.parallel_members(totals, member_of)
-    return Composed(name, None, found.loss, largest=found.name)
+            whose, loss = parallel_members(totals, member_of)
+    return Composed(name, None, loss, largest=whose)
 
 
 def over_steps(name: str, steps: SpentSteps, rate: float) -> Composed:
     """Compose the steps of one series by the theorem `name` of `OVER_STEPS`, any but "correlated".
 
-    `rate` is by how much a step's weight falls with each step of age, where the theorem discounts.
-
-    Raises:
-        composition.CompositionError: for a rate below 0.
+    `rate` is by how much a step's weight falls with each step of age, where the theorem discounts. Raises
+    `CompositionError` for a rate below 0.
     """
-    laws: dict[str, Callable[[Sequence[float]], float]] = {
-        "sequential-steps": composition.sequential,
-        "discounted-exponential": lambda epsilons: composition.discounted_exponentially(epsilons, rate),
-        "discounted-hyperbolic": lambda epsilons: composition.discounted_hyperbolically(epsilons, rate),
-    }
-    asked = "" if name == "sequential-steps" else f"rate {rate:g} a step"
-    return Composed(name, steps.series, laws[name](steps.epsilons), asked)
+    if name == "sequential-steps":
+        return Composed(name, steps.series, sequential(steps.epsilons))
+    discounted = discounted_exponentially if name == "discounted-exponential" else discounted_hyperbolically
+    return Composed(name, steps.series, discounted(steps.epsilons, rate), f"rate {rate:g} a step")
 
 
-def over_window(correlated: CorrelatedLoss, window: int) -> Composed:
+def over_window(known: CorrelatedLoss, window: int) -> Composed:
     """Compose the `window` steps in a row that lose most together; all steps, where there are fewer."""
-    epsilons, loss = correlated.steps.epsilons, correlated.loss
+    epsilons, loss = known.steps.epsilons, known.loss
     count = min(window, len(epsilons))
     before = list(accumulate(epsilons, initial=0.0))
 
@@ -77,5 +208,5 @@ def over_window(correlated: CorrelatedLoss, window: int) -> Composed:
         return loss.backward[first] + loss.forward[last] + (before[last] - before[first + 1])
 
     worst = max(range(count - 1, len(epsilons)), key=together)
-    epsilon = composition.correlated(loss, epsilons, worst, count)
-    return Composed("correlated", correlated.steps.series, epsilon, f"{count} steps in a row")
+    epsilon = correlated(loss, epsilons, worst, count)
+    return Composed("correlated", known.steps.series, epsilon, f"{count} steps in a row")

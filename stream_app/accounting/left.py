@@ -11,29 +11,10 @@ is decided, holds what all later ones may use together. Each of them is harmless
 from collections.abc import Iterator
 from typing import assert_never
 
-from stream_app.accounting.anew import (
-    Left,
-    Record,
-    adoptable,
-    bounds_to_come,
-    caps_left,
-    epsilon_of,
-    exceeding,
-    renewed,
-    united,
-)
+from stream_app.accounting import anew
+from stream_app.accounting.anew import Left, Record
 from stream_app.audit.finding import Finding
-from stream_app.audit.form.entry import (
-    CloseEntry,
-    DummiesEntry,
-    IntrusionEntry,
-    Known,
-    LandmarksEntry,
-    MemberEntry,
-    OpaqueEntry,
-    PolicyEntry,
-    ReleaseEntry,
-)
+from stream_app.audit.form import entry as entries
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry
 from stream_app.formats import wire
 from stream_app.privacy.parameters import LARGEST_VERSION
@@ -47,7 +28,7 @@ class _None(Exception):  # noqa: N818 - a branch, no error
     """The series gets no records."""
 
 
-class _ByHand(Exception):  # noqa: N818
+class _ByHand(_None):
     """It may get some, but not from here."""
 
 
@@ -67,11 +48,10 @@ class Remains:
             if line.startswith(CLAIM) and is_claim(line):
                 continue
             entry = read_entry(line)
-            if isinstance(entry, Finding | OpaqueEntry):
-                found = entry.finding if isinstance(entry, OpaqueEntry) else entry
-                raise LeftError(
-                    f"{found.series or 'a line'}: {found.message}; take the version that wrote it, or audit it"
-                )
+            if isinstance(entry, Finding | entries.OpaqueEntry):
+                found = entry.finding if isinstance(entry, entries.OpaqueEntry) else entry
+                whose = found.series or "a line"
+                raise LeftError(f"{whose}: {found.message}; take the version that wrote it, or audit it")
             self._found.setdefault(entry.series, _SeriesSums(self._lifetime)).take(entry)
 
     def left(self) -> Iterator[Left]:
@@ -79,7 +59,7 @@ class Remains:
         series = [one.what_is_left(name) for name, one in self._found.items() if one.cap_nano is None]
         claims = {name: one.claim_nano for name, one in self._found.items()}
         caps = {chain: one.cap_nano for chain, one in self._found.items() if one.cap_nano is not None}
-        yield from caps_left(caps, claims, series)
+        yield from anew.caps_left(caps, claims, series)
         yield from series
 
 
@@ -92,13 +72,13 @@ class _SeriesSums:
         self._closed = self._period = self._reach = self._exposed = self._budget = self._landmarks = 0
         self.end: int | None = None  # of the last decided step, in ms
         self._first: int | None = None  # the first decided step of the version
-        self._ended = self._drawn = False
+        self._ended = self._drawn = self._view = False
         self.claim_nano = 0  # that counts towards its member's cap
         self.cap_nano: int | None = None  # None, unless it is no series but the chain of a member
         self._rules: Record = {}
-        self._level, self._step = "", 1
+        self._level, self._step, self._offset = "", 1, 0
 
-    def take(self, entry: Known) -> None:
+    def take(self, entry: entries.Known) -> None:
         sequence, last = self._last
         if entry.sequence <= sequence:  # a copy: aborted, and committed later
             if entry.sequence == sequence and entry.hash != last:
@@ -109,38 +89,40 @@ class _SeriesSums:
             raise LeftError(f"{entry.series}: {missing}; nobody knows what it spent")
         self._last = (entry.sequence, entry.hash)
         self._count(entry)
-        if isinstance(entry, ReleaseEntry | LandmarksEntry):
+        if isinstance(entry, entries.ReleaseEntry | entries.LandmarksEntry):
             self._landmarks = entry.landmark_spent_nano
             self._period = self._landmarks + entry.regular_peak_nano
 
-    def _count(self, entry: Known) -> None:
+    def _count(self, entry: entries.Known) -> None:
         match entry:
-            case PolicyEntry():
-                rules = adoptable(entry.parameters)
+            case entries.PolicyEntry():
+                rules = anew.adoptable(entry.parameters)
+                self._view = self._view or entry.view
                 if self._rules:
                     self._leave()
-                    self._drawn = self._drawn and renewed(self._rules, rules)
+                    self._drawn = self._drawn and anew.renewed(self._rules, rules)
                 self._rules, self._budget = rules, entry.budget_nano
                 self._level, self._step = self._protection["level"], self._protection.get("step", 1)
+                self._offset = self._protection.get("offset") or 0
                 # Of the series' claim and the lifetime that was given, the smaller; without both, its first epsilon.
                 known = [nano for nano in (self._lifetime, entry.lifetime_nano) if nano is not None]
                 self._lifetime = min(known, default=self._budget)
                 if entry.parameters.get("collect") is None:
                     self.claim_nano += entry.lifetime_nano or 0
                 self._first = None
-            case ReleaseEntry():
+            case entries.ReleaseEntry():
                 self.end = entry.timestamp + self._step
                 self._first = entry.timestamp if self._first is None else self._first
-            case LandmarksEntry():  # registered late
+            case entries.LandmarksEntry():  # registered late
                 old = self._protection
                 self._rules["protection"] = {**old, "landmarks": [*old.get("landmarks", []), *entry.add]}
-            case DummiesEntry():
+            case entries.DummiesEntry():
                 self._period, self._drawn = entry.charged_nano, True
-            case IntrusionEntry():
+            case entries.IntrusionEntry():
                 self._exposed = max([self._exposed, *(stop for _, stop in entry.exposed)])
-            case CloseEntry():
+            case entries.CloseEntry():
                 self._ended = True
-            case MemberEntry():
+            case entries.MemberEntry():
                 self.cap_nano = entry.cap_nano
             case _:
                 assert_never(entry)
@@ -151,37 +133,43 @@ class _SeriesSums:
         return found
 
     @property
+    def _unit(self) -> int:
+        """How long a unit is; 0 where there are none."""
+        unit: int = self._protection.get("unit") or 0
+        return unit
+
+    @property
     def _window(self) -> int:
-        """The steps of a window; 0 where there are none."""
+        """The steps of a window, or its units; 0 where there are none."""
         window: int = self._protection.get("window") or 1
         return window if window > 1 or self._level == "w-event" else 0
 
     def _leave(self) -> None:
-        """Close the period: another version rules."""
-        if self._window and self._period and self.end is not None:
+        if self._unit and self._period and self.end is not None:
+            self._reach = max(self._reach, self.end + max(1, self._window) * self._unit)
+        elif self._window and self._period and self.end is not None:
             self._reach = max(self._reach, self.end - self._step + self._window * self._step)
         self._closed, self._period, self._landmarks = self._closed + self._period, 0, 0
 
     def what_is_left(self, series: str) -> Left:
         """Return what is left, or why there are no records."""
         try:
-            return self._left(series)
-        except (_None, _ByHand) as why:
+            found, used = self._left(series), self._closed + self._period
+            return anew.of_view(found, used, self._lifetime or 0) if self._view else found
+        except _None as why:
             return Left(series, (), 0, self.end or 0, str(why), isinstance(why, _ByHand), self._closed + self._period)
 
     def _left(self, series: str) -> Left:
         """Return what is left; raises `_None` and `_ByHand`."""
         assert self._lifetime is not None, "its first entry is a policy"
         left, end = self._lifetime - self._closed - self._period, self.end or 0
-        begin = -(-end // self._step) * self._step  # no step before it, no landmark before it
+        # No step before it, no landmark before it.
+        begin = self._offset - (self._offset - end) // self._step * self._step
         if self._ended:
             raise _None("closed, gets no policy")
         if self._exposed > begin:
             raise _ByHand(f"an intrusion exposed steps before {self._exposed}, which could be opened again")
-        opens = begin
-        if self._window:
-            opens = end + (self._window - 1) * self._step
-        if self._reach > opens:
+        if self._reach > self._opens(begin, end):
             raise _ByHand(f"windows of an earlier version reach to {self._reach}")
         # What the policy that rules has left, too: its own epsilon is a promise as much as the lifetime is.
         epsilon, last = min(left, self._budget - self._period), False
@@ -191,7 +179,7 @@ class _SeriesSums:
             self._refill(left, begin)
             raise _None("nothing is left")
         policy: Record = {"type": "policy", "series": series, "version": LARGEST_VERSION if last else 3, **self._rules}
-        policy |= {"epsilon": epsilon_of(epsilon), "protection": self._protected(begin, end)}
+        policy |= {"epsilon": anew.epsilon_of(epsilon), "protection": self._protected(begin, end)}
         if bounds := self._bounds:
             policy["renew"] = bounds
         else:
@@ -203,17 +191,32 @@ class _SeriesSums:
             raise _ByHand(f"its policy has {size} bytes, a record at most {wire.LARGEST_RECORD_BYTES}")
         cap = epsilon if last else max(left, epsilon)  # what all later versions may use
         fence = () if self.end is None else self._fence(series, cap, self.end - 1)
-        more = {"event": " for each step", "w-event": " for each window, after a wait"}.get(self._level, "")
-        more = " beside each window, after a wait" if self._level == "landmark" and self._window else more
-        more += f", from timestamp {begin} on" + ", with the landmarks that were drawn" * self._drawn
+        more = f"{self._each}, from timestamp {begin} on" + ", with the landmarks that were drawn" * self._drawn
         more += ", and again at each bound of `renew`" * bool(bounds)
         together = self._closed + self._period + cap
-        more += ", with no later version" * last + exceeding(together, "lifetime", self._lifetime)
+        more += ", with no later version" * last + anew.exceeding(together, "lifetime", self._lifetime)
         return Left(series, (*fence, policy), epsilon, begin, more, by_hand=False, together_nano=together)
+
+    def _opens(self, begin: int, end: int) -> int:
+        """Return from when on the new policy may spend."""
+        if self._unit:  # nobody counts what the fence spends, so a window of units passes after it
+            return max(begin, end + max(1, self._window) * self._unit)
+        return end + (self._window - 1) * self._step if self._window else begin
+
+    @property
+    def _each(self) -> str:
+        """Say of what each has all that is left."""
+        if self._level == "landmark":
+            waits = ", after a wait" * (self._window > 0 or self._unit > 0)
+            return " beside each window" * (self._window > 0) + waits
+        step = " for each unit, after a wait" if self._unit else " for each step"
+        return {"event": step, "w-event": " for each window, after a wait"}.get(self._level, "")
 
     @property
     def _bounds(self) -> list[int]:
-        return bounds_to_come(self._rules, -1 if self.end is None else self.end - self._step)
+        """The bounds of renewals after the start of the last decided step: the others were asked."""
+        decided_ms = -1 if self.end is None else self.end - self._step
+        return [bound for bound in self._rules.get("renew") or [] if bound > decided_ms]
 
     def _refill(self, left: int, begin: int) -> None:
         """Raise `_ByHand` where a series without budget goes on in place: at its next bound, or in its windows."""
@@ -221,16 +224,16 @@ class _SeriesSums:
             raise _ByHand(f"its budget is used up until {self._bounds[0]}, when it is to be renewed")
         spare = self._budget - self._landmarks
         # Landmarks to come would lose in windows of their own what they were to share with one window.
-        if self._window and spare > 0 and not united(self._protection.get("landmarks", []), self._step, begin):
-            raise _ByHand(
-                f"landmarks left {epsilon_of(spare)} for each window: as level w-event it may go on with that"
-            )
+        united = anew.united(self._protection.get("landmarks", []), self._protection, begin)
+        if self._window and spare > 0 and not self._unit and not united:
+            left_each = f"landmarks left {anew.epsilon_of(spare)} for each window"
+            raise _ByHand(f"{left_each}: as level w-event it may go on with that")
 
     def _protected(self, begin: int, end: int) -> Record:
         """Return the protection from ``begin`` on; raises `_None` and `_ByHand`."""
         protection = dict(self._protection)
         if self._level == "landmark":
-            protection["landmarks"] = united(protection.get("landmarks", []), self._step, begin)
+            protection["landmarks"] = anew.united(protection.get("landmarks", []), protection, begin)
         elif self._level == "user" and self._first is not None:
             protection["length"] -= (end - self._first) // self._step
             if protection["length"] <= 0:
@@ -241,7 +244,8 @@ class _SeriesSums:
 
     def _fence(self, series: str, cap_nano: int, at_ms: int) -> tuple[Record, ...]:
         """Return two versions and the reading of the one step that the second withholds: none before it is decided."""
-        value = self._rules["value"]  # of the same kind: the policy behind them is no weaker
+        # Of the same kind: the policy behind them is no weaker.
+        value = {name: part for name, part in self._rules["value"].items() if name not in anew.OF_STATISTICS}
         if value["kind"] == "choice":  # is of collected data alone, and what collects is marked as weaker anyway
             value = {"kind": "category", "categories": value["items"]}
         # PRIVACY: whichever of them is adopted alone lets next to nothing through. The first shares its epsilon, which
@@ -250,13 +254,13 @@ class _SeriesSums:
         # it is weaker, and refused, until the fence's own step is decided.
         first = {
             "version": 1,
-            "epsilon": epsilon_of(cap_nano),
+            "epsilon": anew.epsilon_of(cap_nano),
             "protection": {"level": "user", "step": 1, "length": 1},
             "scheme": {"name": "uniform"},
         }
         fence = {
             "version": 2,
-            "epsilon": epsilon_of(1),
+            "epsilon": anew.epsilon_of(1),
             "protection": {"level": "landmark", "step": 1, "landmarks": sorted({0, at_ms})},
             "scheme": {"name": "skip", "accept_risk": True},  # a landmark gets nothing
         }

@@ -1,34 +1,19 @@
 """What was computed beyond the audit, as text, as members of the JSON report and as sections of the page."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from stream_app.accounting.temporal import CorrelatedLoss, SpentSteps
+from stream_app import pictures
+from stream_app.accounting.composed import LAWS, Composed
+from stream_app.accounting.temporal import CorrelatedLoss, LeftOut, SpentSteps
 from stream_app.audit.report.page import Section, table
-from stream_app.pictures import (
-    DAY_MS,
-    INK,
-    LANDMARK_COLOUR,
-    REGULAR_COLOUR,
-    Draw,
-    label_of,
-    legend_below,
-    peaks,
-    svg,
-    thinned,
-    time_axis,
-)
+from stream_app.words.amount import quoted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-from datetime import UTC, datetime
-from itertools import groupby
-from typing import Any, NamedTuple
-
-from stream_app.accounting.composed import Composed
-from stream_app.accounting.law import LAWS
-from stream_app.accounting.temporal import LeftOut
-from stream_app.words.amount import quoted
 
 
 class Statement(NamedTuple):
@@ -43,7 +28,7 @@ class Statement(NamedTuple):
         return {
             "temporal": [correlated.document() for correlated in self.correlated_losses],
             "composition": [composed.document() for composed in self.composed],
-            "left_out": [one.document() for one in self.left_out],
+            "left_out": [one._asdict() for one in self.left_out],
         }
 
     def lines(self) -> list[str]:
@@ -93,7 +78,7 @@ def sections_of(statement: Statement) -> list[Section]:
     if statement.correlated_losses:
         sections.append(_losses_section(statement))
     for correlated in statement.correlated_losses[:DRAWN]:
-        series = label_of(correlated.steps.series)
+        series = pictures.label_of(correlated.steps.series)
         sections += [
             Section(
                 f"Temporal loss of {series}",
@@ -101,13 +86,13 @@ def sections_of(statement: Statement) -> list[Section]:
                 "and everybody else's values. Backward is from this release and those before, forward from this one "
                 "and those after; total counts the step's own spend once. Of many steps the largest losses are "
                 "drawn.",
-                svg(temporal(correlated)),
+                pictures.svg(partial(temporal, correlated)),
             ),
             Section(
                 f"Landmark loss of {series}",
                 "The landmarks and one step together, for each step. It is an estimate: it may lie below the true "
                 "loss, or above the sum over all steps, which holds whatever is correlated within the series.",
-                svg(landmark_loss(correlated)),
+                pictures.svg(partial(landmark_loss, correlated)),
             ),
         ]
     if statement.composed:
@@ -118,16 +103,8 @@ def sections_of(statement: Statement) -> list[Section]:
     return sections
 
 
-_EXPOSED: Final = (
-    "series",
-    "correlation",
-    "worst step (UTC)",
-    "total",
-    "backward",
-    "forward",
-    "landmark*",
-    "all steps",
-)
+_FIGURES: Final = ("total", "backward", "forward", "landmark*", "all steps")
+_EXPOSED: Final = ("series", "correlation", "worst step (UTC)", *_FIGURES)
 _COMPOSED: Final = ("composition", "of", "theorem", "where", "epsilon")
 _LEFT_OUT: Final = ("series", "reason")
 
@@ -165,61 +142,49 @@ NEAR: Final = 3.0
 """Up to how many times the largest estimate the sum over all steps is drawn; above, only its figure is told."""
 
 
-def temporal(correlated: CorrelatedLoss) -> Draw:
+def temporal(correlated: CorrelatedLoss, axes: "Axes") -> None:
     """Draw backward, forward and total loss of each step over what the step itself spent."""
-
-    def draw(axes: "Axes") -> None:
-        steps, loss = correlated.steps, correlated.loss
-        for label, losses, colour, width in (
-            ("total loss", loss.total, INK, 1.4),
-            ("backward loss", loss.backward, REGULAR_COLOUR, 1.0),
-            ("forward loss", loss.forward, LANDMARK_COLOUR, 1.0),
-        ):
-            places = peaks(losses)
-            axes.plot(
-                _times(steps, places), [losses[at] for at in places], color=colour, lw=width, alpha=0.8, label=label
-            )
-        places = peaks(steps.epsilons)
-        spends = [steps.epsilons[at] for at in places]
-        spent = "spent at the step"
-        axes.fill_between(_times(steps, places), spends, step="mid", color="#9aa5b1", alpha=0.6, lw=0, label=spent)
-        axes.set_ylim(bottom=0)
-        axes.set_ylabel("temporal loss (epsilon)")
-        time_axis(axes)
-        legend_below(axes)
-
-    return draw
+    steps, loss = correlated.steps, correlated.loss
+    for label, losses, colour, width in (
+        ("total loss", loss.total, pictures.INK, 1.4),
+        ("backward loss", loss.backward, pictures.REGULAR_COLOUR, 1.0),
+        ("forward loss", loss.forward, pictures.LANDMARK_COLOUR, 1.0),
+    ):
+        places = pictures.peaks(losses)
+        heights = [losses[at] for at in places]
+        axes.plot(_times(steps, places), heights, color=colour, lw=width, alpha=0.8, label=label)
+    places = pictures.peaks(steps.epsilons)
+    spends = [steps.epsilons[at] for at in places]
+    spent = "spent at the step"
+    axes.fill_between(_times(steps, places), spends, step="mid", color="#9aa5b1", alpha=0.6, lw=0, label=spent)
+    _finish(axes, "temporal loss (epsilon)")
 
 
-def landmark_loss(correlated: CorrelatedLoss) -> Draw:
+def landmark_loss(correlated: CorrelatedLoss, axes: "Axes") -> None:
     """Draw the estimate for the landmarks and each step, and the sum over all steps, a bound."""
+    steps, losses = correlated.steps, correlated.landmark
+    places = pictures.peaks(losses)
+    estimate = [losses[at] for at in places]
+    said = "landmarks and this step: an estimate"
+    axes.plot(_times(steps, places), estimate, color=pictures.INK, lw=1.2, label=said)
+    landmarks = steps.landmarks
+    marked = [landmarks[at] for at in pictures.thinned(len(landmarks))]
+    heights = [losses[at] for at in marked]
+    axes.plot(_times(steps, marked), heights, "D", ms=4, color=pictures.LANDMARK_COLOUR, label="landmark")
+    near = steps.sum <= NEAR * max(estimate)
+    above = "" if near else " (above this plot)"
+    ends = _times(steps, [0, len(losses) - 1]) if near else []
+    said = f"all steps: {steps.sum:.6g}, whatever is correlated in the series{above}"
+    axes.plot(ends, [steps.sum] * len(ends), color=pictures.REGULAR_COLOUR, ls="--", lw=1.2, label=said)
+    _finish(axes, "loss (epsilon)")
 
-    def draw(axes: "Axes") -> None:
-        steps, losses = correlated.steps, correlated.landmark
-        places = peaks(losses)
-        estimate = [losses[at] for at in places]
-        axes.plot(_times(steps, places), estimate, color=INK, lw=1.2, label="landmarks and this step: an estimate")
-        landmarks = steps.landmarks
-        marked = [landmarks[at] for at in thinned(len(landmarks))]
-        heights = [losses[at] for at in marked]
-        axes.plot(_times(steps, marked), heights, "D", ms=4, color=LANDMARK_COLOUR, label="landmark")
-        near = steps.sum <= NEAR * max(estimate)
-        above = "" if near else " (above this plot)"
-        axes.plot(
-            _times(steps, [0, len(losses) - 1]) if near else [],
-            [steps.sum, steps.sum] if near else [],
-            color=REGULAR_COLOUR,
-            ls="--",
-            lw=1.2,
-            label=f"all steps: {steps.sum:.6g}, whatever is correlated in the series{above}",
-        )
-        axes.set_ylim(bottom=0)
-        axes.set_ylabel("loss (epsilon)")
-        time_axis(axes)
-        legend_below(axes)
 
-    return draw
+def _finish(axes: "Axes", label: str) -> None:
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel(label)
+    pictures.time_axis(axes)
+    pictures.legend_below(axes)
 
 
 def _times(steps: SpentSteps, places: Sequence[int]) -> list[float]:
-    return [steps.times_ms[at] / DAY_MS for at in places]
+    return [steps.times_ms[at] / pictures.DAY_MS for at in places]

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from math import fsum
 from typing import Final, NamedTuple
 
+from stream_app.audit.books.terms import NANO
 from stream_app.audit.report.curve import Curve
 from stream_app.loss.landmark import landmark_losses
 from stream_app.loss.temporal import Adversary, TemporalLoss
-from stream_app.privacy.values import NANO
 
 MOST_STEPS: Final = 200_000
 """Steps from the first release to the last; a series that spans more is left out, with the reason."""
@@ -39,10 +39,6 @@ class LeftOut(NamedTuple):
     series: str
     reason: str
 
-    def document(self) -> dict[str, object]:
-        """Return it as the `--json` report has it."""
-        return self._asdict()
-
 
 def steps_of(curve: Curve) -> SpentSteps | LeftOut:
     """Return the steps of a series; a step decided under two policy versions counts both spends."""
@@ -52,6 +48,8 @@ def steps_of(curve: Curve) -> SpentSteps | LeftOut:
         return LeftOut(curve.series, f"it has {curve.omitted} releases more than are kept")
     if len(curve.steps_ms) != 1 or min(curve.steps_ms) < 1:
         return LeftOut(curve.series, "its policy versions differ in step, or one is not known; steps are of one length")
+    if curve.has_units:
+        return LeftOut(curve.series, "its policy protects units; what a step spends is no bound on a step's loss")
     (step_ms,) = curve.steps_ms
     first = min(curve.times_ms) // step_ms * step_ms
     count = (max(curve.times_ms) - first) // step_ms + 1

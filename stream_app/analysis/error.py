@@ -5,24 +5,26 @@ The constant publishes nothing, and whoever names it must know the true values: 
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from math import cos, degrees, exp, expm1, fsum, hypot, log1p, radians, tanh
+from math import cos, degrees, exp, fsum, hypot, log1p, radians
 from statistics import median
 from typing import Any, assert_never
 
-from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.analysis.law import mean_magnitude, mean_sum
+from stream_app.analysis.units import per_step, unit_error, unit_words
+from stream_app.privacy import kinds
 from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
 
 
-def error(raw: Any, published: Any, kind: Kind | None = None) -> float:
+def error(raw: Any, published: Any, kind: kinds.Kind | None = None) -> float:
     """Return |difference| of numbers, metres between positions, 0 or 1 for categories.
 
     Of counts it is the mean over keys, of vectors (where ``kind`` is given) over parts in shares of their ranges.
     Positions are compared on the plane that touches the sphere at the raw one. Values stand as in records.
     """
-    if isinstance(kind, Vector):
+    if isinstance(kind, kinds.Vector):
         return fsum(
             abs(raw[name] - published[name]) / part.axis.double(part.axis.high - part.axis.low)
             for name, part in zip(kind.names, kind.parts, strict=True)
@@ -38,26 +40,32 @@ def error(raw: Any, published: Any, kind: Kind | None = None) -> float:
     return abs(float(raw) - float(published))
 
 
-def guess(kind: Kind) -> object:
+def guess(kind: kinds.Kind) -> object:
     """Return the value to assume for withheld steps, from the policy alone.
 
     The middle of the range or of the bounds, the first category, or no items; of a vector each part.
     """
+    assert not isinstance(kind, kinds.UnitStatistic), _OF_UNITS
     match kind:
-        case Number():
+        case kinds.Number():
             return (kind.axis.double(kind.axis.low) + kind.axis.double(kind.axis.high)) / 2
-        case Sum() | Mean() | HiddenMean():
+        case kinds.Sum() | kinds.Mean() | kinds.HiddenMean():
             return guess(kind.item)
-        case Vector():
+        case kinds.Vector():
             return {name: guess(part) for name, part in zip(kind.names, kind.parts, strict=True)}
-        case Location():
+        case kinds.Location():
             return {"latitude": sum(kind.north) / 2, "longitude": sum(kind.east) / 2}
-        case Counts():
+        case kinds.Counts():
             return dict.fromkeys(kind.keys, 0)
-        case Category():
+        case kinds.Category():
             return kind.categories[0]
-        case Choice():
+        case kinds.Choice():
             return kind.items[0]
+        case _:
+            assert_never(kind)
+
+
+_OF_UNITS = "statistics of units are compared with those of the data (outlook/units/readings.py)"
 
 
 ROUNDED_METRES = 0.01
@@ -66,25 +74,28 @@ SETTLED = 1e-12  # radians, a few micrometres: a search that moves less has ende
 MOST_ROUNDS = 1_000
 
 
-def best_constant(kind: Kind, raws: Sequence[Any]) -> object:
+def best_constant(kind: kinds.Kind, raws: Sequence[Any]) -> object:
     """Return the value with the smallest mean error over ``raws``, at least one: nobody knows it beforehand.
 
     The median, of counts and vectors key by key; the geometric median of positions, whose error is right to a
     thousandth; the commonest category.
     """
+    assert not isinstance(kind, kinds.UnitStatistic), _OF_UNITS
     match kind:
-        case Number() | Sum() | Mean() | HiddenMean():
+        case kinds.Number() | kinds.Sum() | kinds.Mean() | kinds.HiddenMean():
             return median(map(float, raws))
-        case Location():
+        case kinds.Location():
             return _geometric_median(raws)
-        case Counts():
+        case kinds.Counts():
             return {key: median(raw.get(key, 0) for raw in raws) for key in kind.keys}
-        case Vector():
+        case kinds.Vector():
             return {name: median(float(raw[name]) for raw in raws) for name in kind.names}
-        case Category():
+        case kinds.Category():
             return max(kind.categories, key=list(raws).count)
-        case Choice():
+        case kinds.Choice():
             return max(kind.items, key=list(raws).count)
+        case _:
+            assert_never(kind)
 
 
 def _geometric_median(raws: Sequence[Any]) -> dict[str, float]:
@@ -115,29 +126,32 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
     In the value's unit for a number and a sum; for a mean in this unit, to be divided by the number of items (where
     that is hidden: to first order in one part of it, for a mean at an end of the range). In items of one cell for
     counts, in metres for a location; for a category the probability of a wrong one; for a choice by how many items it
-    may miss the most frequent one; for a vector in shares of a part's range, the mean over the parts. The rounding of
+    may miss the most frequent one; for a vector in shares of a part's range, the mean over the parts; for a statistic
+    of units as `unit_error` has it, of a step in which each unit has a reading. The rounding of
     the value to its grid, at most half a resolution, comes on top; so does the noise of every announced intrusion into
     collected data.
     """
     kind = policy.kind
+    if isinstance(kind, kinds.UnitStatistic):
+        return unit_error(kind, spend_nano, per_step(policy))
     match kind:
-        case Number():
+        case kinds.Number():
             return mean_magnitude(spend_nano / (kind.sensitivity * NANO)) / float(kind.axis.cells_per_unit)
-        case Counts():
+        case kinds.Counts():
             return _collected(policy, kind.sensitivity, spend_nano)
-        case Sum() | Mean():
+        case kinds.Sum() | kinds.Mean():
             return _collected(policy, kind.item.sensitivity, spend_nano) / float(kind.item.axis.cells_per_unit)
-        case HiddenMean():
+        case kinds.HiddenMean():
             # (x - m * y) / n, x and y the noises of sum and number, m how far the mean lies from c.
             farthest, (sum_rate, number_rate) = kind.item.sensitivity, hidden_rates(kind, spend_nano)
             return mean_sum(number_rate, sum_rate, farthest) / float(kind.item.axis.cells_per_unit)
-        case Location():
+        case kinds.Location():
             return mean_norm(float(kind.rate_per_nano * spend_nano)) / float(kind.plane.cells_per_unit)
-        case Category():
+        case kinds.Category():
             return 1.0 - truth_probability(spend_nano, len(kind.categories))
-        case Choice():
+        case kinds.Choice():
             return mean_shortfall(spend_nano / NANO / (2 if kind.replace else 1), len(kind.items))
-        case Vector():
+        case kinds.Vector():
             # A sensitivity is the range of each of the parts, so in shares of one range they are as many times as much.
             noises = [mean_magnitude(spend_nano / (part.sensitivity * NANO)) / part.sensitivity for part in kind.parts]
             return fsum(noises)
@@ -160,85 +174,74 @@ def expected_scale(policy: Policy, spend_nano: int) -> float:
     """
     kind = policy.kind
     match kind:
-        case Vector():
+        case kinds.Vector():
             return kind.width * NANO / spend_nano
-        case HiddenMean():
+        case kinds.HiddenMean():
             return kind.scale(spend_nano)["sum"]
+        case kinds.UnitMean() | kinds.Share():
+            return kind.scale(spend_nano, per_step(policy))
         case _:
             return kind.scale(spend_nano)
 
 
-def hidden_rates(kind: HiddenMean, spend_nano: int) -> tuple[float, float]:
+def hidden_rates(kind: kinds.HiddenMean, spend_nano: int) -> tuple[float, float]:
     """Return the rates of the noise in the sum and in the number of a spend of at least two nano-epsilon."""
     half_nano = spend_nano // 2
     return half_nano / (kind.item.sensitivity * NANO), (spend_nano - half_nano) / NANO
 
 
-def sensitivity(kind: Kind) -> float | dict[str, float] | None:
+def sensitivity(kind: kinds.Kind) -> float | dict[str, float] | None:
     """Return how far neighbours may lie apart in what noise is added to; None: a category has no distance.
 
     In the unit of `expected_error`, for a vector that of each part by name, for a mean that of the sum.
     """
     match kind:
-        case Number():
+        case kinds.Number():
             return kind.axis.double(kind.sensitivity)
-        case Sum() | Mean():
+        case kinds.Sum() | kinds.Mean():
             return kind.item.axis.double(kind.item.sensitivity)
-        case HiddenMean():
+        case kinds.HiddenMean():
             return {"sum": kind.item.axis.double(kind.item.sensitivity), "count": 1}
-        case Counts():
+        case kinds.Counts() | kinds.Share() | kinds.Histogram():
             return kind.sensitivity
-        case Choice():
+        case kinds.UnitSum() | kinds.UnitMean() | kinds.ByBins():
+            return kind.item.axis.double(kind.sensitivity)
+        case kinds.Choice():
             return 2 if kind.replace else 1
-        case Location():
+        case kinds.Location():
             return float(kind.radius)
-        case Category():
+        case kinds.Category():
             return None
-        case Vector():
+        case kinds.Vector():
             ranges = [part.axis.double(part.axis.high - part.axis.low) for part in kind.parts]
             return dict(zip(kind.names, ranges, strict=True))
         case _:
             assert_never(kind)
 
 
-def unit(kind: Kind) -> str:
+def unit(kind: kinds.Kind) -> str:
     """Return the unit of `expected_error`, in words."""
+    if isinstance(kind, kinds.UnitStatistic):
+        return unit_words(kind)
     match kind:
-        case Number():
+        case kinds.Number():
             return "in the value's unit"
-        case Counts():
+        case kinds.Counts():
             return "items a cell"
-        case Location():
+        case kinds.Location():
             return "metres"
-        case Category():
+        case kinds.Category():
             return "probability of a wrong category"
-        case Vector():
+        case kinds.Vector():
             return "in shares of a part's range"
-        case Sum():
+        case kinds.Sum():
             return "of the sum, in the value's unit"
-        case Choice():
+        case kinds.Choice():
             return "items that the one drawn may have less than the most frequent one"
-        case Mean() | HiddenMean():
+        case kinds.Mean() | kinds.HiddenMean():
             return "in the value's unit, over the number of items"
         case _:
             assert_never(kind)
-
-
-def mean_magnitude(rate: float) -> float:
-    """Return the mean of |k| of discrete Laplace noise, exactly ``1 / sinh(rate)``.
-
-    ``sum |k| q^|k| (1 - q) / (1 + q) = 2 q / (1 - q^2)`` with ``q = exp(-rate)`` (Ghosh et al. 2009, definition 2.1).
-    """
-    return 2 * exp(-rate) / -expm1(-2 * rate)
-
-
-def mean_sum(one: float, other: float, times: int = 1) -> float:
-    """Return the mean of |times * j + k| of two independent discrete Laplace draws j and k of these rates, exactly.
-
-    Pan-private counters start noisy. ``E|i + k| = |i| + q^|i| / sinh(other)`` over k with ``q = exp(-other)``, and over
-    j the mean of ``p^|j|`` with ``p = q^times`` is ``tanh(one / 2) / tanh((one + times * other) / 2)``.
-    """
-    return times * mean_magnitude(one) + mean_magnitude(other) * tanh(one / 2) / tanh((one + times * other) / 2)
 
 
 def mean_shortfall(rate: float, items: int) -> float:

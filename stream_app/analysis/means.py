@@ -1,16 +1,22 @@
-"""Means of measurements with standard errors and 95 % intervals, of all steps or by window.
+"""Means of measurements with standard errors and 95 % intervals, of all steps or by window, and totals of units.
 
 Measurements are unbiased, estimates are not, and repeats are no measurements: both stay out. A mean is that of the
 true values, each kept in its policy's range, at the steps that were perturbed; how far these stand for other steps
 nobody can tell from releases.
+
+Statistics of units say profiles by local time, shares of bins, and two spans beside each other. Each figure is a total
+over all units of several steps, divided by their number. Its noise is the sum of independent discrete Laplace draws on
+one grid, so that its interval is exact (`analysis/law.py`).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from math import inf, log, sqrt
 from typing import NamedTuple, TypeVar
 
+from stream_app.analysis.law import half_of_difference, is_exact
 from stream_app.analysis.noise import CONFIDENCE, NORMAL, Noise, added, half_width
 from stream_app.analysis.release import Quantity, Release
+from stream_app.analysis.units import WEIGHED
 from stream_app.privacy.kinds import HiddenMean
 from stream_app.privacy.policy import Policy
 
@@ -18,13 +24,17 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Figure(NamedTuple):
-    """An estimate, the standard deviation of its noise, and its 95 % interval, from so many measurements."""
+    """An estimate, the standard deviation of its noise, and its 95 % interval, from so many measurements.
+
+    ``units`` is the number of units by which means and shares of units are weighed; 0: all steps count the same.
+    """
 
     estimate: float
     standard_error: float
     low: float
     high: float
     steps: int
+    units: int = 0
 
 
 class MeasuredRelease(NamedTuple):
@@ -53,15 +63,16 @@ def mean(measured: Iterable[MeasuredRelease]) -> dict[str, Figure]:
 
 
 def figure_of(quantities: list[Quantity]) -> Figure:
-    """Return the mean of independent quantities, at least one."""
-    steps = len(quantities)
-    estimate = sum(quantity.number for quantity in quantities) / steps
+    """Return the mean of independent quantities, at least one, by their weights."""
+    steps, whole = len(quantities), sum(quantity.weight for quantity in quantities)
+    units = whole if whole > steps else 0
     if steps == 1:
-        noise = quantities[0].noise
-        return Figure(estimate, sqrt(noise.variance), estimate - noise.half, estimate + noise.half, 1)
-    noise = added([quantity.noise for quantity in quantities])
-    low, high = _interval(estimate, steps, noise, [quantity.noise.chances for quantity in quantities])
-    return Figure(estimate, sqrt(noise.variance) / steps, low, high, steps)
+        estimate, noise, *_ = quantities[0]
+        return Figure(estimate, sqrt(noise.variance), estimate - noise.half, estimate + noise.half, 1, units)
+    estimate = sum(quantity.number * quantity.weight for quantity in quantities) / whole
+    noise = added([quantity.noise.times(quantity.weight) for quantity in quantities])
+    low, high = _interval(estimate, whole, noise, [quantity.noise.chances for quantity in quantities])
+    return Figure(estimate, sqrt(noise.variance) / whole, low, high, steps, units)
 
 
 def _interval(
@@ -103,10 +114,7 @@ def _bounded(variance: float, spreads: Sequence[float]) -> float:
 
 
 def _figures(group: list[MeasuredRelease]) -> dict[str, Figure]:
-    parts: dict[str, list[Quantity]] = {}
-    for release, policy in group:
-        for name, quantity in release.quantities(policy).items():
-            parts.setdefault(name, []).append(quantity)
+    parts = _by_part(release.quantities(policy) for release, policy in group)
     figures = {name: figure_of(found) for name, found in parts.items()}
     centre = _centre(group)
     if figures and centre is not None:
@@ -146,3 +154,98 @@ def _ratio(total: Figure, number: Figure, centre: float, reaches: Mapping[str, f
         return Figure(centre + m, error, -inf, inf, total.steps)
     reach = sqrt(max(0.0, b * b - a * c))
     return Figure(centre + m, error, centre + (b - reach) / a, centre + (b + reach) / a, total.steps)
+
+
+class WeightedTotal(NamedTuple):
+    """The sum over steps of numbers by their weights, with its noise."""
+
+    number: float
+    weight: int
+    steps: int
+    noise: Noise
+
+    @classmethod
+    def of(cls, quantities: Sequence[Quantity]) -> "WeightedTotal":
+        """Return the total of independent quantities, at least one."""
+        whole = sum(quantity.weight for quantity in quantities)
+        number = sum(quantity.number * quantity.weight for quantity in quantities)
+        noises = [quantity.noise.times(quantity.weight) for quantity in quantities]
+        return cls(number, whole, len(quantities), noises[0] if len(noises) == 1 else added(noises))
+
+    @property
+    def mean(self) -> float:
+        """The total over its weight."""
+        return self.number / self.weight
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the mean."""
+        return sqrt(self.noise.variance) / self.weight
+
+    @property
+    def figure(self) -> Figure:
+        """The mean with its interval."""
+        half = self.noise.half / self.weight
+        return Figure(self.mean, self.deviation, self.mean - half, self.mean + half, self.steps, self.weight)
+
+
+class MeanDifference(NamedTuple):
+    """How much more the second of two means is than the first, with the 95 % interval of that."""
+
+    before: WeightedTotal
+    after: WeightedTotal
+    half: float
+
+    @classmethod
+    def of(cls, before: WeightedTotal, after: WeightedTotal) -> "MeanDifference":
+        """Return the difference of the means of two totals over other steps."""
+        one, other = before.noise, after.noise
+        if is_exact(one.rates) and is_exact(other.rates):
+            factors = one.grid / before.weight, other.grid / after.weight
+            return cls(before, after, half_of_difference(one.rates, factors[0], other.rates, factors[1], CONFIDENCE))
+        scaled = one.times(1 / before.weight), other.times(1 / after.weight)
+        variance, fourth = sum(noise.variance for noise in scaled), sum(noise.fourth for noise in scaled)
+        return cls(before, after, half_width(variance, fourth, coarsest=max(noise.grid for noise in scaled)))
+
+    @property
+    def estimate(self) -> float:
+        """The second mean less the first."""
+        return self.after.mean - self.before.mean
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of it."""
+        return sqrt(self.before.deviation**2 + self.after.deviation**2)
+
+
+def totals(quantities: Iterable[Mapping[str, Quantity]]) -> dict[str, WeightedTotal]:
+    """Return the total of each part, in the order in which parts first come."""
+    return {name: WeightedTotal.of(several) for name, several in _by_part(quantities).items()}
+
+
+def _by_part(quantities: Iterable[Mapping[str, Quantity]]) -> dict[str, list[Quantity]]:
+    parts: dict[str, list[Quantity]] = {}
+    for found in quantities:
+        for name, quantity in found.items():
+            parts.setdefault(name, []).append(quantity)
+    return parts
+
+
+def of_one_unit(release: Release, quantities: Mapping[str, Quantity]) -> dict[str, Quantity]:
+    """Return what a statistic says of one unit, by part: a sum, or a bin of a histogram, over the number of units."""
+    count = release.count
+    if release.statistic in WEIGHED or count is None:
+        return dict(quantities)
+    found = {}
+    for name, (number, noise, _) in quantities.items():
+        units = max(1, count[name] if isinstance(count, Mapping) else count)
+        found[name] = Quantity(number / units, noise.times(1 / units), units)
+    return found
+
+
+def together(quantities: Mapping[str, Quantity], parts: Sequence[str]) -> Quantity:
+    """Return the sum of some parts of one release, which have independent noise and one weight."""
+    chosen = [quantities[name] for name in parts]
+    if len(chosen) == 1:
+        return chosen[0]
+    return Quantity(sum(each.number for each in chosen), added([each.noise for each in chosen]), chosen[0].weight)

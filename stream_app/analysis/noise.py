@@ -4,13 +4,15 @@ The figures are those of the mechanism itself, on its grid. They need the policy
 neither the grid nor the noise that counters start with.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import ceil, cos, exp, expm1, hypot, log, pi, sqrt
+from math import asinh, ceil, cos, exp, expm1, hypot, isclose, log, pi, sqrt
 from statistics import NormalDist
 from typing import Final, assert_never
 
-from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.analysis.law import Rates, is_exact, joined, law_of
+from stream_app.privacy import kinds
 from stream_app.privacy.kinds.axis import Axis
 from stream_app.privacy.values import NANO
 
@@ -22,6 +24,9 @@ WIDEST: Final = 1 / sqrt(1 - CONFIDENCE)
 HEAVY: Final = 0.072
 """Standard errors more for an excess kurtosis of 1. The expansion says ``(z^3 - 3z) / 24`` = 0.0686; sums of 2 to 100
 draws of one scale need at most 0.0716, by inversion of their characteristic function, those of unequal ones less."""
+RATE_DIGITS: Final = 12
+"""Digits of a rate that tell draws of different rates apart: what a frame carries has lost the last ones."""
+_ALIKE: Final = 1e-6  # relative distance of fourth cumulants of one law
 ROUNDED: Final = 1e-6  # steps of a grid beyond the last one that counts, so that no rounding of doubles leaves it out
 FINE: Final = 0.1  # rates per lattice step below which the lattice of positions hardly shows
 NEGLIGIBLE: Final = 40.0
@@ -42,10 +47,15 @@ class Noise:
     chances: tuple[float, float] | None = None
     """Of a random answer: that of the true category, and that of each other one. The noise lies within 1 over their
     difference then, skewed as one in a few, which no cumulant tells."""
+    rates: Rates = ()
+    """Of the discrete Laplace draws, a step of the grid a cell, whose sum it is: its exact law. Empty: another one."""
 
     def times(self, factor: float) -> "Noise":
         """Return the noise times a positive factor."""
-        return Noise(self.variance * factor**2, self.fourth * factor**4, self.half * factor, self.grid * factor)
+        if factor == 1:
+            return self
+        scaled = self.variance * factor**2, self.fourth * factor**4, self.half * factor, self.grid * factor
+        return Noise(*scaled, rates=self.rates)
 
 
 def half_width(variance: float, fourth: float, grid: float = 0.0, coarsest: float = 0.0) -> float:
@@ -69,7 +79,7 @@ def half_width(variance: float, fourth: float, grid: float = 0.0, coarsest: floa
 
 @lru_cache(maxsize=4096)
 def noises_of(
-    kind: Kind, spend_nano: int, items: int = 1, intrusion_nano: int | None = None, looks: int = 0
+    kind: kinds.Kind, spend_nano: int, items: int = 1, intrusion_nano: int | None = None, looks: int = 0
 ) -> dict[str, Noise]:
     """Return the noise of a measurement that cost ``spend_nano``, by part; a single number's part is "".
 
@@ -77,27 +87,29 @@ def noises_of(
     that rate, and take up as much again at each of the announced ``looks``. Locations have parts in degrees. A choice
     has no noise of its own, and a category's depends on the truth (`Release.quantities`): both have none here.
     """
+    elsewhere = "statistics of units have their noise by the number of these (analysis/units.py)"
+    assert not isinstance(kind, kinds.UnitStatistic), elsewhere
     match kind:
-        case Number():
+        case kinds.Number():
             return {"": _on(kind.axis, laplace(spend_nano / (kind.sensitivity * NANO)))}
-        case Counts():
+        case kinds.Counts():
             return dict.fromkeys(kind.keys, _collected(kind.sensitivity, spend_nano, intrusion_nano, looks))
-        case Sum():
+        case kinds.Sum():
             return {"": _on(kind.item.axis, _collected(kind.item.sensitivity, spend_nano, intrusion_nano, looks))}
-        case Mean():
+        case kinds.Mean():
             noise = _on(kind.item.axis, _collected(kind.item.sensitivity, spend_nano, intrusion_nano, looks))
             return {"": noise.times(1 / max(1, items))}
-        case HiddenMean():
+        case kinds.HiddenMean():
             half_nano = spend_nano // 2
             total = _on(kind.item.axis, laplace(half_nano / (kind.item.sensitivity * NANO)))
             return {"sum": total, "count": laplace((spend_nano - half_nano) / NANO)}
-        case Vector():
+        case kinds.Vector():
             parts = zip(kind.names, kind.parts, strict=True)
             return {name: _on(part.axis, laplace(spend_nano / (part.sensitivity * NANO))) for name, part in parts}
-        case Location():
+        case kinds.Location():
             noise = planar(float(kind.rate_per_nano * spend_nano))
             return {"latitude": _on(kind.latitude, noise), "longitude": _on(kind.longitude, noise)}
-        case Category() | Choice():
+        case kinds.Category() | kinds.Choice():
             return {}
         case _:
             assert_never(kind)
@@ -113,14 +125,20 @@ def _collected(sensitivity: int, spend_nano: int, intrusion_nano: int | None, lo
     if intrusion_nano is None:
         return closing
     start = laplace(intrusion_nano / (sensitivity * NANO))
-    return added([closing, start] + [start] * looks)
+    # A frame carries a variance and a fourth cumulant, which tell the rate of one draw alone.
+    return replace(added([closing, start] + [start] * looks), rates=())
 
 
-def added(noises: list[Noise]) -> Noise:
-    """Return the sum of independent noises."""
+def added(noises: Sequence[Noise]) -> Noise:
+    """Return the sum of independent noises; its half width is exact where all are discrete Laplace on one grid."""
     variance, fourth = sum(noise.variance for noise in noises), sum(noise.fourth for noise in noises)
-    grids = {noise.grid for noise in noises}
+    # Grids of one length differ in their last digits, where numbers of units divided and multiplied them.
+    grids = {float(f"{noise.grid:.{RATE_DIGITS}g}") for noise in noises}
     grid, coarsest = noises[0].grid if len(grids) == 1 else 0.0, max(grids)
+    if grid and all(noise.rates for noise in noises):
+        rates = joined(noise.rates for noise in noises)
+        if is_exact(rates):
+            return Noise(variance, fourth, law_of(rates).half(CONFIDENCE) * grid, grid, rates=rates)
     return Noise(variance, fourth, half_width(variance, fourth, grid, coarsest), grid)
 
 
@@ -132,7 +150,17 @@ def laplace(rate: float) -> Noise:
     q, p = exp(-rate), -expm1(-rate)
     # P(|k| > m) = 2 q^(m+1) / (1 + q), at most 0.05
     half = max(0, ceil(log(2 / ((1 - CONFIDENCE) * (1 + q))) / rate - 1))
-    return Noise(2 * q / p**2, 2 * q * (1 + 4 * q + q**2) / p**4, float(half), 1.0)
+    told = float(f"{rate:.{RATE_DIGITS}g}")
+    return Noise(2 * q / p**2, 2 * q * (1 + 4 * q + q**2) / p**4, float(half), 1.0, rates=((told, 1),))
+
+
+def one_draw(variance: float, fourth: float, grid: float) -> Rates:
+    """Return the rate of the discrete Laplace draw that has this variance on a grid; empty where the law is another."""
+    if not grid or not variance:
+        return ()
+    # 2 q / (1 - q)^2 is the variance in cells, and 1 / (2 sinh(rate / 2)^2)
+    found = laplace(2 * asinh(grid / sqrt(2 * variance)))
+    return found.rates if isclose(found.fourth * grid**4, fourth, rel_tol=_ALIKE) else ()
 
 
 @lru_cache(maxsize=1024)

@@ -54,7 +54,8 @@ class Policies:
             return MeasuredRelease(release)
         begins, ends = self._exposed.get(place, ((), ()))
         looks = bisect_right(begins, release.timestamp_ms) - bisect_right(ends, release.timestamp_ms)
-        return MeasuredRelease(replace(release, landmark=is_landmark(release, policy), looks=looks), policy)
+        units, landmark = policy.units is not None, is_landmark(release, policy)
+        return MeasuredRelease(replace(release, landmark=landmark, looks=looks, of_units=units), policy)
 
 
 def registered(policy: Policy, spans: Any) -> Policy:

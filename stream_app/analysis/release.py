@@ -7,7 +7,8 @@ from math import isclose
 from typing import Any, Final, NamedTuple
 
 from stream_app.analysis.noise import Noise, noises_of
-from stream_app.privacy.kinds import Category, Kind, Mean
+from stream_app.analysis.units import WEIGHED, unit_noises, unit_scales
+from stream_app.privacy.kinds import Category, Kind, Mean, UnitStatistic
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
@@ -18,6 +19,7 @@ class Quantity(NamedTuple):
 
     number: float
     noise: Noise
+    weight: int = 1  # in a mean over steps: the number of units, where it is a mean or a share of them
 
 
 DECISIONS: Final = frozenset({"perturbed", "approximated", "withheld"})
@@ -40,7 +42,8 @@ class Release:
     scale: Any = None
     epsilon_nano: int | None = None
     statistic: str | None = None
-    count: int | None = None
+    count: int | Mapping[str, int] | None = None  # of contributors or of units, these by bin where the value is
+    of_units: bool = False  # whether it is a statistic of a step's units, by the ledger or by a frame
     source_ms: int | None = None
     landmark: bool | None = None  # whether the step is a landmark: by the ledger, or by a frame
     looks: int | None = None  # how many announced looks at its counters the ledger has: each brought them fresh noise
@@ -69,7 +72,8 @@ class Release:
         """Raise ValueError for members that no release has: of another type, not finite, or out of their range."""
         texts: list[object] = [self.series, *([] if self.statistic is None else [self.statistic])]
         times: list[object] = [self.timestamp_ms, *([] if self.source_ms is None else [self.source_ms])]
-        counts: list[object] = [self.policy, *(each for each in (self.epsilon_nano, self.count) if each is not None)]
+        counted = [] if self.count is None else _listed(self.count)
+        counts: list[object] = [self.policy, *counted, *([] if self.epsilon_nano is None else [self.epsilon_nano])]
         flags: list[object] = [] if self.landmark is None else [self.landmark]
         sound = (
             all(isinstance(each, str) for each in texts)
@@ -80,6 +84,10 @@ class Release:
             and self.epsilon_nano != 0
             and (self.measurement is None or self.decision == "perturbed")  # a repeat that was filled in counts twice
             and all(_is_published(each) for each in (self.value, self.measurement))
+            and (
+                self.statistic == "histogram"
+                or not any(isinstance(each, list) for each in (self.value, self.measurement))
+            )
             and (self.scale is None or all(_is_finite(each) and each > 0 for each in _listed(self.scale)))
         )
         if not sound:
@@ -90,7 +98,11 @@ class Release:
         self.quantities(policy)
         if policy is None or self.measurement is None or self.epsilon_nano is None or self.scale is None:
             return
-        made, told = _scale(policy.kind, self.epsilon_nano, self.count or 1), self.scale
+        kind, count = policy.kind, 1 if self.count is None else self.count
+        if isinstance(kind, UnitStatistic):
+            made, told = unit_scales(kind, self.epsilon_nano, count), self.scale
+        else:
+            made, told = _scale(kind, self.epsilon_nano, self._items), self.scale
         named, others = (each if isinstance(each, Mapping) else {"": each} for each in (made, told))
         if named.keys() != others.keys() or not all(
             isclose(named[name], others[name], rel_tol=_NEAR) for name in named
@@ -103,9 +115,7 @@ class Release:
         Categories become unbiased shares of 0 or 1 by category, positions are in degrees. The noise is that of the
         policy, and else what the release carries: without both there is nothing to say, nor of a category or a choice.
         A policy alone does not tell the noise of counters that start with some: the looks at them have to be known.
-
-        Raises:
-            ValueError: for a measurement that is of another kind than the policy's values.
+        Raises `ValueError` for a measurement that is of another kind than the policy's values.
         """
         if self.measurement is None:
             return {}
@@ -116,11 +126,23 @@ class Release:
         numbers, noises = parts_of(self.measurement), self.noises or {}
         if policy is not None and self.epsilon_nano is not None:
             intrusion_nano = policy.collect.intrusion_nano if policy.collect else None
-            if intrusion_nano is None or self.looks is not None:
-                noises = noises_of(policy.kind, self.epsilon_nano, self.count or 1, intrusion_nano, self.looks or 0)
+            if isinstance(policy.kind, UnitStatistic):
+                noises = unit_noises(policy.kind, self.epsilon_nano, 1 if self.count is None else self.count)
+            elif intrusion_nano is None or self.looks is not None:
+                noises = noises_of(policy.kind, self.epsilon_nano, self._items, intrusion_nano, self.looks or 0)
         if not noises.keys() <= numbers.keys():
             raise ValueError(_ANOTHER)
-        return {name: Quantity(numbers[name], noise) for name, noise in noises.items()}
+        return {name: Quantity(numbers[name], noise, self._weight(name)) for name, noise in noises.items()}
+
+    @property
+    def _items(self) -> int:
+        """The public number of contributors, at least 1."""
+        return self.count if isinstance(self.count, int) and self.count else 1
+
+    def _weight(self, part: str) -> int:
+        if not self.of_units or self.statistic not in WEIGHED or self.count is None:
+            return 1
+        return max(1, self.count[part] if isinstance(self.count, Mapping) else self.count)
 
 
 _NONE: Final = "no release"
@@ -137,7 +159,7 @@ def _scale(kind: Kind, epsilon_nano: int, items: int) -> float | dict[str, float
 
 
 def _listed(value: object) -> list[Any]:
-    return list(value.values()) if isinstance(value, Mapping) else [value]
+    return list(value.values()) if isinstance(value, Mapping) else list(value) if isinstance(value, list) else [value]
 
 
 def _is_finite(number: object) -> bool:
@@ -147,11 +169,18 @@ def _is_finite(number: object) -> bool:
 def _is_published(value: object) -> bool:
     if isinstance(value, Mapping):
         return all(isinstance(name, str) and _is_finite(part) for name, part in value.items())
+    if isinstance(value, list):
+        return all(map(_is_finite, value))
     return value is None or isinstance(value, str | bool) or _is_finite(value)
 
 
 def parts_of(value: object) -> dict[str, float]:
-    """Return the numbers of a published value by part, a single number under "", none of a category or a choice."""
+    """Return the numbers of a published value by part, a single number under "", none of a category or a choice.
+
+    Bins of a histogram over edges are "0", "1" and so on.
+    """
+    if isinstance(value, list):
+        return {str(nth): float(part) for nth, part in enumerate(value)}
     if isinstance(value, Mapping):
         return {name: float(part) for name, part in value.items()}
     if isinstance(value, int | float) and not isinstance(value, bool):

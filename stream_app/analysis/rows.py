@@ -10,7 +10,7 @@ from datetime import UTC
 from math import inf, isclose, sqrt
 from typing import Any, Final
 
-from stream_app.analysis.noise import Noise
+from stream_app.analysis.noise import Noise, one_draw
 from stream_app.analysis.release import CATEGORY, Release, category_name, parts_of
 from stream_app.analysis.windows import moment_of
 from stream_app.privacy.kinds import Category
@@ -20,7 +20,7 @@ FIRST: Final = ("series", "timestamp", "decision", "policy", "landmark", "value"
 """Columns that stand before all others, in this order."""
 NOISE: Final = ("standard_error", "low", "high", "fourth_cumulant", "grid")
 """Members that have all that a mean needs to know of the noise."""
-FIGURES: Final = ("value", "measurement", *NOISE, "scale")  # members that have a column a part
+FIGURES: Final = ("value", "measurement", *NOISE, "scale", "count")  # members that have a column a part
 
 
 def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
         row["landmark"] = release.landmark
     row |= _columns("value", release.value) | _columns("measurement", release.measurement)
     if policy is None or not isinstance(policy.kind, Category):
-        for part, (number, noise) in release.quantities(policy).items():
+        for part, (number, noise, _) in release.quantities(policy).items():
             ends = number - noise.half, number + noise.half
             figures = zip(NOISE, (sqrt(noise.variance), *ends, noise.fourth, noise.grid), strict=True)
             row |= {column(member, part): figure for member, figure in figures}
@@ -48,10 +48,10 @@ def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
         row["epsilon"] = release.epsilon_nano / 1e9
     if release.source_ms is not None:
         row["source"] = moment_of(release.source_ms, UTC)
-    row |= {
-        name: found for name, found in (("statistic", release.statistic), ("items", release.count)) if found is not None
-    }
-    return row
+    if release.statistic is not None:
+        row["statistic"] = release.statistic
+    # `items` are those of contributors, all of which a mean takes as one step; units are what a mean is weighed by.
+    return row | _columns("count" if release.of_units else "items", release.count)
 
 
 def noises_in(row: Mapping[str, Any], measurement: object) -> dict[str, Noise] | None:
@@ -72,7 +72,7 @@ def _noise(number: float, error: float, low: float, high: float, fourth: float, 
     sound = all(0 <= each < inf for each in (error, half, fourth, grid))
     if not sound or not isclose((low + high) / 2, number, abs_tol=half / 1000):
         raise ValueError(number)
-    return Noise(error**2, fourth, half, grid)
+    return Noise(error**2, fourth, half, grid, rates=one_draw(error**2, fourth, grid))
 
 
 def column(member: str, part: str) -> str:
@@ -101,6 +101,8 @@ def _columns(member: str, value: object) -> dict[str, Any]:
     if value is None:
         return {}
     parts: Mapping[str, object] = value if isinstance(value, Mapping) else {"": value}
+    if isinstance(value, list):
+        parts = parts_of(value)
     if isinstance(value, str | bool):
         parts = {CATEGORY: category_name(value)}
     return {column(member, part): found for part, found in parts.items()}

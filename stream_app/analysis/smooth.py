@@ -75,9 +75,8 @@ def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, Smooth
         return _categories(policy.kind, releases)
     steps = [release.timestamp_ms // policy.step_ms for release in releases]
     gaps = [float(min(after - before, MOST_STEPS)) for before, after in pairwise(steps)]
-    parts = {
-        name: smoothed([found.get(name) for found in quantities], gaps, model) for name, model in models(policy.kind)
-    }
+    of = {name: [found.get(name) for found in quantities] for name, _ in models(policy.kind)}
+    parts = {name: smoothed(of[name], gaps, model) for name, model in models(policy.kind)}
     return [{name: course[nth] for name, course in parts.items() if course} for nth in range(len(releases))]
 
 
@@ -99,10 +98,8 @@ def models(kind: Kind) -> list[tuple[str, Model]]:
         case Location():
             metres = kind.plane.cells_per_unit
             axes = (("latitude", kind.latitude, kind.north), ("longitude", kind.longitude, kind.east))
-            return [
-                (name, Model(_of_position(kind, float(metres / axis.cells_per_unit)), ends))
-                for name, axis, ends in axes
-            ]
+            moves = (_of_position(kind, float(metres / axis.cells_per_unit)) for _, axis, _ in axes)
+            return [(name, Model(drifts, ends)) for (name, _, ends), drifts in zip(axes, moves, strict=True)]
         case _:
             return []
 
@@ -222,12 +219,8 @@ def _categories(kind: Category, releases: Sequence[Release]) -> list[dict[str, S
     found: list[dict[str, Smoothed]] = []
     for belief, likelihood in zip(reversed(forward), reversed(likelihoods), strict=True):
         posterior = _normalised([part * told for part, told in zip(belief, after, strict=True)])
-        found.append(
-            {
-                name: Smoothed(part, sqrt(part * (1 - part)), 0.0, 1.0)
-                for name, part in zip(names, posterior, strict=True)
-            }
-        )
+        parts = [Smoothed(part, sqrt(part * (1 - part)), 0.0, 1.0) for part in posterior]
+        found.append(dict(zip(names, parts, strict=True)))
         told = [part * later for part, later in zip(likelihood, after, strict=True)]
         anew = sum(share * part for share, part in zip(shares, told, strict=True))
         after = _normalised([STAYS * part + (1 - STAYS) * anew for part in told])

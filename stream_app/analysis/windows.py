@@ -1,7 +1,9 @@
 """Windows of time that means are taken by, and which of the steps are landmarks by the public policy."""
 
-from collections.abc import Callable
-from datetime import date, datetime, tzinfo
+from collections.abc import Callable, Mapping
+from datetime import datetime, tzinfo
+from operator import attrgetter
+from typing import Final
 
 from stream_app.analysis.release import Release
 from stream_app.calendar.localtime import EPOCH, MILLISECOND, zone_of
@@ -14,22 +16,18 @@ def moment_of(timestamp_ms: int, zone: tzinfo) -> datetime:
     return (EPOCH + timestamp_ms * MILLISECOND).astimezone(zone)
 
 
-def hour_of_day(zone: str = "UTC") -> Callable[[Release], int]:
-    """Return the key of windows by hour of the day, 0 to 23, on clocks of a zone; raises `WrongTimesError` for none."""
-    clocks = zone_of(zone)
-    return lambda release: moment_of(release.timestamp_ms, clocks).hour
+CLOCKS: Final[Mapping[str, Callable[[datetime], object]]] = {
+    "hour": attrgetter("hour"),
+    "weekday": datetime.isoweekday,
+    "day": datetime.date,
+}
+"""Windows by what clocks show: the hour, 0 to 23, the day of the week, Monday 1 to Sunday 7, and the date."""
 
 
-def day_of_week(zone: str = "UTC") -> Callable[[Release], int]:
-    """Return the key of windows by day of the week, Monday 1 to Sunday 7, like `hour_of_day`."""
-    clocks = zone_of(zone)
-    return lambda release: moment_of(release.timestamp_ms, clocks).isoweekday()
-
-
-def day(zone: str = "UTC") -> Callable[[Release], date]:
-    """Return the key of windows by date, like `hour_of_day`."""
-    clocks = zone_of(zone)
-    return lambda release: moment_of(release.timestamp_ms, clocks).date()
+def by_clock(name: str, zone: str = "UTC") -> Callable[[Release], object]:
+    """Return the key of windows by one of `CLOCKS`, on those of a zone; raises `WrongTimesError` for none."""
+    shown, clocks = CLOCKS[name], zone_of(zone)
+    return lambda release: shown(moment_of(release.timestamp_ms, clocks))
 
 
 def window(length_ms: int) -> Callable[[Release], int]:
@@ -50,4 +48,6 @@ def is_landmark(release: Release, policy: Policy) -> bool | None:
         return False
     if policy.dummies is not None:
         return None
+    if policy.units is not None:  # landmarks are units, and enter no release
+        return False
     return release.timestamp_ms // policy.step_ms in policy.landmarks

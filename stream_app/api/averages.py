@@ -11,12 +11,11 @@ from operator import attrgetter
 from typing import Any, Final, Literal
 
 from stream_app.analysis import smooth as smoothing
-from stream_app.analysis.means import MeasuredRelease, means
+from stream_app.analysis.means import Figure, MeasuredRelease, means
 from stream_app.analysis.release import CATEGORY, Release, parts_of
 from stream_app.analysis.rows import column, noises_in
-from stream_app.analysis.windows import day, day_of_week, hour_of_day, is_landmark, moment_of, window
-from stream_app.api.errors import Error, told
-from stream_app.api.given import unboxed
+from stream_app.analysis.windows import CLOCKS, by_clock, is_landmark, moment_of, window
+from stream_app.api.given import Error, told, unboxed
 from stream_app.api.parts import moment_ms
 from stream_app.api.policy import Policy, compiled
 from stream_app.api.reading import Releases
@@ -29,11 +28,6 @@ from stream_app.words.amount import quoted
 
 By = str | timedelta | Sequence[str | timedelta]
 """``"series"``, ``"hour"``, ``"weekday"``, ``"day"``, ``"landmark"``, ``"policy"``, a length of time, or several."""
-CLOCKS: Final[Mapping[str, Callable[[str], Callable[[Release], object]]]] = {
-    "hour": hour_of_day,
-    "weekday": day_of_week,
-    "day": day,
-}
 
 
 def mean(
@@ -50,6 +44,9 @@ def mean(
     kept in the policy's range, at the steps that were measured. ``zone`` is that of hours and days. A vector, counts
     and categories have a row a part.
 
+    Statistics of units (``unit=``) have exact intervals, and a mean or a share counts as often as it has ``units``: the
+    mean of daily means over a week is the mean of that week's units, those of landmarks left out.
+
     Every group is split by the column ``landmark``, since landmarks often have far more noise than other steps.
     ``landmarks="together"`` takes one mean of both; where a group has both, the table's ``note`` says so.
 
@@ -58,9 +55,10 @@ def mean(
 
     Raises:
         Error: for a frame without measurements, for a measurement whose noise is not known or which may be a
-            landmark's or not, and for a grouping that is none.
+            landmark's or not, for a grouping that is none, and for one by hour or weekday of statistics that have
+            a ``by`` of their own: `profile` takes those.
     """
-    measured = _measured(frame, policy)
+    measured = measured_of(frame, policy)
     names: list[Any] = list(by) if isinstance(by, list | tuple) else [by]
     if landmarks not in {"apart", "together"}:
         raise Error.of("landmarks", 'is neither "apart" nor "together"; leave it out to keep landmarks apart')
@@ -70,6 +68,7 @@ def mean(
         raise Error.of("landmarks", '"landmark" in by= keeps them apart; leave one of both out')
     if "landmark" in names:
         _check_flags(measured)
+    _check_bins(names, measured)
     with told():
         keys = [_key(name, zone) for name in names]
 
@@ -81,13 +80,13 @@ def mean(
         raise Error.of("frame", _UNMEASURED)
     columns = [name if isinstance(name, str) else "window" for name in names]
     rows = [
-        dict(zip(columns, key, strict=True)) | ({"part": part} if part else {}) | _figure(figure)
+        dict(zip(columns, key, strict=True)) | ({"part": part} if part else {}) | cells_of("mean", figure)
         for key, parts in found.items()
         for part, figure in parts.items()
     ]
     flags = {(group_of(release), release.landmark) for release, _ in measured if release.measurement is not None}
     note = _MIXED if len(flags) > len({group for group, _ in flags}) else ""
-    return Table(rows, _library(frame), "Means of measurements, with 95 % intervals", note)
+    return Table(rows, library(frame), "Means of measurements, with 95 % intervals", note)
 
 
 _MIXED: Final = (
@@ -103,6 +102,16 @@ def _check_flags(measured: Sequence[MeasuredRelease]) -> None:
             raise Error.of(f"row {nth}", f"does not say whether its step is a landmark; {remedy}")
 
 
+def _check_bins(names: Sequence[object], measured: Sequence[MeasuredRelease]) -> None:
+    """Raise `Error` for hours of steps that hold all hours of a day: the bins of a release are the hours."""
+    asked = next((name for name in names if isinstance(name, str) and name in {"hour", "weekday"}), None)
+    if asked and any(release.of_units and isinstance(release.count, Mapping) for release, _ in measured):
+        remedy = "take profile(), or group by series, day or a length of time"
+        raise Error.of(
+            "by", f"{asked} is that of the start of a step, and each release has bins by local time itself; {remedy}"
+        )
+
+
 def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
     """Return the course of the true values from all measurements at once: ``smoothed``, ``low`` and ``high`` a step.
 
@@ -112,14 +121,14 @@ def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
     Raises:
         Error: for kinds that have no filter, and for frames whose policy is not known.
     """
-    measured = _measured(frame, policy)
+    measured = measured_of(frame, policy)
     if any(found.policy is None for found in measured):
         raise Error.of("policy", "the range and the step are not known; give the policy, or what release() returns")
     ordered = sorted(measured, key=lambda found: (found.release.series, found.release.timestamp_ms))
     rows: list[Row] = []
     for _, group in groupby(ordered, lambda found: (found.release.series, *_course(found))):
         rows += _smoothed(list(group))
-    return Table(rows, _library(frame), "Smoothed, with 95 % bands")
+    return Table(rows, library(frame), "Smoothed, with 95 % bands")
 
 
 _UNMEASURED: Final = (
@@ -159,7 +168,7 @@ def _key(name: str | timedelta, zone: str) -> Callable[[Release], object]:
     if not isinstance(name, str):
         raise Error.of("by", _GROUPS)
     if name in CLOCKS:
-        return CLOCKS[name](zone)
+        return by_clock(name, zone)
     if name in {"series", "policy", "landmark"}:
         return attrgetter(name)
     raise Error.of("by", _GROUPS)
@@ -168,21 +177,25 @@ def _key(name: str | timedelta, zone: str) -> Callable[[Release], object]:
 _GROUPS: Final = "is none of series, policy, landmark, hour, weekday, day, a timedelta, or a list of several of these"
 
 
-def _figure(figure: Any) -> dict[str, Any]:
-    return {
-        "mean": figure.estimate,
+def cells_of(name: str, figure: Figure) -> dict[str, Any]:
+    """Return what a row says of a figure."""
+    found = {
+        name: figure.estimate,
         "standard_error": figure.standard_error,
         "low": figure.low,
         "high": figure.high,
         "steps": figure.steps,
     }
+    return found | ({"units": figure.units} if figure.units else {})
 
 
-def _library(frame: object) -> Any:
+def library(frame: object) -> Any:
+    """Return the library of what was given."""
     return library_of(frame.releases if isinstance(frame, Released) else frame)
 
 
-def _measured(frame: Frame | Released, policy: Policy | None) -> list[MeasuredRelease]:
+def measured_of(frame: Frame | Released, policy: Policy | None) -> list[MeasuredRelease]:
+    """Return the releases of a frame with the policies that are known; raises `Error` for what can be no releases."""
     given = None if policy is None else compiled(policy)
     found = frame.releases if isinstance(frame, Released) else frame
     if isinstance(found, Releases):
@@ -209,22 +222,23 @@ def _measured(frame: Frame | Released, policy: Policy | None) -> list[MeasuredRe
 
 def _flagged(release: Release, given: core.Policy) -> Release:
     """Return a release with its landmark by a policy that was given, which may be one of before a registration."""
+    release = replace(release, of_units=given.units is not None)
     if release.landmark is not None:
         return release
     found = is_landmark(release, given)
-    spare = isinstance(given.protection, LandmarkLevel) and given.protection.spare > 0
+    spare = isinstance(given.protection, LandmarkLevel) and given.protection.spare > 0 and given.units is None
     return replace(release, landmark=None if spare and not found else found)
 
 
 def _release(row: Row, nth: int) -> Release:
-    """Return the release of a row of the frames that this library makes; of a record as a topic has it, too."""
     try:
         row = {name: unboxed(found) for name, found in row.items()}
         moment = row["timestamp"]
         timestamp_ms = moment_ms(moment, f"row {nth}") if isinstance(moment, datetime) else _integer(moment)
         epsilon_nano = row.get("epsilon_nano", round(row["epsilon"] * 1e9) if "epsilon" in row else None)
         measurement = _parts(row, "measurement")
-        items = row.get("items", row.get("count") if row.get("statistic") == "mean" else None)
+        noises = noises_in(row, measurement)
+        count = row["items"] if "items" in row else _parts(row, "count") if "statistic" in row else None
         found = Release(
             series=row["series"],
             timestamp_ms=timestamp_ms,
@@ -234,9 +248,11 @@ def _release(row: Row, nth: int) -> Release:
             scale=_parts(row, "scale"),
             epsilon_nano=epsilon_nano,
             statistic=row.get("statistic"),
-            count=None if items is None else _integer(items),
+            count=_counted(count),
+            # Records of contributors count too, and carry no noise of their own.
+            of_units=count is not None and "items" not in row and noises is not None,
             landmark=row.get("landmark"),
-            noises=noises_in(row, measurement),
+            noises=noises,
         )
         found.check()
     except Error:
@@ -248,6 +264,12 @@ def _release(row: Row, nth: int) -> Release:
     return found
 
 
+def _counted(found: Any) -> int | dict[str, int] | None:
+    if isinstance(found, Mapping):
+        return {name: _integer(number) for name, number in found.items()}
+    return None if found is None else _integer(found)
+
+
 def _integer(found: Any) -> int:
     """Return a whole number, as a column with gaps has it too; raises ValueError for parts of one."""
     number = int(found)
@@ -257,7 +279,6 @@ def _integer(found: Any) -> int:
 
 
 def _parts(row: Row, member: str) -> Any:
-    """Return a member of a release from its one column, or from its columns by part."""
     if member in row:
         return row[member]
     parts = {name.removeprefix(f"{member}_"): found for name, found in row.items() if name.startswith(f"{member}_")}

@@ -1,6 +1,7 @@
-"""What callers give, as plain Python: cells and numbers of any library, names of files, and errors for what is none."""
+"""What callers give, as plain Python: cells and numbers of any library, names of files; and the one error of it all."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -9,7 +10,43 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from stream_app.api.errors import Error
+from stream_app.calendar.localtime import WrongTimesError
+from stream_app.calendar.words import length_ms
+from stream_app.files import unusable
+from stream_app.privacy.policy import Fault, PolicyError
+from stream_app.setup.keyfile import KeyFileError
+from stream_app.setup.settings import InvalidSettingsError
+
+
+class Error(ValueError):
+    """What cannot be done; ``faults`` names each member, column or argument with what is wrong, and the remedy."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(f"{fault.member}: {fault.message}" for fault in self.faults))
+
+    @classmethod
+    def of(cls, member: str, message: str) -> "Error":
+        """Return the error of one fault."""
+        return cls((Fault(member, message),))
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Raise the product's own errors as `Error`, with their fields."""
+    try:
+        yield
+    except PolicyError as error:
+        raise Error(error.faults) from None
+    except WrongTimesError as error:
+        raise Error(Fault(wrong.member or "zone", wrong.message) for wrong in error.wrongs) from None
+    except InvalidSettingsError as error:
+        raise Error(Fault(problem.field, problem.message) for problem in error.problems) from None
+    except KeyFileError as error:
+        raise Error.of("key", str(error)) from None
+    except OSError as error:
+        raise Error.of(str(error.filename), f"{unusable(error)}; name a file or folder that can be used") from None
+
 
 _PYTHONS: Final = frozenset({str, bool, int, float, dict, list, type(None)})
 LEAST_INTEGER: Final = -(2**63)
@@ -47,9 +84,8 @@ def is_text(value: str) -> bool:
 
 def in_json(number: int) -> int | float:
     """Return a whole number as readers of JSON do: a large one as a double, one that no double holds as infinity."""
-    if LEAST_INTEGER <= number < END_OF_INTEGERS:
-        return number
-    return float(number) if abs(number) < _DOUBLES else inf
+    is_whole = LEAST_INTEGER <= number < END_OF_INTEGERS
+    return number if is_whole else float(number) if abs(number) < _DOUBLES else inf
 
 
 _DOUBLES: Final = 10**308
@@ -75,6 +111,17 @@ def whole(found: Any, member: str, instead: str, least: int = 1) -> int:
     if isinstance(number, int) and not isinstance(number, bool) and number >= least:
         return number
     raise Error.of(member, f"is no whole number from {least} on; {instead}")
+
+
+def length_of(found: Any, member: str) -> int:
+    """Return a length of time in milliseconds, at least 1; raises `Error` for what is none."""
+    remedy = 'write a text such as "5min", a timedelta, as in timedelta(hours=1), or milliseconds'
+    if isinstance(found, str):
+        length = length_ms(found)
+        if length is None:
+            raise Error.of(member, f"is no length of time; {remedy}")
+        return length
+    return whole(found, member, remedy)
 
 
 def finite(found: Any, member: str, instead: str) -> float:

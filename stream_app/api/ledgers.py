@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from stream_app.api.errors import Error, told
-from stream_app.api.given import finite, path_of
+from stream_app.api.given import Error, finite, path_of, told
 from stream_app.api.reading import LEDGER, RELEASES
 from stream_app.api.releasing import Released
 from stream_app.api.tables import Table
@@ -169,13 +168,9 @@ def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None
         if not isinstance(text, str):
             raise Error.of(member, f"is no text but of type {type(text).__name__}; write it as the ledger has it")
     inquiry = StandingInquiry(name, _lifetime(lifetime), separator)
-
-    def feed(lines: Sequence[bytes]) -> None:
-        inquiry.entries(lines)
-
     try:
         with told():
-            read_lines(path, feed)
+            read_lines(path, inquiry.entries)
         return Stands(inquiry.answer())
     except UncommittedError as error:
         raise Error.of("ledger", str(error)) from None
@@ -187,6 +182,4 @@ def _places(ledger: str | Path | Released, releases: str | Path | None) -> tuple
     instead = "the folder that release() wrote, what it returned, or the file of a ledger"
     path = ledger.folder if isinstance(ledger, Released) else path_of(ledger, "ledger", instead)
     beside = None if releases is None else path_of(releases, "releases", "the file of releases")
-    if path.is_dir():
-        return path / LEDGER, beside or path / RELEASES
-    return path, beside
+    return (path / LEDGER, beside or path / RELEASES) if path.is_dir() else (path, beside)

@@ -9,8 +9,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from datetime import date, datetime, timedelta
 from typing import Any, ClassVar, Literal
 
-from stream_app.api.errors import Error
-from stream_app.api.given import in_json, is_missing, is_text, milliseconds_of, unboxed
+from stream_app.api.given import Error, in_json, is_missing, is_text, milliseconds_of, unboxed
 from stream_app.calendar.localtime import milliseconds
 
 __all__ = [

@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from stream_app.analysis.error import unit
-from stream_app.api.errors import Error, told
-from stream_app.api.given import finite, path_of, whole
+from stream_app.api.given import Error, finite, path_of, told, whole
 from stream_app.api.parts import Time, plain
 from stream_app.api.policy import Policy, compiled
-from stream_app.api.tables import Table
+from stream_app.api.tables import Frame, Table
+from stream_app.api.unitplans import PlanOfUnits, plan_of_units
 from stream_app.api.views import Html, Page, paragraph
 from stream_app.loss.planning import PlanError
 from stream_app.loss.temporal import Adversary
 from stream_app.outlook.bound import within_of
-from stream_app.outlook.course import CourseError
-from stream_app.outlook.horizon import HorizonError, horizon_of
+from stream_app.outlook.course import CourseError, HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, outlooks
 from stream_app.outlook.request import PlanRequest
 from stream_app.privacy import policy as core
@@ -123,9 +122,18 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     correlation: str | Path | None = None,
     bound: float | None = None,
     error: float | None = None,
+    mean: str | timedelta | None = None,
+    data: Frame | None = None,
     config: str | Path | None = None,
-) -> Plan:
+) -> Plan | PlanOfUnits:
     """Return what a policy will cost under each scheme, before there are data: budgets, noise and expected error.
+
+    For a policy whose steps hold units (``unit=``) it is the error of the statistic by unit, window and span instead.
+    Then ``error`` finds the epsilon, or the unit, with which a statistic over ``mean`` ("day", "week", "30 days", a
+    length of time; left out, the step) has that mean error. ``data`` is a frame of raw readings with the columns
+    ``series`` (it may lack), ``timestamp`` and ``value``: it puts the best constant in hindsight beside each error, and
+    warns of a unit shorter than values stay alike. What it shows depends on raw values. ``mean`` and ``data`` take a
+    policy of single numbers, too, as if each step were a unit.
 
     ``steps`` is how many events come, ``every_ms`` how far apart, ``start`` when the first does; else they follow from
     the policy. ``correlation`` is a file of the command `correlate`, else the one that the policy names and the
@@ -144,8 +152,14 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     apart = None if every_ms is None else whole(every_ms, "every_ms", "write milliseconds or a timedelta")
     events = None if steps is None else whole(steps, "steps", "write how many events come")
     wanted = None if error is None else exact(finite(error, "error", "write one in the unit of the value"))
+    if found.units is not None or mean is not None or data is not None:
+        given = {"steps": steps, "every_ms": every_ms, "start": start, "correlation": correlation, "bound": bound}
+        if others := [name for name, value in given.items() if value is not None]:
+            raise Error.of(others[0], "is of single events, not of statistics of units; leave it out")
+        return plan_of_units(policy, mean, wanted, data)
     if wanted is not None and found.collect is None:
-        raise Error.of("error", "is of data that contributors send, and the policy does not collect; leave it out")
+        remedy = 'leave it out, or say what it is over, as in mean="day"'
+        raise Error.of("error", f"is of statistics of units, or of data that contributors send; {remedy}")
     most = None if bound is None else finite(bound, "bound", "write the most temporal loss that there may be")
     adversary, note = _adversary(found, correlation, config)
     if most is not None and adversary is None:

@@ -4,11 +4,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, Literal, TypedDict, Unpack
 
-from stream_app.api.errors import Error, told
-from stream_app.api.given import path_of, whole
-from stream_app.api.parts import Balanced, Collect, Drawn, Kind, Padding, Part, Scheme, Time, Uniform, Within, plain
+from stream_app.api.given import Error, length_of, path_of, told
+from stream_app.api.parts import (
+    Balanced,
+    Collect,
+    Drawn,
+    Kind,
+    Padding,
+    Part,
+    Scheme,
+    Time,
+    Uniform,
+    Within,
+    plain,
+)
+from stream_app.api.units import Statistic, value_of, with_units
 from stream_app.api.views import Html, Page, paragraph
 from stream_app.calendar.policy import in_integers
 from stream_app.deciding.context import DefaultPolicy, Limits
@@ -27,10 +39,17 @@ class Others(TypedDict, total=False):
 
     scheme: Scheme
     series: str
-    step: int | timedelta
+    step: int | str | timedelta
+    unit: int | str | timedelta
+    offset: int | str | timedelta
+    open_steps: int
+    statistic: Statistic
+    by: Literal["hour", "weekday", "hour-of-week"]
+    local_zone: str
+    local_from: Time
     filter: str
     collect: Collect
-    within: Within
+    within: Within | Literal["last", "max", "sum", "mean"]
     correlation: str
     lifetime: float
     renew: Sequence[Time] | Mapping[str, Any]
@@ -40,7 +59,17 @@ class Policy(Page):
     """What is promised to each series that a glob matches, checked as `landmark-stream check` does.
 
     Make one by its level: `landmark`, `event`, `user` or `w_event`. ``step`` is the time from one reading to the next,
-    in milliseconds or a timedelta. Left out it is 1 ms, and it may only be left out where its length changes nothing:
+    in milliseconds, a timedelta or a text such as "5min".
+
+    With ``unit`` a step holds many readings, and ``statistic`` is what is released of it: ``unit="1h", step="1d",
+    statistic="mean"`` publishes daily means, and protects any one hour; hours that a landmark touches are left out.
+    ``statistic`` is "mean", "sum", `Share`, `Histogram`, or "histogram" of categories. ``by`` divides means and sums by
+    "hour", "weekday" or "hour-of-week" of UTC, or of ``local_zone``, whose offsets are those of 20 years from
+    ``local_from`` on. ``within`` says what a unit with several readings holds, ``window`` how many units in a row are
+    protected together, ``offset`` when steps begin. The scheme is then `Uniform` unless you name another: it has no
+    filter, so each release is the statistic with noise, and no earlier release is in it.
+
+    The step left out it is 1 ms, and it may only be left out where its length changes nothing:
     where landmarks are single moments, and at level `event`. Two policies are equal if their records are.
     """
 
@@ -88,12 +117,12 @@ class Policy(Page):
             "window": window,
             "zone": zone,
         }
-        return cls(_record("landmark", epsilon, value, protection, Balanced(), {"dummies": dummies, **others}))
+        return cls(_record("landmark", epsilon, value, protection, _usual(others), {"dummies": dummies, **others}))
 
     @classmethod
     def event(cls, *, epsilon: float, value: Kind, **others: Unpack[Others]) -> "Policy":
         """Return a policy that protects any one step."""
-        return cls(_record("event", epsilon, value, {}, Balanced(), others))
+        return cls(_record("event", epsilon, value, {}, _usual(others), others))
 
     @classmethod
     def user(cls, *, epsilon: float, value: Kind, length: int, **others: Unpack[Others]) -> "Policy":
@@ -144,15 +173,11 @@ class Policy(Page):
 
     def __str__(self) -> str:
         # PRIVACY: under dummies the words say neither the true landmarks nor how many there are.
-        return in_words(self.record, self._whose)
+        return in_words(self.record, self.series if self.series.isprintable() and self.series != "*" else "")
 
     def html(self) -> Html:
         """Return what it promises, in words, as HTML."""
         return paragraph(repr(self), str(self))
-
-    @property
-    def _whose(self) -> str:
-        return self.series if self.series.isprintable() and self.series != "*" else ""
 
 
 def compiled(policy: Policy) -> core.Policy:
@@ -161,7 +186,6 @@ def compiled(policy: Policy) -> core.Policy:
 
 
 def _checked(found: object) -> Policy:
-    """Return what was given as a policy; raises `Error` for anything else."""
     if not isinstance(found, Policy):
         remedy = "make one by Policy.landmark(epsilon=1, landmarks=[...], value=Number(0, 10, 0.001))"
         raise Error.of("policy", f"is no Policy but of type {type(found).__name__}; {remedy}")
@@ -183,22 +207,13 @@ def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> t
 
 def _listed(landmarks: Any) -> list[Any]:
     """Return landmarks as a list; raises `Error` for one alone, and for a pair, which may be an interval."""
-    if (
-        isinstance(landmarks, str | bytes | Mapping | AbstractSet)
-        or not isinstance(landmarks, Iterable)
-        or hasattr(landmarks, "columns")
-    ):
+    is_list = isinstance(landmarks, Iterable) and not isinstance(landmarks, str | bytes | Mapping | AbstractSet)
+    if not is_list or hasattr(landmarks, "columns"):
         raise Error.of("landmarks", "is no list; write one, as in landmarks=[datetime(2026, 1, 31, 8, tzinfo=UTC)]")
-    if (
-        isinstance(landmarks, tuple)
-        and len(landmarks) == _PAIR
-        and not any(isinstance(each, tuple | list) for each in landmarks)
-    ):
+    is_pair = isinstance(landmarks, tuple) and len(landmarks) == 2
+    if is_pair and not any(isinstance(each, tuple | list) for each in landmarks):
         raise Error.of("landmarks", "is a pair: write [(start, end)] for an interval, [first, second] for two moments")
     return list(landmarks)
-
-
-_PAIR: Final = 2
 
 
 def _check_stepless(protection: Mapping[str, Any], others: Mapping[str, Any]) -> None:
@@ -206,7 +221,7 @@ def _check_stepless(protection: Mapping[str, Any], others: Mapping[str, Any]) ->
     # PRIVACY: 24 steps of 1 ms protect no day, and an hour of them splits epsilon over 3,600,000 landmarks.
     spans = any(not isinstance(each, int) for each in protection.get("landmarks", ()))
     counts = [name for name in ("window", "length") if protection.get(name) not in (None, 1)]
-    parts = [name for name in ("within", "collect", "dummies") if others.get(name) is not None]
+    parts = [name for name in ("within", "collect", "dummies", "unit") if others.get(name) is not None]
     because = [*counts, *parts, *(["landmarks"] if spans else [])]
     if because:
         remedy = (
@@ -218,19 +233,16 @@ def _check_stepless(protection: Mapping[str, Any], others: Mapping[str, Any]) ->
 def _record(
     level: str, epsilon: float, value: Kind, protection: Mapping[str, Any], usual: Scheme, others: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a record of typed parts; members that are None are left out."""
     within = others.get("within")
-    if within is not None and not isinstance(within, Within):
+    if within is not None and not isinstance(within, Within) and "unit" not in others:
         raise Error.of("within", 'is no Within; write Within("mean", open_steps=2)')
     named = {"epsilon": epsilon, "value": value, "scheme": others.get("scheme", usual)}
     wrong = [name for name in ("value", "scheme") if not isinstance(named[name], Part)]
     if wrong:
         raise Error(Fault(name, f"is no typed part; write one such as ls.{_SUCH[name]}") for name in wrong)
-    step = others.get("step")
-    if step is not None:
-        step = whole(step, "step", "write a timedelta, as in timedelta(hours=1), or milliseconds")
-    members = {"level": level, **protection, "step": step}
-    members |= within.record() if within is not None else {}
+    step = None if others.get("step") is None else length_of(others["step"], "step")
+    members = {"level": level, **protection, "step": step, **with_units(others)}
+    members |= within.record() if isinstance(within, Within) else {}
     record = {
         "type": "policy",
         "series": others.get("series", "*"),
@@ -238,7 +250,7 @@ def _record(
         "epsilon": plain(epsilon, "epsilon"),
         "protection": {name: member for name, member in members.items() if member is not None},
         "scheme": plain(named["scheme"], "scheme"),
-        "value": plain(value, "value"),
+        "value": value_of(plain(value, "value"), others),
     }
     rest = ("filter", "collect", "correlation", "dummies", "lifetime", "renew")
     unknown = others.keys() - Others.__annotations__.keys() - {"dummies"}
@@ -249,6 +261,11 @@ def _record(
         Policy(record)  # whose faults come first
         _check_stepless(protection, others)
     return record
+
+
+def _usual(others: Mapping[str, Any]) -> Scheme:
+    """Return the scheme of a policy that names none; with units one whose releases no filter changes."""
+    return Balanced() if others.get("unit") is None else Uniform()
 
 
 _SUCH: Final = {"value": "Number(0, 10, 0.001)", "scheme": "Balanced(regular_share=0.5)"}

@@ -10,8 +10,7 @@ from stream_app.analysis.means import MeasuredRelease
 from stream_app.analysis.policies import STEP, Policies
 from stream_app.analysis.release import Release
 from stream_app.analysis.rows import columns_of, row_of
-from stream_app.api.errors import Error, told
-from stream_app.api.given import path_of
+from stream_app.api.given import Error, path_of, told
 from stream_app.api.tables import Library, Table
 from stream_app.formats import wire
 from stream_app.privacy.policy import PolicyError
@@ -65,14 +64,14 @@ def read_releases(
         return _chosen(_from_topics(config), series, library)
     path = path_of(source, "source", "the folder that release() wrote, or a file of releases")
     if path.is_dir():
-        return _chosen(_from_files(path / RELEASES, path / LEDGER), series, library)
+        return read_folder(path, library, series)
     beside = None if ledger is None else path_of(ledger, "ledger", "the file with the policies")
     return _chosen(_from_files(path, beside), series, library)
 
 
-def read_folder(folder: Path, library: Library) -> Releases:
+def read_folder(folder: Path, library: Library, series: str | None = None) -> Releases:
     """Return the releases of a folder that `release` wrote."""
-    return _chosen(_from_files(folder / RELEASES, folder / LEDGER), None, library)
+    return _chosen(_from_files(folder / RELEASES, folder / LEDGER), series, library)
 
 
 def _chosen(found: tuple[list[Release], Policies], series: str | None, library: Library) -> Releases:
@@ -95,16 +94,13 @@ def _from_files(releases: Path, ledger: Path | None) -> tuple[list[Release], Pol
         try:
             release.check_under(policies.of(release).policy)
         except (TypeError, ValueError):
-            remedy = "are both of one folder, and of one run?"
-            raise Error.of(
-                place, f"is of another kind or scale than the policy that the ledger has for it; {remedy}"
-            ) from None
+            wrong = "is of another kind or scale than the policy that the ledger has for it"
+            raise Error.of(place, f"{wrong}; are both of one folder, and of one run?") from None
         found.append(release)
     return found, policies
 
 
 def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each record of a file with its place."""
     with told():
         lines = path.read_bytes().splitlines()
     for number, line in enumerate(lines, 1):

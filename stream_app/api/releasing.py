@@ -4,12 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, assert_never
 
-from stream_app.api.errors import Error, told
-from stream_app.api.events import Columns, events_of
-from stream_app.api.given import path_of
+from stream_app.api.given import Error, path_of, told
 from stream_app.api.policy import Policy, as_defaults
 from stream_app.api.reading import Releases, read_folder
-from stream_app.api.tables import Frame, Library, Row, library_of, rows_of
+from stream_app.api.tables import Columns, Frame, Library, Row, events_of, library_of, rows_of
 from stream_app.api.views import Html, Page, paragraph
 from stream_app.formats import wire
 from stream_app.privacy.policy import Fault
@@ -126,19 +124,15 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
 
     try:
         with told():
-            settings = (
-                Settings.load(path_of(config, "config", "a settings file"))
-                if config is not None
-                else Settings.model_construct()
-            )
+            named = None if config is None else path_of(config, "config", "a settings file")
+            settings = Settings.model_construct() if named is None else Settings.load(named)
             given = None if key is None else path_of(key, "key", "the key file of a worker")
             wanted = Wanted(settings, as_defaults(policy), given, replace)
             with ReplayFolder.claimed(folder_path) as folder:
                 answered = replay(folder, lambda: iter(events), wanted, lambda records, _: records, checked)
     except BusyFolderError:
-        raise Error.of(
-            "out", f"{folder_path}: another run is at work there; wait for it, then run this again"
-        ) from None
+        busy = "another run is at work there; wait for it, then run this again"
+        raise Error.of("out", f"{folder_path}: {busy}") from None
     except ReplayFolderError as error:
         remedy = "name another folder, or replace=True, which moves the old files aside: then both budgets are spent"
         raise Error.of("out", f"{folder_path}: {error.why or error}; {remedy}") from None
@@ -148,7 +142,6 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
 
 
 def _accepted(accept: Check | Sequence[Check]) -> set[str]:
-    """Return the names of checks; raises `Error` for what is none."""
     found: set[str] = {accept} if isinstance(accept, str) else set(accept)
     if strange := sorted(map(repr, found - set(CHECKS))):
         raise Error.of("accept", f"{', '.join(strange)}: name some of {', '.join(CHECKS)}")
@@ -158,7 +151,6 @@ def _accepted(accept: Check | Sequence[Check]) -> set[str]:
 def _fault(
     doubt: Doubt, answered: Answered, rows: Sequence[Row], events: Sequence[bytes], library: Library, columns: Columns
 ) -> Fault:
-    """Return what looks wrong with the rows as a fault, with its remedy and what accepts it."""
     match doubt.check:
         case "order":
             return Fault(f"row {doubt.row}", _late(answered, events, library, columns))
@@ -201,7 +193,7 @@ def _texts(rows: Sequence[Row], columns: Columns) -> Iterator[str]:
     for name in whose:
         if not any(isinstance(row.get(name), str) for row in rows):
             yield f"{name} holds no text in any row; make texts of it, as str() does"
-    found = [name for name in columns.values if all(isinstance(row.get(name), str) for row in rows)]
+    found = [name for name in columns.of_value if all(isinstance(row.get(name), str) for row in rows)]
     if found:
         remedy = "make numbers of it, as float() does, if the policy takes numbers"
         yield f"{', '.join(found)} holds text in every row; {remedy}"

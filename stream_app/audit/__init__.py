@@ -8,8 +8,8 @@ entries; `auditor` does so for all series; `report` says what came out, `explain
 Every fault is a `Finding` with one of `CODES`; what is no fault and should be known is a `remark`.
 """
 
-from stream_app.audit.auditor import Auditor, check
+from stream_app.audit.auditor import Auditor
 from stream_app.audit.finding import CODES, Finding
 from stream_app.audit.report.report import Report
 
-__all__ = ["CODES", "Auditor", "Finding", "Report", "check"]
+__all__ = ["CODES", "Auditor", "Finding", "Report"]

@@ -1,30 +1,24 @@
 """The audit of many series at once: lines of the ledger and of the releases in, findings out, in a single pass."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from stream_app.audit.books.guarantee import SeriesLoss
-from stream_app.audit.books.members import Member
+from stream_app.audit.books.landmarks import NO_LANDMARKS
+from stream_app.audit.books.period import Books
 from stream_app.audit.books.terms import Terms
 from stream_app.audit.books.written import Written
 from stream_app.audit.chain import Place, digest_of, unproven
 from stream_app.audit.fastpath import Openings, advance
-from stream_app.audit.finding import Finding, Kept
+from stream_app.audit.finding import Finding, Kept, KeyChange, KeysUsed, Remark
 from stream_app.audit.form.entry import Entry, ReleaseEntry
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry, read_release, spelt
 from stream_app.audit.heads.check import HeadsCheck
 from stream_app.audit.heads.publickey import PublicKeys
 from stream_app.audit.releases import CoveredEntry, Pairing
-from stream_app.audit.remark import KeyChange, KeysUsed, Remark
 from stream_app.audit.report.report import Report, Tally
 from stream_app.audit.rules import Rules
-from stream_app.audit.series import Series
-
-TURN: Final = 256  # lines that are read of the ledger before as many are read of the releases, and the other way round
-
-Watch = Callable[[ReleaseEntry], None]  # is called with every release entry that has its place in a chain
+from stream_app.audit.series import Series, beside_bases
 
 
 class Auditor:
@@ -32,11 +26,11 @@ class Auditor:
 
     `compare` promises that the releases will be fed, too.
     `lifetime_nano` is the bound on the total over policy versions, in nano-epsilon; None is each series' first epsilon.
-    `watch` is called with each release entry that has its place in a chain.
     `keys` are those that may have signed the heads, and `topic` is the ledger's name in them; with None for the keys
     `heads` is None. Else the records of the heads are fed to `heads`, all of them before the first entry.
     `live` is called with each finding as soon as it is certain; heads may then also come after the entries they name.
     `aside` is called with each remark and each change of a series' key, which are no faults.
+    `rules` is what holds for all series: bounds, and members.
     """
 
     def __init__(
@@ -44,7 +38,6 @@ class Auditor:
         *,
         compare: bool = False,
         lifetime_nano: int | None = None,
-        watch: Watch | None = None,
         keys: PublicKeys | None = None,
         topic: str | None = None,
         live: Callable[[Finding], None] | None = None,
@@ -57,16 +50,14 @@ class Auditor:
         self._pairing = Pairing() if compare else None
         self._remarks: Kept[Remark] = Kept(aside)
         self._changes: Kept[KeyChange] = Kept(aside)
-        self._rules = Rules(lifetime_nano, self._remarks.add)
-        self._watch = watch
-        self._told = compare or watch is not None
+        self.rules = Rules(lifetime_nano, self._remarks.add)
         self.heads = None if keys is None else HeadsCheck(keys, self._tally.add, topic, late=live is not None)
 
     def entries(self, lines: Sequence[bytes]) -> None:
         """Check the next lines of the ledger."""
         if self.heads is not None:
-            self.heads.entries(lines)
-        tell = self._tell if self._told else None
+            self.heads.expected.entries(lines)
+        tell = None if self._pairing is None else self._tell
         place = advance(self._series, lines, 0, self._tally, self._written, tell)
         while place < len(lines):
             if not self._opens(lines[place]):
@@ -78,11 +69,8 @@ class Auditor:
         assert self._pairing is not None, "an auditor that is fed releases is made with compare=True"
         for data in lines:
             release = read_release(data)
-            if isinstance(release, Finding):
-                self._tally.add(release)
-                continue
-            for finding in self._pairing.release(release, data):
-                self._tally.add(finding)
+            faults = [release] if isinstance(release, Finding) else self._pairing.release(release, data)
+            self._tally.add(*faults)
 
     @property
     def recognised(self) -> bool:
@@ -106,21 +94,11 @@ class Auditor:
     @property
     def series_read(self) -> int:
         """How many series the entries so far belong to; the chains of members are none."""
-        return len(self._series) - self._rules.members.chains
+        return len(self._series) - self.rules.members.chains
 
-    @property
-    def members(self) -> Mapping[str, Member]:
-        """The members of the ledger by name; none before a cap tells the separator."""
-        return self._rules.members.known
-
-    @property
-    def rules(self) -> Rules:
-        """What holds for all series: bounds, and members."""
-        return self._rules
-
-    def followed(self) -> Iterator[Series]:
-        """Yield all series and chains of members, as they stand."""
-        yield from self._series.values()
+    def followed(self) -> Iterable[Series]:
+        """Return all series and chains of members, as they stand."""
+        return self._series.values()
 
     def losses(self) -> Iterator[SeriesLoss]:
         """Yield what each series lost so far."""
@@ -137,40 +115,39 @@ class Auditor:
         keys: Counter[str] = Counter()
         rekeyed = 0
         for series in self._series.values():
-            for finding in unproven(series.chain, series.name):
-                tally.add(finding)
+            tally.add(*unproven(series.chain, series.name))
             keys.update((series.chain.key, *(series.chain.former or ())))
             rekeyed += series.chain.former is not None
-            self._rules.use(series.name, series.version, series.guarantee)
+            self.rules.use(series.name, series.version, series.guarantee)
             if series.guarantee.total_nano >= largest and not series.member:
                 largest, name = series.guarantee.total_nano, series.name
             if series.exposed is not None:
                 cost_nano, steps = series.exposed.cost(series.books)
                 tally.intrude(series.exposed.announced, series.guarantee.total_nano + cost_nano, series.name, steps)
+        tally.add(*beside_bases(self._series.values(), self.rules))
         if pairing is not None:
-            for finding in pairing.finish(judged):
-                tally.add(finding)
+            tally.add(*pairing.finish(judged))
         heads = None if self.heads is None else self.heads.finish()
         return Report(
             findings=tally.listed(),
             found=tally.findings.count,
             counts=tally.counted(),
-            used=self._rules.used,
+            used=self.rules.used,
             series=self.series_read,
             entries=self.entries_read,
             repeated=tally.repeated + (pairing.repeated if pairing is not None else 0),
             decisions=tally.decisions,
             spent_nano=tally.spent_nano,
-            keys=KeysUsed.of(keys, self._changes, rekeyed),
+            keys=KeysUsed(dict(sorted(keys.items())), tuple(self._changes.listed), self._changes.count, rekeyed),
             remarks=tuple(self._remarks.listed),
             remarked=self._remarks.count,
             largest_nano=largest,
             largest_series=name,
-            lifetime_nano=self._rules.lifetime_nano,
-            needed_nano=self._rules.needed_nano,
-            needy=self._rules.needy,
-            replaced=self._rules.replaced,
-            members=self._rules.members.read(),
+            lifetime_nano=self.rules.lifetime_nano,
+            needed_nano=self.rules.needed_nano,
+            needy=self.rules.needy,
+            replaced=self.rules.replaced,
+            members=self.rules.members.read(),
             releases=None if pairing is None else pairing.compared,
             heads=heads,
             intruded=tally.intruded,
@@ -197,10 +174,11 @@ class Auditor:
     def _opens(self, data: bytes) -> bool:
         """Take an entry that opens a series as others were opened before; tell whether it is one."""
         opened = self._openings.open(data)
-        if opened is None or opened.beginning in self._series:
+        if opened is None or opened[0] in self._series:
             return False
-        series = self._series[opened.beginning] = opened.series
-        for code, sentence in self._rules.members.claim(series.name, series.guarantee.claim_nano):
+        beginning, series = opened
+        self._series[beginning] = series
+        for code, sentence in self.rules.members.claim(series.name, series.guarantee.claim_nano):
             self._tally.add(Finding(code, series.name, 1, sentence))
         self._tally.others += 1
         series.settle()
@@ -209,8 +187,7 @@ class Auditor:
     def _long(self, series: Series, entry: Entry, digest: bytes) -> None:
         former = series.chain.key
         place, findings = series.place(entry, digest)
-        for finding in findings:
-            self._tally.add(finding)
+        self._tally.add(*findings)
         if place is Place.REPEAT:
             self._tally.repeated += 1
         if place is Place.REPEAT or place is Place.STRAY:
@@ -218,43 +195,19 @@ class Auditor:
         if former not in ("", series.chain.key):
             self._changes.add(KeyChange(series.name, entry.sequence, former, series.chain.key))
         source_ms = series.books.source_ms if series.books is not None else None
-        for finding in series.account(entry, self._rules):
-            self._tally.add(finding)
+        self._tally.add(*series.account(entry, self.rules))
         self._tally.spent_nano += series.spent_nano(entry)
         if isinstance(entry, ReleaseEntry):
             self._tally.decisions[entry.decision] += 1
             books = series.books if entry.policy == series.version else None
-            self._tell(entry, books.terms if books is not None else None, source_ms)
+            self._tell(entry, books.terms if books is not None else None, source_ms, books)
         else:
             self._tally.others += 1
 
-    def _tell(self, entry: ReleaseEntry, terms: Terms | None, source_ms: int | None) -> None:
-        """Give a release entry to the comparison with its release, and to `watch`."""
+    def _tell(
+        self, entry: ReleaseEntry, terms: Terms | None, source_ms: int | None, books: Books | None = None
+    ) -> None:
+        """Give a release entry that has its place in a chain to the comparison with its release."""
         if self._pairing is not None:
-            for finding in self._pairing.entry(CoveredEntry(entry, terms, source_ms)):
-                self._tally.add(finding)
-        if self._watch is not None:
-            self._watch(entry)
-
-
-def check(
-    entries: Iterable[bytes],
-    releases: Iterable[bytes] | None = None,
-    *,
-    lifetime_nano: int | None = None,
-    watch: Watch | None = None,
-) -> Report:
-    """Audit a ledger, one entry a line without its line end, and its releases, if given; see `Auditor`.
-
-    Both are read once, turn by turn, so that neither has to fit into memory.
-    """
-    auditor = Auditor(compare=releases is not None, lifetime_nano=lifetime_nano, watch=watch)
-    ledger, covering = iter(entries), iter(releases if releases is not None else ())
-    more = True
-    while more:
-        turns = list(islice(ledger, TURN)), list(islice(covering, TURN))
-        auditor.entries(turns[0])
-        if turns[1]:
-            auditor.releases(turns[1])
-        more = any(turns)
-    return auditor.finish()
+            left_out = NO_LANDMARKS if books is None or books.terms.units is None else books.landmarks
+            self._tally.add(*self._pairing.entry(CoveredEntry(entry, terms, source_ms, left_out)))

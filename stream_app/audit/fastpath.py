@@ -31,13 +31,6 @@ _OPENING: Final = re.compile(rb'(\{"series":"([ !#-\[\]-~]+))","sequence":1,"ent
 _HASH_AT: Final = -HASH_DIGITS - len(b'"}')
 
 
-class Opened(NamedTuple):
-    """A series after its first entry."""
-
-    beginning: bytes  # of its entries, up to the end of its name
-    series: Series
-
-
 class _Opening(NamedTuple):
     version: int
     terms: Terms
@@ -63,16 +56,16 @@ class Openings:
         found, books, chain = _OPENING.match(data), series.books, series.chain
         if found is None or len(data) > _MOST_TEXT or chain.sequence != 1 or books is None or books.window is not None:
             return
-        if books.terms.neighbours:
-            return  # such a series is looked for among those of members (books/members.py)
+        if books.terms.neighbours or series.view:
+            return  # such a series is looked for among those of members (books/members.py, books/views.py)
         if len(self._known) >= MOST:
             self._known.clear()
         self._known[data[found.end() : _HASH_AT]] = _Opening(
             series.version, books.terms, books.until_ms, series.guarantee.claim_nano, chain.key, chain.epoch, chain.link
         )
 
-    def open(self, data: bytes) -> Opened | None:
-        """Return the series that an entry opens, if one with the same text opened another and its hash is right."""
+    def open(self, data: bytes) -> tuple[bytes, Series] | None:
+        """Return the series that an entry opens, after how its entries begin, if another one opened with its text."""
         found = _OPENING.match(data)
         known = None if found is None else self._known.get(data[found.end() : _HASH_AT])
         if found is None or known is None:
@@ -85,7 +78,7 @@ class Openings:
         chain = Chain(1, own_hash, known.key, known.epoch, None, known.link, bytearray(digest))
         guarantee = Guarantee(terms.budget_nano, first_budget_nano=terms.budget_nano, claim_nano=known.claim_nano)
         books = Books(terms, terms.landmarks, terms.spare, 0, 0, until_ms=known.until_ms)
-        return Opened(found[1], Series(found[2].decode(), chain, guarantee, books, known.version))
+        return found[1], Series(found[2].decode(), chain, guarantee, books, known.version)
 
 
 Tell = Callable[[ReleaseEntry, Terms | None, int | None], None]

@@ -70,34 +70,27 @@ class LineReader:
 
 
 def read_files(auditor: Auditor, ledger: Path, releases: Path | None, progress: Progress | None = None) -> int:
-    """Feed the files to `auditor`; return how many lines the ledger has.
-
-    Raises:
-        OSError: a file cannot be read.
-        UncommittedError: the ledger holds aborted entries.
-    """
-    with ExitStack() as stack:
-        sides = []
-        for path, feed in ((ledger, auditor.entries), (releases, auditor.releases)):
-            if path is not None:
-                sides.append(LineReader(stack.enter_context(path.open("rb")), path.stat().st_size, feed))
-        total = sum(path.stat().st_size for path in (ledger, releases) if path is not None)
-        while not all(side.ended for side in sides):
-            min(sides, key=lambda side: side.share).turn()
-            if progress is not None:
-                progress(sum(side.read for side in sides), total)
-        return sides[0].count
+    """Feed the files to `auditor`; return how many lines the ledger has; raises what `read_lines` raises."""
+    sides = [(ledger, auditor.entries)]
+    sides += [] if releases is None else [(releases, auditor.releases)]
+    return _read(sides, progress)[0].count
 
 
 def read_lines(path: Path, feed: Feed, progress: Progress | None = None) -> None:
     """Feed the lines of one file; raises `OSError` when it cannot be read, and `UncommittedError`."""
-    with path.open("rb") as file:
-        size = path.stat().st_size
-        side = LineReader(file, size, feed)
-        while not side.ended:
-            side.turn()
+    _read([(path, feed)], progress)
+
+
+def _read(sides: Sequence[tuple[Path, Feed]], progress: Progress | None) -> list[LineReader]:
+    with ExitStack() as stack:
+        sizes = [path.stat().st_size for path, _ in sides]
+        files = [stack.enter_context(path.open("rb")) for path, _ in sides]
+        readers = [LineReader(file, size, feed) for file, size, (_, feed) in zip(files, sizes, sides, strict=True)]
+        while not all(reader.ended for reader in readers):
+            min(readers, key=lambda reader: reader.share).turn()
             if progress is not None:
-                progress(side.read, size)
+                progress(sum(reader.read for reader in readers), sum(sizes))
+    return readers
 
 
 def read_records(path: Path, feed: Callable[[bytes], None]) -> None:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
+from stream_app.audit.books.landmarks import NO_LANDMARKS, LandmarkSet
 from stream_app.audit.books.terms import Terms, scale_of
 from stream_app.audit.chain import DIGEST_BYTES
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, ReleaseEntry, ReleaseRecord, finding_of
-from stream_app.audit.form.points import Points, points_of
+from stream_app.audit.form.points import Points, points_of, points_of_units
 
 WINDOW: Final = 64
 """How many releases back a repeat can still be compared; at most twice as many digests are held, 40 bytes each."""
@@ -27,6 +28,7 @@ class CoveredEntry(NamedTuple):
     entry: ReleaseEntry
     terms: Terms | None  # None when the policy is unknown
     source_ms: int | None  # the step perturbed last before it
+    landmarks: LandmarkSet = NO_LANDMARKS  # units that are left out of it
 
 
 class RecentDigests:
@@ -182,12 +184,13 @@ class Pairing:
 def points_under(terms: Terms) -> Points:
     """Return the points that the releases of a policy lie on."""
     statistic, neighbours = terms.statistic, terms.neighbours
+    if terms.units is not None:
+        return points_of_units(terms.value, filtered=terms.filtered)
     return points_of(terms.value, filtered=terms.filtered, statistic=statistic, neighbours=neighbours)
 
 
 def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> list[str]:
-    """Return how a release contradicts its entry or the policy, a sentence each."""
-    entry, terms, source = covered
+    entry, terms, source, landmarks = covered
     faults = []
     if release.decision != entry.decision:
         faults.append(f"the release is {release.decision}, its entry says {entry.decision}")
@@ -199,7 +202,8 @@ def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> l
         if release.epsilon_nano != entry.epsilon_nano:
             faults.append(f"the release spends {release.epsilon_nano}, its entry {entry.epsilon_nano}")
         if terms is not None and entry.epsilon_nano >= terms.least_nano:
-            faults += _value_faults(terms, series.points_of(terms), release, entry.epsilon_nano)
+            faults += _count_faults(terms, release, landmarks)
+            faults += [] if faults else _value_faults(terms, series.points_of(terms), release, entry.epsilon_nano)
     elif release.decision == APPROXIMATED:
         if release.source != source and terms is not None:
             faults.append(f"the release repeats step {release.source}, the last perturbed one is {source}")
@@ -214,9 +218,26 @@ def _value_faults(terms: Terms, points: Points, release: ReleaseRecord, epsilon_
     due = scale_of(terms, epsilon_nano, release.items)
     if repr(release.scale) != repr(due):  # objects of another order are other bytes
         faults.append(f"the release names scale {release.scale}, due is {due}")
-    if (release.items is None) is terms.counts_items:
-        faults.append("`count` stands in the releases of a mean whose number of items is public, and in no other")
     return faults + points.faults(release.value, release.measurement, release.items)
+
+
+def _count_faults(terms: Terms, release: ReleaseRecord, landmarks: LandmarkSet) -> list[str]:
+    count, units = release.items, terms.units
+    if (count is None) is terms.counts_items:
+        return ["`count` stands in the releases of a mean or of units whose number is public, and in no other"]
+    if isinstance(count, dict) is not (units is not None and units.by != ""):
+        return ["`count` is one number of items or units, or one in each bin of local time"]
+    if units is None or count is None:
+        return []
+    if isinstance(count, int):
+        most = units.counted(release.timestamp, landmarks)
+        return [] if 1 <= count <= most else [f"`count` is none of 1 to {most}, the units that are no landmarks"]
+    bins = units.bins(release.timestamp, landmarks)
+    if list(count) != sorted(count, key=int):
+        return ["the bins of `count` do not ascend"]
+    if not all(1 <= each <= bins.get(name, 0) for name, each in count.items()):
+        return ["`count` has a bin that no unit falls into, or more units than do"]
+    return []
 
 
 def _without_release(covered: CoveredEntry) -> Finding:

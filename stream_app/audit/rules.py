@@ -6,32 +6,25 @@ from typing import Final
 from stream_app.audit.books.guarantee import Guarantee
 from stream_app.audit.books.members import Members
 from stream_app.audit.books.terms import Terms, read_terms, with_epsilon
+from stream_app.audit.finding import Remark
 from stream_app.audit.form.entry import PolicyEntry
 from stream_app.audit.form.reader import spelt
-from stream_app.audit.remark import Remark
 from stream_app.words.amount import Used
 
 MOST_TERMS: Final = 1_000  # policies whose terms are kept for the series that come after
 
 
 class Rules:
-    """What holds for all series: the lifetime bound, and the terms of policies read before (most are shared).
-
-    `needed_nano` is the smallest lifetime under which no series promised too much so far, `needy` the series that needs
-    all of it: a ledger does not tell the lifetime that it was written under. `replaced` says whether any series had a
-    further policy version; without one, its lifetime is its epsilon. `used` is the policy version that used the
-    largest share of its promise, of those that were noted (`use`). `remark` is called with each remark. `members`
-    adds up the claims of each member's series.
-    """
+    """What holds for all series, and what they need and used of it; most share the terms of few policies."""
 
     def __init__(self, lifetime_nano: int | None, remark: Callable[[Remark], None] | None = None) -> None:
         self.lifetime_nano = lifetime_nano
-        self.needed_nano = 0
-        self.needy = ""
-        self.replaced = False
-        self.remark = remark or (lambda _: None)
-        self.members = Members()
-        self.used: Used | None = None
+        self.needed_nano = 0  # the smallest lifetime under which no series promised too much: no ledger tells its own
+        self.needy = ""  # the series that needs all of it
+        self.replaced = False  # whether any series had a further policy version; else its lifetime is its epsilon
+        self.remark = remark or (lambda _: None)  # is called with each remark
+        self.members = Members()  # adds up the claims of each member's series
+        self.used: Used | None = None  # of the policy versions that were noted, that with the largest share used
         self._known: dict[str, Terms] = {}
         self._alike: dict[str, Terms] = {}  # some terms by all of their policy but its epsilon
 

@@ -1,16 +1,18 @@
 """One series under audit: its chain, the books of its present period, and its guarantee over all of them."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from stream_app.audit.books.guarantee import Guarantee
 from stream_app.audit.books.intrusions import ExposedSteps, intrusion_faults
 from stream_app.audit.books.members import claim_faults
 from stream_app.audit.books.period import Books, account_dummies, account_landmarks, account_release, note
-from stream_app.audit.books.succession import carried_into, losses, renews
+from stream_app.audit.books.succession import carried_into, losses, renews, waiting
 from stream_app.audit.books.terms import Terms, TermsError
+from stream_app.audit.books.views import NOTHING_HELD, Fault, Held, Side, view_faults
 from stream_app.audit.books.window import EarlierSpends, Window
 from stream_app.audit.chain import Chain, Place, follow
-from stream_app.audit.finding import Finding
+from stream_app.audit.finding import Finding, Remark
 from stream_app.audit.form.entry import (
     MAX_SEQUENCE,
     MAX_TIMESTAMP,
@@ -24,7 +26,6 @@ from stream_app.audit.form.entry import (
     PolicyEntry,
     ReleaseEntry,
 )
-from stream_app.audit.remark import Remark
 from stream_app.audit.rules import Rules
 
 Findings = list[Finding]
@@ -44,18 +45,22 @@ class Series:
     member: bool = False  # whether it is no series but the chain of a member's cap
     # The last spends of earlier versions; known once a version with windows asked for them.
     earlier: EarlierSpends = field(default_factory=EarlierSpends)
+    view: bool = False  # of another series
+    first_ms: int = -1  # of a view: the start of the first step that it spent on
+    held: Held = NOTHING_HELD  # by the versions before, as far as a base and its views are compared
     exposed: ExposedSteps | None = None  # None: no intrusion was announced
     ready: Books | None = None  # the books, where the next entry may take the fast path (fastpath.py)
 
     def settle(self) -> None:
         """Decide whether the next entry may take the fast path; called after each entry that was checked in full."""
-        books = self.books
-        plain = books is not None and books.sure and not (self.closed or self.member) and self.chain.old_repeat is None
-        plain = plain and books is not None and books.window is None and books.opens_ms <= books.end_ms
-        plain = plain and books is not None and books.terms.least_nano == 1
-        if books is not None:
-            books.figures = None
-        self.ready = books if plain and self.chain.sequence < MAX_SEQUENCE else None
+        books, self.ready = self.books, None
+        if books is None:
+            return
+        books.figures = None
+        plain = books.sure and books.window is None and books.opens_ms <= books.end_ms and books.terms.least_nano == 1
+        plain = plain and books.terms.units is None and not self.view
+        if plain and not (self.closed or self.member) and self.chain.old_repeat is None:
+            self.ready = books if self.chain.sequence < MAX_SEQUENCE else None
 
     def doubt(self) -> None:
         """Check no figures until they fit again, because an entry is missing, unknown, or out of place."""
@@ -73,18 +78,20 @@ class Series:
 
     def account(self, entry: Entry, rules: Rules) -> Findings:
         """Check an entry that follows in the chain against all that came before it; return what is wrong."""
-        findings = self._out_of_place(entry)
+        findings: Findings = []
+        if self.closed:
+            note(findings, "after-close", entry, "the series was closed before it")
+        if self.member and not isinstance(entry, MemberEntry):
+            note(findings, "member-chain", entry, "stands in the chain of a member, which holds its caps alone")
         match entry:
             case ReleaseEntry():
                 self._release(entry, rules, findings)
             case PolicyEntry():
                 self._policy(entry, rules, findings)
-            case DummiesEntry():
-                self._dummies(entry, findings)
-            case LandmarksEntry():
-                self._landmarks(entry, findings)
-            case IntrusionEntry():
-                self._intrusion(entry, findings)
+            case DummiesEntry() | LandmarksEntry() | IntrusionEntry():
+                books = self._in_force(entry, findings)
+                if books is not None:
+                    self._within(books, entry, findings)
             case CloseEntry():
                 self._in_force(entry, findings)
                 self.closed = True
@@ -93,14 +100,6 @@ class Series:
             case OpaqueEntry():
                 findings.append(entry.finding)
                 self.doubt()
-        return findings
-
-    def _out_of_place(self, entry: Entry) -> Findings:
-        findings: Findings = []
-        if self.closed:
-            note(findings, "after-close", entry, "the series was closed before it")
-        if self.member and not isinstance(entry, MemberEntry):
-            note(findings, "member-chain", entry, "stands in the chain of a member, which holds its caps alone")
         return findings
 
     def spent_nano(self, entry: Entry) -> int:
@@ -117,11 +116,13 @@ class Series:
     def _release(self, entry: ReleaseEntry, rules: Rules, findings: Findings) -> None:
         books = self._in_force(entry, findings)
         landmark, loss = entry.landmark, entry.epsilon_nano
+        if self.view and loss and (self.first_ms < 0 or entry.timestamp < self.first_ms):
+            self.first_ms = entry.timestamp
         if books is not None:
             self._renewal(books, entry, rules)
             if loss and entry.timestamp < books.opens_ms:
                 self._early(books, entry, rules, findings)
-            loss = books.loss(entry.timestamp // books.terms.step_ms, entry.epsilon_nano)
+            loss = books.loss(books.terms.steps.number(entry.timestamp), entry.epsilon_nano)
             landmark, more = account_release(books, entry)
             findings += more
         if landmark or books is None or books.window is None:
@@ -140,7 +141,7 @@ class Series:
     def _early(self, books: Books, entry: ReleaseEntry, rules: Rules, findings: Findings) -> None:
         """Check a release that spends while windows hold its step and one that an earlier version spent on.
 
-        Releases before this rule wrote versions without windows that never waited: such a version is taken as it is.
+        Old releases wrote versions without windows that never waited: such a version is taken as it is.
         """
         if books.window is None and not books.waited:
             what = f"until {books.opens_ms} windows of an earlier version hold steps that it spent on"
@@ -167,7 +168,8 @@ class Series:
         if entry.charged_nano != 0:
             note(findings, "charge", entry, f"charges {entry.charged_nano}; a policy charges nothing itself")
         self._claim(entry, before, terms, rules, findings)
-        if terms.landmarks.starts and terms.landmarks.starts[0] * terms.step_ms < self.end_ms:
+        self._hold(entry, before, terms, findings)
+        if terms.landmarks.starts and terms.marks.start(terms.landmarks.starts[0]) < self.end_ms:
             note(findings, "policy-landmarks", entry, f"landmarks begin before {self.end_ms}, where all is decided")
         sentence = self.guarantee.begin(terms.budget_nano, rules.lifetime_nano)
         rules.need(self.guarantee.promised_nano, self.name)
@@ -179,10 +181,19 @@ class Series:
             # What was drawn stays as it was drawn.
             self.books.fixed = before.fixed and renews(before, terms, self.end_ms)
             self._succeed(before, entry, rules)
-            self.earlier = _earlier_spends(self.earlier, before, terms)
-        self.books.opens_ms = self.earlier.opens_ms(terms.frame, terms.step_ms)
+            self.earlier, self.books.opens_ms = waiting(self.earlier, before, terms)
+            self.books.waited = self.earlier.units  # since there are units every version waits
         if terms.frame is not None:
             self.books.window = Window(terms.frame)
+
+    def _hold(self, entry: PolicyEntry, before: Books | None, terms: Terms, findings: Findings) -> None:
+        """Keep what a base and its views are compared by; `before` ended now."""
+        if before is not None:
+            self.held = self.held.after(before, terms, weaker=entry.weaker, view=self.view)
+        if entry.sequence == 1:
+            self.view = entry.view
+        elif entry.view:
+            note(findings, "view", entry, "says that a view begins; the first entry of a series alone says it")
 
     def _claim(self, entry: PolicyEntry, before: Books | None, terms: Terms, rules: Rules, findings: Findings) -> None:
         """Check and count the series' claim, which stands in its very first entry alone; `before` ended now."""
@@ -225,44 +236,31 @@ class Series:
                 self.exposed.end(before)
         return before
 
-    def _dummies(self, entry: DummiesEntry, findings: Findings) -> None:
-        books = self._in_force(entry, findings)
-        if books is None:
-            return
-        findings += account_dummies(books, entry)
-        _theorem(findings, entry, self.guarantee.spend(entry.charged_nano, landmark=True))
-
-    def _landmarks(self, entry: LandmarksEntry, findings: Findings) -> None:
-        books = self._in_force(entry, findings)
-        if books is None:
-            return
-        step_ms = books.terms.step_ms
-        added = [(start // step_ms, -(-end // step_ms)) for start, end in entry.add]
-        if any(at % step_ms for pair in entry.add for at in pair):
-            note(findings, "step-alignment", entry, f"`add` is not aligned to steps of {step_ms} ms")
-        passed, more = account_landmarks(books, entry, added)
-        findings += more
-        _theorem(findings, entry, self.guarantee.register(passed))
-
-    def _intrusion(self, entry: IntrusionEntry, findings: Findings) -> None:
-        books = self._in_force(entry, findings)
-        if books is None:
-            return
-        for fault in intrusion_faults(books, entry):
-            note(findings, "intrusion", entry, fault)
-        step_ms = books.terms.step_ms
-        if self.exposed is None:
-            self.exposed = ExposedSteps()
-        seen = [(start // step_ms, -(-end // step_ms)) for start, end in entry.exposed]
-        self.exposed.see(max(entry.intrusion_nano, books.terms.intrusion_nano), seen)
+    def _within(self, books: Books, entry: DummiesEntry | LandmarksEntry | IntrusionEntry, findings: Findings) -> None:
+        """Check an entry that changes what the policy in force, whose books these are, holds or what is seen of it."""
+        marks, units = books.terms.marks, books.terms.units
+        match entry:
+            case DummiesEntry():
+                findings += account_dummies(books, entry)
+                _theorem(findings, entry, self.guarantee.spend(entry.charged_nano, landmark=True))
+            case LandmarksEntry():
+                if not all(marks.aligned(at) for pair in entry.add for at in pair):
+                    what = "steps" if units is None else "units"
+                    note(findings, "step-alignment", entry, f"`add` is not aligned to {what} of {marks.length_ms} ms")
+                passed, more = account_landmarks(books, entry, [marks.covering(*pair) for pair in entry.add])
+                findings += more
+                _theorem(findings, entry, self.guarantee.register(passed, 1 if units is None else units.window))
+            case IntrusionEntry():
+                for fault in intrusion_faults(books, entry):
+                    note(findings, "intrusion", entry, fault)
+                self.exposed = self.exposed or ExposedSteps()
+                intrusion_nano = max(entry.intrusion_nano, books.terms.intrusion_nano)
+                self.exposed.see(intrusion_nano, [marks.covering(*pair) for pair in entry.exposed])
 
     def _in_force(
         self, entry: ReleaseEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry, findings: Findings
     ) -> Books | None:
-        """Return the books of the policy that the entry names; None where that is not in force.
-
-        That it is not is a finding, unless an earlier finding explains it.
-        """
+        """Return the books of the policy that an entry names; None, and mostly a finding, where it is not in force."""
         if entry.policy == self.version:
             return self.books
         if not self.version:
@@ -273,21 +271,23 @@ class Series:
         return None
 
 
-def _earlier_spends(left: EarlierSpends, before: Books, terms: Terms) -> EarlierSpends:
-    """Return what the versions up to `before` leave to the windows of later ones, `terms` being the next one's.
-
-    Where no version with windows came before, nobody counts: after a version that released nothing, the last step
-    that it decided stands for the last one that was spent on.
-    """
-    if before.window is not None:
-        return before.window.leave(left)
-    if terms.frame is None and not left.end_ms:
-        return left
-    if before.source_ms is not None:
-        return EarlierSpends(before.source_ms + before.terms.step_ms, left.reach_ms)
-    return left if left.end_ms else EarlierSpends(before.end_ms)
-
-
 def _theorem(findings: Findings, entry: Entry, sentence: str) -> None:
     if sentence:
         note(findings, "theorem", entry, sentence)
+
+
+def beside_bases(followed: Iterable[Series], rules: Rules) -> Iterator[Finding]:
+    """Yield what is wrong with views beside the series that they are views of."""
+    known = {series.name: series for series in followed}
+    for view in known.values():
+        if not view.view:
+            continue
+        separator = rules.members.separator
+        base = known.get(view.name.rpartition(separator)[0]) if separator else None
+        faults: Iterable[Fault] = ()
+        if base is None or base.view or not rules.members.capped(view.name):
+            faults = [("view", "there is no series with a capped budget that it is a view of")]
+        elif view.books is not None and base.books is not None:
+            one, other = Side(view.name, view.books, view.held), Side(base.name, base.books, base.held)
+            faults = view_faults(one, other, view.first_ms)
+        yield from (Finding(code, view.name, view.chain.sequence, sentence) for code, sentence in faults)

@@ -4,8 +4,9 @@ The audit has readers of its own: it runs without the worker's code, by somebody
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -18,16 +19,17 @@ SETTLE_SECONDS: Final = 2.0  # how long a transaction may take to show in both t
 FETCH_RECORDS: Final = 2_000  # records of the ledger and the releases that are fetched at once
 FETCH_HEADS: Final = 500  # records of the heads that are fetched at once: those of leaves have up to 64 KiB
 WAIT_MS: Final = 500  # how long it is waited for records that are still to be written
-END_WAIT_MS: Final = 20
-"""And for those up to an end: where a transaction's marker is the last, no record comes, the position alone moves."""
-FETCH_WAIT_MS: Final = 50
-"""How long a broker keeps a fetch that finds nothing; what it is asked besides waits behind it."""
+END_WAIT_MS: Final = 20  # and for those up to an end: behind a transaction's marker, the position alone moves
+FETCH_WAIT_MS: Final = (
+    50  # how long a broker keeps a fetch that finds nothing; what it is asked besides waits behind it
+)
 
+Take = Callable[[TopicPartition, Sequence[bytes]], None]  # is given the values of some records of a partition
 Waiting = set[tuple[str, int]]  # (series, timestamp in ms) of entries and releases that lack their partner
 
 
-class TopicError(Exception):
-    """A topic that cannot be audited; the message names it and the remedy."""
+class TopicError(LookupError):
+    """A topic that is not there, or whose start was deleted before; the message names it and the remedy."""
 
 
 async def read_topics(
@@ -37,23 +39,12 @@ async def read_topics(
 
     `client` holds the arguments that any aiokafka client needs. A live worker writes on: what it committed to one topic
     shortly before the end may show in the other shortly after, so what then lacks a partner is given time to get it,
-    and what came later is not judged.
-
-    Raises:
-        TopicError: a topic is not there, or its start was deleted.
-        aiokafka.errors.KafkaError: the brokers cannot be reached or refuse.
+    and what came later is not judged. Raises `TopicError`, and `aiokafka.errors.KafkaError` where the brokers cannot be
+    reached or refuse.
     """
-    topics = [topic for topic in (ledger, releases) if topic is not None]
-    feeds = {ledger: auditor.entries, releases: auditor.releases}
-    async with reading(client, topics) as consumer:
-        await check_whole(consumer, ledger)
-
-        def to_end() -> Awaitable[None]:
-            """Read on to where the topics end now."""
-            return read_to_end(consumer, feeds, progress, lambda unread: read_next(auditor, unread, ledger))
-
-        await to_end()
-        return await _settled(auditor, to_end)
+    stopped = asyncio.Event()
+    stopped.set()
+    return await follow_topics(auditor, client, Followed(ledger, releases, None), stopped, progress)
 
 
 class Followed(NamedTuple):
@@ -65,7 +56,7 @@ class Followed(NamedTuple):
 
 
 async def follow_topics(
-    auditor: Auditor, client: Mapping[str, Any], topics: Followed, stop: asyncio.Event, seen: Progress
+    auditor: Auditor, client: Mapping[str, Any], topics: Followed, stop: asyncio.Event, seen: Progress | None
 ) -> Waiting:
     """Feed the topics to `auditor` until `stop`, then up to where they end; return what `read_topics` returns.
 
@@ -73,55 +64,43 @@ async def follow_topics(
     finding at once (`live`). Its memory grows with the series, some kilobytes each, and where heads are followed by 40
     bytes for each entry that no head covers yet; never with the length of the ledger. A worker commits an entry
     and its release together and signs what it has committed, so heads are read to their end before the ledger is.
-
-    Raises:
-        TopicError: a topic is not there, or its start was deleted before the audit began.
-        aiokafka.errors.KafkaError: the brokers cannot be reached or refuse.
+    Raises what `read_topics` raises.
     """
     feeds = {topics.ledger: auditor.entries, topics.releases: auditor.releases}
     async with AsyncExitStack() as stack:
         names = [topic for topic in (topics.ledger, topics.releases) if topic is not None]
         consumer = await stack.enter_async_context(reading(client, names))
         await check_whole(consumer, topics.ledger)
-        heads = None
+        heads: tuple[Any, Take] | None = None
         if topics.heads is not None:
             assert auditor.heads is not None, "heads are followed by an auditor that was given keys to trust"
             signed = await stack.enter_async_context(reading(client, [topics.heads]))
             await check_whole(signed, topics.ledger)
-            heads = HeadRecords(signed, auditor.heads.record)
-
-        def turn(unread: list[TopicPartition]) -> list[TopicPartition]:
-            """Choose what to read next."""
-            return read_next(auditor, unread, topics.ledger)
+            heads = signed, _one_by_one(auditor.heads.record)
+        take, turn = _by_topic(feeds), partial(read_next, auditor, ledger=topics.ledger)
 
         async def to_end() -> None:
             """Read on to where the topics end now, heads first."""
             if heads is not None:
-                await heads.to_end()
-            await read_to_end(consumer, feeds, seen, turn)
+                await read_to_end(*heads, most=FETCH_HEADS)
+            await read_to_end(consumer, take, seen, turn)
 
         await to_end()
         places = list(consumer.assignment())
         while not stop.is_set():
             if heads is not None:
-                await heads.turn(0)
-            fetched = await consumer.getmany(*turn(places), timeout_ms=WAIT_MS, max_records=FETCH_RECORDS)
-            for place, records in fetched.items():
-                feeds[place.topic]([record.value or b"" for record in records])
-            reached = [await consumer.position(place) for place in places]
-            ends = [consumer.last_stable_offset(place) or 0 for place in places]
-            seen(sum(reached), sum(map(max, reached, ends)))
+                await fetch(*heads, (), 0, FETCH_HEADS)
+            await fetch(consumer, take, turn(places), WAIT_MS)
+            if seen is not None:
+                reached = [await consumer.position(place) for place in places]
+                ends = [consumer.last_stable_offset(place) or 0 for place in places]
+                seen(sum(reached), sum(map(max, reached, ends)))
         await to_end()
-        return await _settled(auditor, lambda: read_to_end(consumer, feeds, seen, turn))
-
-
-async def _settled(auditor: Auditor, to_end: Callable[[], Awaitable[None]]) -> Waiting:
-    """Return what lacks a partner now, once the topics were read again after `SETTLE_SECONDS`."""
-    judged = auditor.pending()
-    if judged:
-        await asyncio.sleep(SETTLE_SECONDS)
-        await to_end()
-    return judged
+        judged = auditor.pending()
+        if judged:
+            await asyncio.sleep(SETTLE_SECONDS)
+            await read_to_end(consumer, take, seen, turn)
+        return judged
 
 
 async def read_ledger_topic(
@@ -129,7 +108,7 @@ async def read_ledger_topic(
 ) -> None:
     """Feed the ledger's topic alone, up to where it ends now; raises what `read_topics` raises."""
     async with reading(client, [ledger]) as consumer:
-        await read_to_end(consumer, {ledger: feed}, progress)
+        await read_to_end(consumer, _by_topic({ledger: feed}), progress)
 
 
 async def read_head_topic(client: Mapping[str, Any], topic: str, feed: Callable[[bytes, int], None]) -> None:
@@ -140,28 +119,21 @@ async def read_head_topic(client: Mapping[str, Any], topic: str, feed: Callable[
     """
     async with reading(client, [topic]) as consumer:
         await check_whole(consumer, topic)
-        await HeadRecords(consumer, feed).to_end()
+        await read_to_end(consumer, _one_by_one(feed), most=FETCH_HEADS)
 
 
-class HeadRecords:
-    """Reads the topic of the heads; `feed` gets each record with its partition."""
+def _by_topic(feeds: Mapping[str | None, Feed]) -> Take:
+    return lambda place, values: feeds[place.topic](values)
 
-    def __init__(self, consumer: Any, feed: Callable[[bytes, int], None]) -> None:
-        self._consumer = consumer
-        self._feed = feed
 
-    async def turn(self, wait_ms: int, places: Sequence[TopicPartition] = ()) -> None:
-        """Feed what has come, or what comes within the time; of all partitions, unless `places` names some."""
-        fetched = await self._consumer.getmany(*places, timeout_ms=wait_ms, max_records=FETCH_HEADS)
-        for place, records in fetched.items():
-            for record in records:
-                self._feed(record.value or b"", place.partition)
+def _one_by_one(feed: Callable[[bytes, int], None]) -> Take:
+    """Return what gives `feed` each record with its partition."""
 
-    async def to_end(self) -> None:
-        """Feed everything up to where the topic ends now."""
-        ends = await self._consumer.end_offsets(list(self._consumer.assignment()))
-        while unread := [place for place, end in ends.items() if await self._consumer.position(place) < end]:
-            await self.turn(END_WAIT_MS, unread)
+    def take(place: TopicPartition, values: Sequence[bytes]) -> None:
+        for value in values:
+            feed(value, place.partition)
+
+    return take
 
 
 @asynccontextmanager
@@ -207,21 +179,29 @@ async def check_whole(consumer: Any, ledger: str) -> None:
             )
 
 
+async def fetch(
+    consumer: Any, take: Take, places: Sequence[TopicPartition], wait_ms: int, most: int = FETCH_RECORDS
+) -> None:
+    """Take what has come, or what comes within the time; of all partitions, unless `places` names some."""
+    fetched = await consumer.getmany(*places, timeout_ms=wait_ms, max_records=most)
+    for place, records in fetched.items():
+        take(place, [record.value or b"" for record in records])
+
+
 async def read_to_end(
     consumer: Any,
-    feeds: Mapping[str | None, Feed],
-    progress: Progress | None,
+    take: Take,
+    progress: Progress | None = None,
     turn: Callable[[list[TopicPartition]], list[TopicPartition]] = lambda unread: unread,
+    most: int = FETCH_RECORDS,
 ) -> None:
-    """Feed every topic up to where it ends now; of the partitions not read yet, `turn` says which come next."""
+    """Take every topic up to where it ends now; of the partitions not read yet, `turn` says which come next."""
     # For a read-committed consumer this is the last stable offset: what open transactions hold lies behind it.
     ends: dict[TopicPartition, int] = await consumer.end_offsets(list(consumer.assignment()))
     total = sum(ends.values())
     reached = {partition: await consumer.position(partition) for partition in ends}
     while unread := [partition for partition, end in ends.items() if reached[partition] < end]:
-        fetched = await consumer.getmany(*turn(unread), timeout_ms=END_WAIT_MS, max_records=FETCH_RECORDS)
-        for partition, records in fetched.items():
-            feeds[partition.topic]([record.value or b"" for record in records])
+        await fetch(consumer, take, turn(unread), END_WAIT_MS, most)
         for partition in unread:  # the position also passes the markers of transactions, which are no records
             reached[partition] = await consumer.position(partition)
         if progress is not None:

@@ -21,19 +21,19 @@ from stream_app.calendar.localtime import (
     LAST_DAY,
     MILLISECOND,
     ZONE_NEEDED,
+    Wrong,
+    Wrongs,
+    WrongTimesError,
     midnight,
+    quoted,
     readings,
     shown,
     span,
 )
-from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
 
 SINGLE = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")  # properties that an event has once at most
 TOO_FINE = ("SECONDLY", "MINUTELY")
-BEGINS, ENDS = (
-    re.compile(rb"^BEGIN:", re.MULTILINE | re.IGNORECASE),
-    re.compile(rb"^END:", re.MULTILINE | re.IGNORECASE),
-)
+BEGINS, ENDS = (re.compile(rb"^%s:" % word, re.MULTILINE | re.IGNORECASE) for word in (b"BEGIN", b"END"))
 """The package passes over a component that does not end, and what is in it."""
 BEYOND = f"name times from {FIRST_DAY} to {LAST_DAY}"
 
@@ -115,7 +115,6 @@ def spans_in(content: bytes, zone: tzinfo | None) -> Iterator[int | tuple[int, i
 
 
 def _components(content: bytes) -> list[Any]:
-    """Return the VEVENTs of all calendars of a file."""
     # Zones that files define are kept by name for the whole process: another file's must not speak for this one's.
     tzp.use_default()
     try:
@@ -173,7 +172,6 @@ def _event(number: int, component: Any, zone: tzinfo | None) -> CalendarEvent:
 
 
 def _start(holder: Any, when: date, zone: tzinfo | None, like: Start | None = None) -> Start:
-    """Return a day or a time of the property that holds it; of the two the one that ``like`` is."""
     is_day = not isinstance(when, datetime)
     if like is not None and like.is_day != is_day:
         raise WrongTimesError([Wrong("", "a day for a time, or a time for a day", "write it as DTSTART is")])
@@ -191,7 +189,6 @@ def _start(holder: Any, when: date, zone: tzinfo | None, like: Start | None = No
 
 
 def _length(component: Any, start: Start, zone: tzinfo | None, wrongs: Wrongs) -> Length:
-    """Return how long an event lasts: a day, or a moment, when it does not say it."""
     if "DURATION" in component:
         lasts: timedelta = component["DURATION"].dt
         if lasts < timedelta() or (start.is_day and (not lasts or lasts % DAY)):
@@ -201,9 +198,7 @@ def _length(component: Any, start: Start, zone: tzinfo | None, wrongs: Wrongs) -
         return Length(DAY if start.is_day else timedelta(), 0)
     named = component["DTEND"]
     end = wrongs.unless("DTEND", lambda: _start(named, named.dt, zone, start))
-    if end is None:
-        return Length(DAY, 0)
-    return _until(start, end, wrongs)
+    return Length(DAY, 0) if end is None else _until(start, end, wrongs)
 
 
 def _until(start: Start, end: Start, wrongs: Wrongs) -> Length:
@@ -212,23 +207,21 @@ def _until(start: Start, end: Start, wrongs: Wrongs) -> Length:
     local = end.local if end.zone == start.zone else shown(end_ms, start.zone)
     if elapsed_ms < 0:
         wrongs.append(Wrong("DTEND", str(end.local), "it lies before DTSTART; write it behind it"))
-    if start.is_day:
-        return Length(max(DAY, local - start.local), 0)
-    return Length(local - start.local, elapsed_ms)
+    lasts = local - start.local
+    return Length(max(DAY, lasts), 0) if start.is_day else Length(lasts, elapsed_ms)
 
 
 def _rule(rule: Mapping[str, Any], start: Start) -> RecurrenceRule:
-    """Return a rule that can be expanded; raises `WrongTimesError`."""
     text = rule.to_ical().decode()  # type: ignore[attr-defined] # icalendar's own mapping
     if rule.get("FREQ", [""])[0] in TOO_FINE or min(rule.get("INTERVAL", [1])) < 1 or min(rule.get("COUNT", [1])) < 1:
-        raise WrongTimesError([Wrong("", quoted(text), "write FREQ=HOURLY or longer, INTERVAL and COUNT from 1 on")])
+        raise WrongTimesError.of(text, "write FREQ=HOURLY or longer, INTERVAL and COUNT from 1 on")
     if not rule.get("UNTIL") and not rule.get("COUNT"):
-        raise WrongTimesError([Wrong("", quoted(text), "a rule needs an end: add UNTIL or COUNT")])
+        raise WrongTimesError.of(text, "a rule needs an end: add UNTIL or COUNT")
     kept = ";".join(part for part in text.split(";") if not part.startswith("UNTIL="))
     try:
         rrulestr(kept, dtstart=start.local)
     except ValueError as error:
-        raise WrongTimesError([Wrong("", quoted(text), f"it is no rule of RFC 5545 ({error})")]) from None
+        raise WrongTimesError.of(text, f"it is no rule of RFC 5545 ({error})") from None
     until: date | None = next(iter(rule.get("UNTIL", ())), None)
     if isinstance(until, datetime) and until.tzinfo is not None:
         until = until.astimezone(start.zone).replace(tzinfo=None)
@@ -253,20 +246,16 @@ def _more(component: Any, zone: tzinfo | None) -> Iterator[tuple[Start, Length |
 
 def _each(found: Any) -> list[Any]:
     """Return the properties of one name: icalendar has a list of several, and of one that itself."""
-    if found is None:
-        return []
-    return found if isinstance(found, list) else [found]
+    return [] if found is None else found if isinstance(found, list) else [found]
 
 
 def _listed(component: Any, name: str) -> Iterator[tuple[Any, Any]]:
-    """Yield each date or time of the properties of a name, with the property."""
     for holder in _each(component.get(name)):
         for each in holder.dts:
             yield holder, each.dt
 
 
 def _occurrences(event: CalendarEvent, replaced: Iterable[object]) -> Iterator[int | tuple[int, int]]:
-    """Yield the spans of an event, of each occurrence once."""
     gone = {*event.without, *replaced}
     for start, length in _starts(event):
         try:
@@ -281,7 +270,6 @@ def _occurrences(event: CalendarEvent, replaced: Iterable[object]) -> Iterator[i
 
 
 def _starts(event: CalendarEvent) -> Iterator[tuple[Start, Length]]:
-    """Yield when occurrences begin; one may come several times."""
     yield event.start, event.length
     for rule in event.rules:
         number = 0

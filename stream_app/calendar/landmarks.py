@@ -10,8 +10,20 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from stream_app.calendar.localtime import DAY, FIRST_DAY, LocalTime, local_time, midnight, readings, span, zone_of
-from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
+from stream_app.calendar.localtime import (
+    DAY,
+    FIRST_DAY,
+    Wrong,
+    Wrongs,
+    WrongTimesError,
+    ZonedTime,
+    local_time,
+    midnight,
+    quoted,
+    readings,
+    span,
+    zone_of,
+)
 from stream_app.files import unread
 from stream_app.privacy.landmarks import MOST_INTERVALS, LandmarkSet
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -80,18 +92,15 @@ def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _some(landmark: object, zone: tzinfo | None, read: Reader, most: int) -> list[Span]:
-    """Return at most so many of a landmark's spans, each checked; raises `WrongTimesError`."""
     found = []
     for each in islice(_spans(landmark, zone, read), most):
         start, end = (each, each) if isinstance(each, int) else each
         if not 0 <= start <= end <= LAST_TIMESTAMP_MS:
-            raise WrongTimesError(
-                [Wrong("", quoted(landmark), "name times from 1970 to 9999, the end behind the start")]
-            )
+            raise WrongTimesError.of(landmark, "name times from 1970 to 9999, the end behind the start")
         if isinstance(each, int) or start < end:  # clocks may jump over all of a span
             found.append(each)
     if not found:
-        raise WrongTimesError([Wrong("", quoted(landmark), "no time comes of it: look at its days and hours")])
+        raise WrongTimesError.of(landmark, "no time comes of it: look at its days and hours")
     return found
 
 
@@ -112,11 +121,10 @@ def _spans(landmark: object, zone: tzinfo | None, read: Reader) -> Iterable[Span
             return _dates(landmark, zone)
         case Mapping() if "ics" in landmark:
             return _calendar(landmark, zone, read)
-    raise WrongTimesError([Wrong("", quoted(landmark), FORMS)])
+    raise WrongTimesError.of(landmark, FORMS)
 
 
 def _between(start: object, end: object, zone: tzinfo | None) -> Span:
-    """Return the span of two; a day stands for all of it."""
     wrongs = Wrongs()
     begun = wrongs.unless("0", lambda: reach(start, zone))
     ended = wrongs.unless("1", lambda: reach(end, zone))
@@ -124,7 +132,7 @@ def _between(start: object, end: object, zone: tzinfo | None) -> Span:
     assert begun is not None
     assert ended is not None
     if begun[0] >= ended[1]:
-        raise WrongTimesError([Wrong("", quoted([start, end]), "a span needs its start before its end")])
+        raise WrongTimesError.of([start, end], "a span needs its start before its end")
     return begun[0], ended[1]
 
 
@@ -133,12 +141,10 @@ def reach(part: object, zone: tzinfo | None) -> tuple[int, int]:
     if isinstance(part, int) and not isinstance(part, bool):
         return part, part
     named = local_time(part, zone)
-    if named.is_day:
-        return span(named.start, named.start + DAY, named.zone)
-    return span(named.start, named.start, named.zone)
+    return span(named.start, named.start + DAY if named.is_day else named.start, named.zone)
 
 
-def _named(named: LocalTime) -> Iterable[Span]:
+def _named(named: ZonedTime) -> Iterable[Span]:
     if named.is_day:
         return [span(named.start, named.start + DAY, named.zone)]
     return readings(named.start, named.zone).moments
@@ -148,11 +154,8 @@ def _weekly(form: Mapping[str, object], zone: tzinfo | None) -> Iterator[Span]:
     wrongs = Wrongs()
     wrongs.unknown(form, WEEKLY)
     named = form["weekly"]
-    days = (
-        [WEEKDAYS.get(day.lower()) if isinstance(day, str) else None for day in named]
-        if isinstance(named, list)
-        else []
-    )
+    listed = named if isinstance(named, list) else []
+    days = [WEEKDAYS.get(day.lower()) if isinstance(day, str) else None for day in listed]
     if not days or None in days:
         wrongs.append(Wrong("weekly", quoted(named), 'write a list of days, such as ["sat","sun"]'))
     hours, clocks = _hours(form, wrongs), _zone(form, zone, wrongs)
@@ -209,7 +212,6 @@ def _calendar(form: Mapping[str, object], zone: tzinfo | None, read: Reader) -> 
 
 
 def _hours(form: Mapping[str, object], wrongs: Wrongs) -> Hours:
-    """Return the hours of each day; all of it when there are none."""
     if "from" not in form and "to" not in form:
         return Hours(timedelta(), timedelta())
     start = wrongs.unless("from", lambda: _clock(form.get("from")))
@@ -218,11 +220,8 @@ def _hours(form: Mapping[str, object], wrongs: Wrongs) -> Hours:
 
 
 def _clock(text: object) -> timedelta:
-    """Return a time of day as the time since midnight; raises `WrongTimesError`."""
     if not isinstance(text, str) or not CLOCK.fullmatch(text):
-        raise WrongTimesError(
-            [Wrong("", quoted(text), "write a time of day, such as 17:00; `from` and `to` go together")]
-        )
+        raise WrongTimesError.of(text, "write a time of day, such as 17:00; `from` and `to` go together")
     return datetime.combine(FIRST_DAY, time.fromisoformat(text)) - midnight(FIRST_DAY)
 
 
@@ -233,8 +232,7 @@ def _zone(form: Mapping[str, object], zone: tzinfo | None, wrongs: Wrongs) -> tz
 
 
 def _day(text: object) -> date:
-    """Return the day that a text names; raises `WrongTimesError`."""
     named = local_time(text, UTC) if isinstance(text, str) else None
     if named is None or not named.is_day:
-        raise WrongTimesError([Wrong("", quoted(text), "write a day, such as 2026-01-31")])
+        raise WrongTimesError.of(text, "write a day, such as 2026-01-31")
     return named.when

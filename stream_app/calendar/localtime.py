@@ -1,14 +1,83 @@
-"""Local times of a zone as moments: where clocks jump a time moves forward, where they go back it is two moments.
+"""Local times of a zone as moments, and what is wrong with times that people wrote: member, what was found, remedy.
+
+Where clocks jump a time moves forward, where they go back it is two moments.
 
 All moments are integers of milliseconds since 1970-01-01 UTC. The rules of the zones come from the machine's time zone
 database, or else from the package ``tzdata``.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo
 
-from stream_app.calendar.wrong import Wrong, WrongTimesError, quoted
+T = TypeVar("T")
+
+
+class Wrong(NamedTuple):
+    """One thing wrong; ``member`` is relative to what was read, empty for all of it."""
+
+    member: str
+    found: str
+    remedy: str
+
+    def under(self, member: str) -> "Wrong":
+        """Return the same, of a member of the thing that held it."""
+        return self._replace(member=f"{member}.{self.member}" if self.member else member)
+
+    @property
+    def message(self) -> str:
+        """Say what was found and what to do."""
+        return f"found {self.found}; {self.remedy}"
+
+
+class WrongTimesError(ValueError):
+    """Text or forms that give no times; ``wrongs`` has everything that is wrong with them."""
+
+    def __init__(self, wrongs: Iterable[Wrong]) -> None:
+        self.wrongs = tuple(wrongs)
+        super().__init__("; ".join(f"{wrong.member}: {wrong.message}".removeprefix(": ") for wrong in self.wrongs))
+
+    @classmethod
+    def of(cls, found: object, remedy: str) -> "WrongTimesError":
+        """Return the error of one fault, which all of what was found has."""
+        return cls([Wrong("", quoted(found), remedy)])
+
+
+LONGEST_QUOTED = 80
+
+
+def quoted(found: object) -> str:
+    """Return what was found as JSON spells the short of it, for a message."""
+    if found is None:
+        return "nothing"
+    text = f'"{found}"' if isinstance(found, str) else str(found)
+    return text if len(text) <= LONGEST_QUOTED else text[:LONGEST_QUOTED] + ".."
+
+
+class Wrongs(list[Wrong]):
+    """What was found to be wrong so far, so that every fault is told at once."""
+
+    def unless(self, member: str, read: Callable[[], T]) -> T | None:
+        """Return what ``read`` returns; None, and keep what is wrong under ``member``, when it raises."""
+        try:
+            return read()
+        except WrongTimesError as error:
+            self += [wrong.under(member) for wrong in error.wrongs]
+            return None
+
+    def unknown(self, form: Mapping[str, object], members: Iterable[str]) -> None:
+        """Keep the members of a form that are none of ``members``."""
+        known = tuple(members)
+        for name in form:
+            if name not in known:
+                self.append(Wrong(name, "an unknown member", f"leave it away; there are {', '.join(known)}"))
+
+    def tell(self) -> None:
+        """Raise `WrongTimesError` when something is wrong."""
+        if self:
+            raise WrongTimesError(self)
+
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -19,7 +88,7 @@ FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9999, 12, 28)
 ZONE_NEEDED = 'add a zone, as in "zone":"Europe/Paris", or an offset, as in 2026-01-31T08:00:00+01:00'
 
 
-class LocalTime(NamedTuple):
+class ZonedTime(NamedTuple):
     """A date, or a local time without offset, and the zone whose clocks show it."""
 
     when: date  # a datetime, unless all of the day is meant
@@ -42,7 +111,7 @@ def zone_of(name: object) -> ZoneInfo:
         return ZoneInfo(name if isinstance(name, str) else "")
     except (KeyError, ValueError, OSError):  # unknown; no name of a file, such as ../etc; a folder, such as Europe
         remedy = "name a zone of the IANA database, such as Europe/Paris"
-        raise WrongTimesError([Wrong("", quoted(name), remedy)]) from None
+        raise WrongTimesError.of(name, remedy) from None
 
 
 def milliseconds(moment: datetime) -> int:
@@ -98,8 +167,37 @@ def shown(moment_ms: int, zone: tzinfo) -> datetime:
 
 
 def _ahead(moment_ms: int, zone: tzinfo) -> int:
-    """Return how many milliseconds the clocks of a zone are ahead of UTC at a moment."""
     return milliseconds(shown(moment_ms, zone).replace(tzinfo=UTC)) - moment_ms
+
+
+YEARS: Final = 20
+"""How long the transitions of a zone are known for: governments change the rules of later years."""
+
+Transitions = tuple[tuple[int, int], ...]
+"""From a moment on, in milliseconds, local time is UTC plus an offset in milliseconds; ascending."""
+
+
+def transitions(zone: tzinfo, first_ms: int) -> Transitions:
+    """Return the offsets of a zone for `YEARS` years from ``first_ms`` on; the first one stands for all that is before.
+
+    A change of clocks is found to the millisecond; two changes within one day are taken for one.
+    """
+    end = shown(first_ms, UTC)
+    last_year = min(end.year + YEARS, LAST_DAY.year)
+    end_ms = milliseconds(datetime(last_year, end.month, min(end.day, 28), tzinfo=UTC))
+    found = [(first_ms, _ahead(first_ms, zone))]
+    at = first_ms
+    while at < end_ms:
+        then = min(at + DAY_MS, end_ms)
+        ahead = _ahead(then, zone)
+        if ahead != found[-1][1]:
+            low, high = at, then
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if _ahead(middle, zone) == found[-1][1] else (low, middle)
+            found.append((high, ahead))
+        at = then
+    return tuple(found)
 
 
 def midnight(day: date) -> datetime:
@@ -107,7 +205,7 @@ def midnight(day: date) -> datetime:
     return datetime.combine(day, time())
 
 
-def local_time(text: object, zone: tzinfo | None = None) -> LocalTime:
+def local_time(text: object, zone: tzinfo | None = None) -> ZonedTime:
     """Return what an ISO 8601 date or time names; one that names no zone by itself has ``zone``.
 
     A time may have an offset; a zone in brackets may follow: ``2026-03-29T17:00[Europe/Paris]``.
@@ -119,26 +217,25 @@ def local_time(text: object, zone: tzinfo | None = None) -> LocalTime:
     when = _parsed(written)
     if when is None or (bracket and not name.endswith("]")):
         remedy = "write ISO 8601, such as 2026-01-31T08:00:00+01:00, or 2026-01-31 for a day"
-        raise WrongTimesError([Wrong("", quoted(text), remedy)])
+        raise WrongTimesError.of(text, remedy)
     if isinstance(when, datetime) and when.microsecond % 1000:
-        raise WrongTimesError([Wrong("", quoted(text), "write whole milliseconds")])
+        raise WrongTimesError.of(text, "write whole milliseconds")
     if bracket:
         zone = zone_of(name.removesuffix("]"))
     if isinstance(when, datetime) and when.tzinfo is not None:
         if zone is not None and bracket and when.utcoffset() != when.astimezone(zone).utcoffset():
             remedy = "the zone has another offset then; leave one of them away"
-            raise WrongTimesError([Wrong("", quoted(text), remedy)])
+            raise WrongTimesError.of(text, remedy)
         zone, when = when.tzinfo, when.replace(tzinfo=None)
     if zone is None:
-        raise WrongTimesError([Wrong("", quoted(text), ZONE_NEEDED)])
+        raise WrongTimesError.of(text, ZONE_NEEDED)
     day = when.date() if isinstance(when, datetime) else when
     if not FIRST_DAY <= day <= LAST_DAY:
-        raise WrongTimesError([Wrong("", quoted(text), f"name a day from {FIRST_DAY} to {LAST_DAY}")])
-    return LocalTime(when, zone)
+        raise WrongTimesError.of(text, f"name a day from {FIRST_DAY} to {LAST_DAY}")
+    return ZonedTime(when, zone)
 
 
 def _parsed(text: str) -> date | None:
-    """Return the date or time that ISO 8601 names; None for anything else."""
     for parse in (date.fromisoformat, datetime.fromisoformat):
         try:
             return parse(text)

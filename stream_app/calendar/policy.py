@@ -1,44 +1,44 @@
 """Policies as people write them, and as records have them: landmarks and renewals in integers of milliseconds."""
 
-from calendar import monthrange
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from stream_app.calendar.landmarks import Reader, is_plain, reach, spans_of
-from stream_app.calendar.localtime import DAY, LAST_DAY, LocalTime, local_time, midnight, readings, shown, zone_of
-from stream_app.calendar.wrong import Wrong, Wrongs, WrongTimesError, quoted
+from stream_app.calendar.localtime import (
+    DAY,
+    LAST_DAY,
+    Wrong,
+    Wrongs,
+    WrongTimesError,
+    ZonedTime,
+    local_time,
+    midnight,
+    quoted,
+    readings,
+    shown,
+    transitions,
+    zone_of,
+)
+from stream_app.calendar.words import length_ms
 
 MOST_RENEWALS = 1_000  # bounds in the member `renew` of a policy record
 MEMBERS = ("every", "zone", "first", "until")
 
 
-def _days(days: int) -> Callable[[datetime, int], datetime]:
-    return lambda first, number: first + number * timedelta(days=days)
-
-
-def _months(months: int) -> Callable[[datetime, int], datetime]:
-    def later(first: datetime, number: int) -> datetime:
-        """Move by whole months; a day that the month does not have is its last one."""
-        year, month = divmod(first.year * 12 + first.month - 1 + number * months, 12)
-        return first.replace(year=year, month=month + 1, day=min(first.day, monthrange(year, month + 1)[1]))
-
-    return later
-
-
 class RenewalPeriod(NamedTuple):
-    """How often: the local time of the nth bound after the first; the midnight at which the period of a day begins."""
+    """How often: how far apart bounds are by local time, and the midnight at which the period of a day begins."""
 
-    later: Callable[[datetime, int], datetime]
+    length: Mapping[str, int]  # a day that a month does not have is its last one
     begins: Callable[[datetime], datetime]
 
 
 PERIODS = {
-    "day": RenewalPeriod(_days(1), lambda day: day),
-    "week": RenewalPeriod(_days(7), lambda day: day - day.weekday() * DAY),
-    "month": RenewalPeriod(_months(1), lambda day: day.replace(day=1)),
-    "year": RenewalPeriod(_months(12), lambda day: day.replace(month=1, day=1)),
+    "day": RenewalPeriod({"days": 1}, lambda day: day),
+    "week": RenewalPeriod({"weeks": 1}, lambda day: day - day.weekday() * DAY),
+    "month": RenewalPeriod({"months": 1}, lambda day: day.replace(day=1)),
+    "year": RenewalPeriod({"years": 1}, lambda day: day.replace(month=1, day=1)),
 }
 
 
@@ -75,10 +75,12 @@ def renewals(form: Mapping[str, object], after_ms: int | None = None) -> tuple[i
 
 
 def _bounds(asked: _PolicyForm) -> Iterator[int]:
-    number = 0
+    from dateutil.relativedelta import relativedelta  # noqa: PLC0415 - for policies that renew alone
+
+    number, length = 0, relativedelta(**asked.period.length)
     while True:
         try:
-            local = asked.period.later(asked.first, number)
+            local: datetime = asked.first + number * length
         except (OverflowError, ValueError):  # behind the calendar's end
             return
         bound = readings(local, asked.zone).usual
@@ -114,11 +116,9 @@ def _asked(form: Mapping[str, object], after_ms: int | None) -> _PolicyForm:
     return _PolicyForm(period, zone, period.begins(midnight(shown(after_ms, zone).date())), after_ms, _behind(until))
 
 
-def _behind(until: LocalTime) -> int:
-    """Return the first moment behind a day, or behind a time."""
-    if until.is_day:
-        return readings(until.start + DAY, until.zone).first
-    return readings(until.start, until.zone).last + 1
+def _behind(until: ZonedTime) -> int:
+    start, zone = until.start, until.zone
+    return readings(start + DAY, zone).first if until.is_day else readings(start, zone).last + 1
 
 
 def in_integers(
@@ -126,17 +126,23 @@ def in_integers(
 ) -> tuple[Mapping[str, Any], list[Wrong]]:
     """Return a policy record with all its times in ms, and what is wrong with them; it has none of what is wrong.
 
-    A record that holds integers alone is returned as it is. `protection.zone` is that of landmarks that name none.
-    ``read`` gives the calendar files that landmarks name. Without ``after_ms`` a renewal must say when it is first.
+    A length of time may be a text, such as "5min" or "1d".
+
+    A record that holds integers alone is returned as it is. `protection.zone` is that of landmarks that name none, and
+    of statistics by hour or weekday. ``read`` gives the calendar files that landmarks name. Without ``after_ms`` a
+    renewal must say when it is first, and local times from when on their offsets are to be known.
     """
     wrongs = Wrongs()
     found = dict(document)
-    protection, dummies, renew = (document.get(name) for name in ("protection", "dummies", "renew"))
+    members = "protection", "value", "dummies", "renew"
+    protection, value, dummies, renew = (document.get(name) for name in members)
     zone: tzinfo | None = None
     if isinstance(protection, Mapping):
         if "zone" in protection:
             zone = wrongs.unless("protection.zone", partial(zone_in, document)) or UTC
         found["protection"] = _protection(protection, zone, read, wrongs, secret=dummies is not None)
+    if isinstance(value, Mapping):
+        found["value"] = wrongs.unless("value", partial(resolved, value, zone, after_ms)) or value
     if isinstance(dummies, Mapping):
         found.pop("dummies")
         if ranged := wrongs.unless("dummies", partial(_ranged, dummies, zone)):
@@ -158,6 +164,9 @@ def _protection(
     protection: Mapping[str, Any], zone: tzinfo | None, read: Reader, wrongs: Wrongs, *, secret: bool
 ) -> dict[str, Any]:
     found = {name: value for name, value in protection.items() if name != "zone"}
+    for name in LENGTHS & found.keys():
+        if isinstance(found[name], str):
+            found[name] = wrongs.unless(f"protection.{name}", partial(_length, found[name])) or 1
     if is_plain(protection.get("landmarks")):
         return found
     try:
@@ -168,6 +177,17 @@ def _protection(
         wrongs += [wrong.under("protection.landmarks") for wrong in told]
         spans = ()
     found["landmarks"] = [each if isinstance(each, int) else list(each) for each in spans]
+    return found
+
+
+LENGTHS: Final = frozenset({"step", "unit", "offset"})
+"""Members of `protection` that are lengths of time, which people may write as "5min" or "1d"."""
+
+
+def _length(text: str) -> int:
+    found = length_ms(text)
+    if found is None:
+        raise WrongTimesError.of(text, 'write milliseconds, or a length such as "5min", "1h", "1d" or "1w"')
     return found
 
 
@@ -182,3 +202,48 @@ def _ranged(dummies: Mapping[str, Any], zone: tzinfo | None) -> dict[str, Any]:
             found[member] = ends[side]
     wrongs.tell()
     return found
+
+
+CLOCKS: Final = ("zone", "first")
+NO_CLOCK: Final = 'write the first day, as in "transitions":{"first":"2026-01-01"}: no clock decides it here'
+
+
+def resolved(value: Mapping[str, Any], zone: tzinfo | None, after_ms: int | None) -> dict[str, Any]:
+    """Return the member `value` of a policy record with its `transitions` in integers.
+
+    They are those of ``transitions.zone`` or else of ``zone``, from ``transitions.first`` or else from ``after_ms`` on.
+    A value without `by` has none, and integers stay what they are. Without any zone local time is UTC; that has none.
+
+    Raises:
+        WrongTimesError: with everything that is wrong, under its member.
+    """
+    found, form = dict(value), value.get("transitions")
+    is_utc = zone is None or zone.utcoffset(None) == timedelta(0)  # None: it changes with time
+    if "by" not in value or isinstance(form, list) or (form is None and is_utc):
+        return found
+    if form is not None and not isinstance(form, Mapping):
+        remedy = 'write a list, or an object with "zone" and "first"'
+        raise WrongTimesError([Wrong("transitions", quoted(form), remedy)])
+    asked: Mapping[str, Any] = form or {}
+    told = Wrongs()
+    told.unknown(asked, CLOCKS)
+    clocks = told.unless("zone", lambda: zone_of(asked["zone"])) if "zone" in asked else zone
+    first_ms = told.unless("first", lambda: _first_ms(asked["first"], clocks or UTC)) if "first" in asked else after_ms
+    wrongs = Wrongs(wrong.under("transitions") for wrong in told)
+    if clocks is None and not told:
+        wrongs.append(Wrong("transitions.zone", "nothing", 'name a zone, as in "zone":"Europe/Paris"'))
+    if first_ms is None and "first" not in asked:
+        wrongs.append(Wrong("transitions", "nothing" if form is None else "no first day", NO_CLOCK))
+    wrongs.tell()
+    assert clocks is not None
+    assert first_ms is not None
+    several = transitions(clocks, first_ms)
+    found.pop("transitions", None)
+    if several != ((first_ms, 0),):  # UTC needs none
+        found["transitions"] = [list(each) for each in several]
+    return found
+
+
+def _first_ms(first: object, zone: tzinfo) -> int:
+    named = local_time(first, zone)
+    return readings(named.start, named.zone).first

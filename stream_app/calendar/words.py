@@ -1,6 +1,8 @@
 """Milliseconds as people read them: moments as ISO 8601, durations in their units, and what looks like seconds."""
 
+import re
 from datetime import UTC, tzinfo
+from typing import Final
 
 from stream_app.calendar.localtime import EPOCH, LAST_DAY, MILLISECOND
 
@@ -32,6 +34,21 @@ def duration_in_words(duration_ms: int) -> str:
         if count:
             parts.append(f"{count:,} {unit}")
     return " ".join(parts) or "0 ms"
+
+
+LENGTHS_MS: Final = {**dict(UNITS), "hour": 3_600_000, "day": 86_400_000, "w": 604_800_000, "week": 604_800_000}
+"""Lengths of time by their names, which may stand in the plural."""
+LENGTH: Final = re.compile(r"(?:([1-9][0-9]{0,11}) ?)?([A-Za-z]+)", re.ASCII)
+
+
+def length_ms(text: str) -> int | None:
+    """Return the milliseconds of a length of time such as 5min, 1 h, 1D, week or 30 days; None for what is none."""
+    found = LENGTH.fullmatch(text.strip())
+    if found is None:
+        return None
+    name = found[2].lower()
+    one = LENGTHS_MS.get(name, LENGTHS_MS.get(name.removesuffix("s") if len(name) > len("ms") else name))
+    return None if one is None or (found[1] is None and len(name) < len("day")) else int(found[1] or 1) * one
 
 
 def step_as_seconds(step_ms: int) -> str:

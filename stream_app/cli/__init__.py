@@ -13,7 +13,8 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
@@ -138,6 +139,15 @@ COMMANDS = {
 
 class UsageError(Exception):
     """Input that the user can mend: the message names the field and the remedy; exit code 2."""
+
+
+@contextmanager
+def mendable(*errors: type[Exception], by: str = "") -> Iterator[None]:
+    """Raise errors whose sentence names the remedy as `UsageError`, the sentence behind what was at fault."""
+    try:
+        yield
+    except errors as error:
+        raise UsageError(f"{by}{error}") from None
 
 
 def printable(text: str) -> str:

@@ -1,21 +1,24 @@
 """Policies begin to rule: a version that a record brings, the default of a new series, the renewal of a version."""
 
+from dataclasses import replace
+
 from stream_app.deciding.context import Context, DefaultPolicy
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.members import FindMember, Joined, claimed, member_of, no_member
 from stream_app.deciding.outcome import Decided, seal
 from stream_app.deciding.renewal import bounds_to_come
-from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.rows import NO_VIEWS, SeriesRow
 from stream_app.deciding.succession import next_version, succeeding
 from stream_app.formats import encoding
 from stream_app.formats.records import InputRecord, PolicyRecord
 from stream_app.privacy import fold
-from stream_app.privacy.claim import uncovered
 from stream_app.privacy.collected.plain import stays_open
 from stream_app.privacy.dummies.draw import drawn_policy, named_by_glob, named_by_series
-from stream_app.privacy.landmarks import NO_LANDMARKS
+from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Refused
+from stream_app.privacy.state import uncovered
+from stream_app.privacy.units.steps import takes_over
 from stream_app.privacy.weaker import carried
 
 
@@ -28,22 +31,47 @@ def adopt_own(
     record: InputRecord,
 ) -> Decided | Refused:
     """Begin the version that a policy record brings."""
+    policy = policy_from(context, row, found)
+    if isinstance(policy, Refused):
+        return policy
+    adopted = adopt_version(context, row, find_member, policy, found, record)
+    if not isinstance(adopted, Refused):
+        drop_unread(collection, row, adopted)
+    return adopted
+
+
+def policy_from(context: Context, row: SeriesRow | None, found: PolicyRecord) -> Policy | Refused:
+    """Return the policy that a record brings; ``row`` is that of its series."""
     if row is not None and row.state.closed:
         return Refused("closed")
     if not context.limits.accept_policies:
         return Refused("invalid-policy")
     try:
-        policy = policy_of(found.parameters, found.version)
+        return policy_of(found.parameters, found.version)
     except PolicyError:
         return Refused("invalid-policy")
+
+
+def adopt_version(
+    context: Context,
+    row: SeriesRow | None,
+    find_member: FindMember,
+    policy: Policy,
+    found: PolicyRecord,
+    record: InputRecord,
+) -> Decided | Refused:
+    """Begin a version that a record brings; what is open stays in memory, whether it goes on or not."""
     may_weaken = found.weaker and context.limits.accept_weaker_policies
     policy, renewed = (policy, "") if row is None else succeeding(row, policy)
-    adopted = _adopt(
-        context, row, find_member, found.series, policy, None, record, may_weaken=may_weaken, renewed=renewed
-    )
-    if not isinstance(adopted, Refused) and adopted.row.open_steps is None:
-        collection.drop(found.series)  # unread: what is open belongs to the version before
-    return adopted
+    return _adopt(context, row, find_member, found.series, policy, None, record, may_weaken=may_weaken, renewed=renewed)
+
+
+def drop_unread(collection: Collection, row: SeriesRow | None, adopted: Decided) -> None:
+    """Forget what is open where it belongs to the version before, that of ``row``."""
+    if adopted.row.open_steps is None:
+        collection.drop(adopted.row.series)
+    if row is not None and adopted.row.open_units is None:
+        collection.units.drop_all(row.key, row.policy, row.open_units)
 
 
 def adopt_default(context: Context, find_member: FindMember, series: str, record: InputRecord) -> Decided | Refused:
@@ -52,6 +80,20 @@ def adopt_default(context: Context, find_member: FindMember, series: str, record
     if default is None:
         return Refused("no-policy")
     return _adopt(context, None, find_member, series, default.policy, default, record)
+
+
+def adopt_view(
+    context: Context,
+    find_member: FindMember,
+    series: str,
+    default: DefaultPolicy,
+    landmarks: LandmarkSet,
+    record: InputRecord,
+) -> Decided | Refused:
+    """Begin a view under the default policy that makes it, with the landmarks of its base."""
+    policy = default.policy.ruling(landmarks) if landmarks else default.policy
+    shared = None if landmarks else default
+    return _adopt(context, None, find_member, series, policy, shared, record, view=True)
 
 
 def renewed(context: Context, row: SeriesRow, start_ms: int, record: InputRecord) -> Decided | Refused | None:
@@ -74,8 +116,12 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
     *,
     may_weaken: bool = False,
     renewed: str = "",
+    view: bool = False,
 ) -> Decided | Refused:
-    """Begin a version; ``shared`` is the default policy that it is, ``renewed`` names the one that it renews."""
+    """Begin a version; ``shared`` is the default policy that it is, ``renewed`` names the one that it renews.
+
+    ``view``: it is the first one of a view.
+    """
     before, state, limits = (row.policy, row.state, context.limits) if row else (None, None, context.limits)
     separator = limits.member_separator
     if separator is not None and uncovered(policy, before, many=separator in series):
@@ -86,6 +132,7 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
         return adopted
     if limits.max_epsilon_nano is not None and policy.epsilon_nano > limits.max_epsilon_nano:
         return Refused("budget-cap")
+    adopted = adopted._replace(entry=adopted.entry._replace(view=view))
     joined: Joined | None = None
     claim_nano = adopted.entry.lifetime_nano  # of a first version alone
     if separator is not None and claim_nano is not None and policy.collect is None:
@@ -104,14 +151,21 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
             return drawn
         ruling = drawn
         entry = adopted.entry._replace(parameters=ruling.parameters)
-        adopted = fold.Moved(adopted.state.replaced(landmarks=ruling.landmarks), entry)
+        promise = replace(adopted.state.promise, landmarks=ruling.landmarks)
+        adopted = fold.Moved(replace(adopted.state, promise=promise), entry)
     sequence, previous = (row.sequence, row.previous) if row else (0, encoding.NO_HASH)
     loss = row.backward_loss if row else None
     # What was drawn stands in no default policy.
     default = renewed if shared is None or policy.dummies is not None else shared.digest
     opened = row.open_steps if row and before and stays_open(ruling, before) else None
-    base = SeriesRow(series, series.encode(), sequence, previous, ruling, default, adopted.state, loss, opened)
-    begun = seal(context, base, None, adopted, record.timestamp_ms).with_member(joined)
+    goes_on = before is not None and takes_over(ruling, before) and not adopted.entry.weaker
+    units = row.open_units if row and goes_on else None
+    views = row.views if row else NO_VIEWS
+    is_view = row.view if row else view
+    ready = SeriesRow(
+        series, series.encode(), sequence, previous, ruling, default, adopted.state, loss, opened, units, is_view, views
+    )
+    begun = replace(seal(context, ready, None, adopted, record.timestamp_ms), joined=joined)
     if policy.dummies is None:
         return begun
     disguised = fold.disguise(ruling, adopted.state, policy.dummies.method, policy.dummies.charge_nano)

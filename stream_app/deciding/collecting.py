@@ -4,6 +4,7 @@ A record of these kinds changes a series' row and the partition's `Collection` t
 back from records that were decided before, and then it is the one that a worker without a crash would have.
 """
 
+from dataclasses import replace
 from typing import assert_never
 
 from stream_app.deciding.context import Context
@@ -11,8 +12,9 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.outcome import Advanced, Counted, Decided, seal
 from stream_app.deciding.readings import LostCountersError
 from stream_app.deciding.rows import SeriesRow
-from stream_app.formats.records import Collected, Contribution, InputRecord, Intrusion, Watermark
-from stream_app.privacy.collected.steps import close_step, moved, start_noise
+from stream_app.formats.records import Collected, Contribution, EventRecord, InputRecord, Intrusion, Watermark
+from stream_app.privacy.collected.plain import decide_step
+from stream_app.privacy.collected.steps import moved, start_noise
 from stream_app.privacy.fold import Moved
 from stream_app.privacy.published import IntrusionEntry
 from stream_app.privacy.reason import Refused
@@ -68,6 +70,18 @@ def recalled(row: SeriesRow, collection: Collection, found: Collected, offset: i
             assert_never(found)
 
 
+def is_recalled(row: SeriesRow, found: EventRecord) -> bool:
+    """Return whether `recalled` takes a record again: a contribution to an open step, an intrusion while one is."""
+    match found:
+        case Contribution():
+            steps = row.open_steps
+            return steps is not None and steps.untimely(row.policy.index_of(found.timestamp_ms)) is None
+        case Intrusion():
+            return row.open_steps is not None
+        case _:
+            return False
+
+
 def _contribute(row: SeriesRow, collection: Collection, found: Contribution) -> Counted | Refused:
     if row.state.closed:
         return Refused("closed")
@@ -87,15 +101,18 @@ def _advance(
     record: InputRecord,
 ) -> Advanced | Refused:
     policy, series, offset = row.policy, row.series, record.offset
+    assert policy.collect is not None, "only collected data have watermarks"
     assert found.seed is not None, "asked for before"
+    pan_private = policy.collect.intrusion_nano is not None
     move = moved(policy, row.state, row.open_steps, found.timestamp_ms, offset)
     if isinstance(move, Refused):
         return move
-    ready = row.replaced(open_steps=move.after)
+    ready = replace(row, open_steps=move.after)
     steps: list[Decided] = []
     for index in move.closing:
         cells = _cells(row, collection, index)
-        stepped = close_step(context.keys, policy, ready.state, series, index, cells, found.seed)
+        seed = found.seed if pan_private else None
+        stepped = decide_step(context.keys, policy, ready.state, series, index, cells, seed)
         if stepped is not None:
             step = seal(context, ready, None, stepped, record.timestamp_ms)
             steps.append(step)

@@ -7,11 +7,13 @@ has the noise key, and nothing to anybody once this process has ended.
 
 from array import array
 from collections.abc import Iterable, KeysView
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, final
 
 from stream_app.deciding.readings import LostCountersError, Readings
-from stream_app.privacy.collected.items import Gathered
+from stream_app.deciding.units.blocks import Blocks
+from stream_app.privacy.collected.collect import Gathered
 from stream_app.privacy.reason import Reason
 from stream_app.privacy.values import Raw, RawCells
 
@@ -20,22 +22,16 @@ PERSON = b"landmark-members"
 
 
 @final
+@dataclass(slots=True, repr=False)
 class Counters:
-    """One open step: its raw counters, and the digests of who contributed.
+    """One open step: its raw counters, and the digests of who contributed."""
 
-    ``offset`` is that of the watermark that opened the step, ``noise`` what each counter starts with; ``keyed`` is the
-    hash under whose key members become digests.
-    """
-
-    __slots__ = ("_gathers", "_keyed", "cells", "looks", "members", "offset")
-
-    def __init__(self, gathers: Gathered, offset: int, noise: Iterable[int], keyed: blake2b) -> None:
-        self._gathers: Final = gathers
-        self._keyed: Final = keyed
-        self.offset: Final = offset
-        self.cells: Final = array("q", noise)
-        self.members: Final[set[bytes]] = set()
-        self.looks = 0  # announced intrusions so far
+    _gathers: Gathered
+    _keyed: blake2b = field(compare=False)  # the hash under whose key members become digests
+    offset: int  # of the watermark that opened the step
+    cells: "array[int]"  # each starts with noise
+    members: set[bytes] = field(default_factory=set)
+    looks: int = 0  # announced intrusions so far
 
     def hidden(self, member: bytes) -> bytes:
         """Return the digest of a member at this step; at another one it is another."""
@@ -71,30 +67,23 @@ class Counters:
         for nth, fresh in enumerate(noise):
             self.cells[nth] += fresh
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Counters)
-            and (self._gathers, self.offset, self.cells) == (other._gathers, other.offset, other.cells)
-            and (self.looks, self.members) == (other.looks, other.members)
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
 
 @final
 class Collection:
     """The open steps of all series of a partition: counters of collected ones, readings of others; none at first.
 
-    ``key`` (32 random bytes, drawn anew for each object) hides members in their digests.
+    ``key`` (32 random bytes, drawn anew for each object) hides members in their digests. What steps of units read lies
+    in ``units``, rows that are stored: memory alone holds nothing of it.
     """
 
-    __slots__ = ("_floor", "_keyed", "_series", "readings")
+    __slots__ = ("_floor", "_keyed", "_series", "readings", "units")
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, units: Blocks | None = None) -> None:
         self._keyed: Final = blake2b(key=key, digest_size=MEMBER_DIGEST_BYTES, person=PERSON)
         self._series: Final[dict[str, dict[int, Counters]]] = {}  # steps ascending
         self._floor: int | None = None
         self.readings: Final = Readings()
+        self.units: Final = Blocks() if units is None else units
 
     def count(self, series: str, index: int, member: str, value: Raw) -> Reason | None:
         """Take up one member's item at an open step, or return why not.
@@ -111,7 +100,7 @@ class Collection:
         """Begin to count step ``index`` of a series; steps are opened in order."""
         keyed = self._keyed.copy()
         keyed.update(b"%d:%d:%b" % (index, len(series.encode()), series.encode()))
-        self._series.setdefault(series, {})[index] = Counters(gathers, offset, noise, keyed)
+        self._series.setdefault(series, {})[index] = Counters(gathers, keyed, offset, array("q", noise))
         self._floor = None
 
     def close(self, series: str, index: int) -> RawCells:
@@ -159,6 +148,8 @@ class Collection:
         return sum(map(len, self._series.values())) + len(self.readings)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Collection) and (self._series, self.readings) == (other._series, other.readings)
+        return isinstance(other, Collection) and (
+            (self._series, self.readings, self.units) == (other._series, other.readings, other.units)
+        )
 
     __hash__ = None  # type: ignore[assignment]

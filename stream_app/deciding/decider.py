@@ -7,10 +7,10 @@ from typing import Final, assert_never, final
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.decision import Lookup, decide
+from stream_app.deciding.decision import decide
 from stream_app.deciding.members import Claims, FindMember, Joined, Member, no_member
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Rejected, Renewal
-from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.outcome import Advanced, Counted, Decided, Handed, Rejected, Renewal, Single
+from stream_app.deciding.rows import Lookup, SeriesRow
 from stream_app.formats.encoding import Sealed
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.reason import Reason
@@ -87,6 +87,8 @@ class Decider:
         self.rejected: dict[Reason, int] = {}  # by reason
         self.spent: dict[tuple[str, str], int] = {}  # nano-epsilon by scheme and digest of the default policy
         self.renewals: dict[Renewal, int] = {}  # of bounds that were due, by what came of them
+        self.passed = 0
+        """Records times views that were refused before, and are again."""
         self._context: Final = context
         self._find: Final = find
         self._find_member: Final = find_member
@@ -103,40 +105,45 @@ class Decider:
         Return whether more may be decided: a watermark closes thousands of steps, a renewed version may name as many
         landmarks, and a few of them fill a batch.
         """
-        context, lookup, outlets = self._context, self.lookup, self._outlets
-        ledger, release, settle = outlets.ledger, outlets.release, outlets.settle
-        changed, decisions, collection, find_member = self.changed, self.decisions, self._collection, self._member
+        context, lookup, collection, find_member = self._context, self.lookup, self._collection, self._member
         for record in records:
             outcome = decide(context, lookup, collection, record, find_member)
             headers = [(INPUT_HEADER, b"%d" % record.offset)]
-            if not isinstance(outcome, Decided):
-                if not self._undecided(outcome, record, headers):
-                    return False
-                continue
-            row = outcome.row
-            sort = (outcome.decision or self._control(row), row.policy.scheme.name, row.default)
-            if outcome.renewal is not None:
-                self._renew(outcome, outcome.renewal)
-            changed[row.series] = row
-            if outcome.joined is not None:
-                self._join(outcome.joined, headers)
-            entries = outcome.entries
-            if settle is not None:
-                settle(row.key, entries)
-            for entry in entries:
-                ledger(row.key, entry.value, entry.timestamp_ms, headers)
-            if outcome.release is not None:
-                release(row.key, outcome.release, entries[-1].timestamp_ms, headers)
-            decisions[sort] = decisions.get(sort, 0) + 1
-            self._spend(sort[1], sort[2], outcome.spent_nano)
+            if isinstance(outcome, Handed):
+                self.passed += outcome.passed
+                for part in outcome.parts:
+                    self._take(part, record, headers)
+            else:
+                self._take(outcome, record, headers)
             if self._bulk_bytes >= MOST_BULK_BYTES:
                 return False
         return True
 
+    def _take(self, outcome: Single | Joined, record: InputRecord, headers: Headers) -> None:
+        """Put out what a record came to for one series."""
+        if not isinstance(outcome, Decided):
+            self._undecided(outcome, record, headers)
+            return
+        outlets, row, entries = self._outlets, outcome.row, outcome.entries
+        sort = (outcome.decision or self._control(row), row.policy.scheme.name, row.default)
+        if outcome.renewal is not None:
+            self._renew(outcome, outcome.renewal)
+        self.changed[row.series] = row
+        if outcome.joined is not None:
+            self._join(outcome.joined, headers)
+        if outlets.settle is not None:
+            outlets.settle(row.key, entries)
+        for entry in entries:
+            outlets.ledger(row.key, entry.value, entry.timestamp_ms, headers)
+        if outcome.release is not None:
+            outlets.release(row.key, outcome.release, entries[-1].timestamp_ms, headers)
+        self.decisions[sort] = self.decisions.get(sort, 0) + 1
+        self._spend(sort[1], sort[2], outcome.spent_nano)
+
     def _undecided(
         self, outcome: Rejected | Counted | Advanced | Joined, record: InputRecord, headers: Headers
-    ) -> bool:
-        """Put out what is no single decision; return whether more may be decided."""
+    ) -> None:
+        """Put out what is no single decision."""
         match outcome:
             case Rejected(reason=reason):
                 self._outlets.reject(outcome.key, outcome.value, record.timestamp_ms, headers)
@@ -150,7 +157,6 @@ class Decider:
                 self._advance(outcome, headers)
             case _:
                 assert_never(outcome)
-        return self._bulk_bytes < MOST_BULK_BYTES
 
     def _join(self, joined: Joined, headers: Headers) -> None:
         member, entry = joined

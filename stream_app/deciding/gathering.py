@@ -5,6 +5,7 @@ and when, follows from its time.
 """
 
 from collections.abc import Container, Iterable
+from dataclasses import replace
 
 from stream_app.deciding.adopting import renewed
 from stream_app.deciding.context import Context
@@ -76,9 +77,10 @@ def _read(
     reach = reached(policy, row.state, row.open_steps, index, record.offset)
     if isinstance(reach, Refused):
         return reach
+    opens, after = reach
     if context.keys.secret_of(context.keys.epoch_of(index * policy.step_ms)) is None:
         return Refused("key-erased")
-    gathered = None if reach.opens else readings.find(row.series, index)
+    gathered = None if opens else readings.find(row.series, index)
     reason = None if gathered is None else gathered.refuses(found.timestamp_ms)
     if reason is not None:
         return Refused(reason)
@@ -90,8 +92,8 @@ def _read(
         gathered.take(within, found.timestamp_ms, part)
         return COUNTED
     begun = () if row.open_steps is None else row.open_steps.begun
-    ready = row.replaced(open_steps=reach.after)
-    closing = [step for step in begun if step < reach.after.first]
+    ready = replace(row, open_steps=after)
+    closing = [step for step in begun if step < after.first]
     steps = _closed(context, ready, readings, closing, begun, record)
     readings.open(row.series, index, record.offset).take(within, found.timestamp_ms, part)
     return Advanced(steps[-1].row if steps else ready, adopted, steps)
@@ -111,7 +113,7 @@ def _advance(
         return move
     begun = frozenset(() if before is None else before.begun)
     closing = move.closing if _within(policy).gapless else sorted(step for step in begun if step in move.closing)
-    ready = row.replaced(open_steps=move.after)
+    ready = replace(row, open_steps=move.after)
     steps = _closed(context, ready, readings, closing, begun, record)
     for index in move.opening:
         readings.open(row.series, index, record.offset)

@@ -19,7 +19,9 @@ class _Series:
     """The landmarks of one series as far as they are known, and which of them met an event."""
 
     def __init__(self) -> None:
-        self.step_ms, self.landmarks = 1, NO_LANDMARKS
+        self.step_ms, self.landmarks = 1, NO_LANDMARKS  # a step is a unit, where steps hold some
+        self.origin_ms = 0
+        self.told = True  # whether its ledger tells of each landmark step with an event
         self.last_ms = -1  # the end of the last step with an event is behind it
         self.met = 0
         self.first_ms = self.newest_ms = -1  # of all events; -1: none
@@ -33,30 +35,29 @@ class _Series:
         """How many landmark steps there are, those of later versions once each."""
         return self._over + len(self.landmarks)
 
-    def begin(self, step_ms: int, landmarks: LandmarkSet) -> None:
+    def begin(self, step_ms: int, landmarks: LandmarkSet, origin_ms: int = 0) -> None:
         """Begin a version; of the one before, the landmarks that are over stay counted."""
         self._over += self.landmarks.count_before(self._next)
-        self.step_ms, self.landmarks = step_ms, landmarks
+        self.step_ms, self.landmarks, self.origin_ms = step_ms, landmarks, origin_ms
         self._reach(landmarks)
 
     def _reach(self, landmarks: LandmarkSet) -> None:
         intervals = landmarks.intervals
         if intervals:
-            found = intervals[0][0] * self.step_ms, intervals[-1][1] * self.step_ms
+            found = tuple(self.origin_ms + end * self.step_ms for end in (intervals[0][0], intervals[-1][1]))
             before = self.reach_ms or found
             self.reach_ms = min(before[0], found[0]), max(before[1], found[1])
 
     def add(self, spans: Iterable[int | Interval]) -> None:
         """Register landmarks; of a step whose event has come nobody knows here whether one came."""
-        following = LandmarkSet.of(
-            (max(first, self._next), end) for first, end in aligned(spans, self.step_ms).intervals if end > self._next
-        )
+        added = aligned(spans, self.step_ms, self.origin_ms)
+        following = LandmarkSet.of((max(first, self._next), end) for first, end in added.intervals if end > self._next)
         self.landmarks = self.landmarks.union(following)
         self._reach(following)
 
     def event(self, timestamp_ms: int) -> None:
         """Take an event; a late one and a second one of its step change nothing."""
-        step = timestamp_ms // self.step_ms
+        step = (timestamp_ms - self.origin_ms) // self.step_ms
         if step >= self._next:
             self.met += step in self.landmarks
             gap_ms = (step - self.last_ms // self.step_ms) * self.step_ms if self.events else 0
@@ -80,7 +81,7 @@ class LandmarksMet:
     """
 
     def __init__(self, defaults: Sequence[DefaultPolicy] = ()) -> None:
-        self._defaults = defaults
+        self._defaults = [default for default in defaults if not default.view]
         self._series: dict[str, _Series] = {}
 
     def _of(self, name: str) -> _Series:
@@ -89,7 +90,7 @@ class LandmarksMet:
             found = self._series[name] = _Series()
             default = next((each for each in self._defaults if fnmatchcase(name, each.glob)), None)
             if default is not None:
-                found.begin(default.policy.step_ms, default.policy.landmarks)
+                found.begin(default.policy.grid.length_ms, default.policy.landmarks, default.policy.offset_ms)
         return found
 
     def sent(self, events: Iterable[bytes]) -> Iterator[bytes]:
@@ -111,11 +112,10 @@ class LandmarksMet:
             policy = policy_of(record.parameters, record.version)
         except PolicyError:
             return  # the worker rejects it
-        self._of(record.series).begin(policy.step_ms, policy.landmarks)
+        self._of(record.series).begin(policy.grid.length_ms, policy.landmarks, policy.offset_ms)
 
-    def written(self, entry: bytes) -> None:
+    def written(self, found: Mapping[str, Any]) -> None:
         """Take a ledger entry."""
-        found: Any = wire.load(entry)
         series = self._of(found["series"])
         match found["entry"]:
             case "release":
@@ -123,8 +123,11 @@ class LandmarksMet:
             case "policy":
                 protection = found["parameters"]["protection"]
                 step_ms = protection.get("step", 1)
-                series.begin(step_ms, aligned(_spans(protection.get("landmarks", ())), step_ms))
-            case "landmarks":
+                # Landmark units are left out of what is released: no entry tells of one that had a reading.
+                series.told = protection.get("unit") is None
+                landmarks = _spans(protection.get("landmarks", ())) if series.told else ()
+                series.begin(step_ms, aligned(landmarks, step_ms))
+            case "landmarks" if series.told:
                 series.add(_spans(found["add"]))
             case _:
                 pass
@@ -155,8 +158,10 @@ class LandmarksMet:
         events = min(each.first_ms for each in seen), max(each.newest_ms for each in seen)
         reaches = [each.reach_ms for each in found if each.reach_ms is not None]
         landmarks = min(start for start, _ in reaches), max(end for _, end in reaches)
-        of = "the events are of {} to {}, the landmarks of {} to {}".format(*map(moment_in_words, events + landmarks))
-        return f": {of}; compare zones, and milliseconds"
+        of = "the events are from {} to {}, the landmarks from {} to {}".format(
+            *map(moment_in_words, events + landmarks)
+        )
+        return f": {of}; check time zones and units (milliseconds)"
 
     def step_sentence(self, duplicates: int) -> str:
         """Say that a step looks too long or too short for its events; empty when none does.

@@ -41,6 +41,11 @@ class Member(NamedTuple):
         """Return the table row."""
         return b"m" + self.key, wire.dump(self[1:])
 
+    @property
+    def exceeding(self) -> bool:
+        """Whether its series claim more than its cap, or are too many."""
+        return self.series > MOST_SERIES or (self.cap_nano is not None and self.claimed_nano > self.cap_nano)
+
     def with_claim(self, claim_nano: int) -> "Member":
         """Return the member with the claim of one more series."""
         return self._replace(claimed_nano=self.claimed_nano + claim_nano, series=self.series + 1)
@@ -59,9 +64,7 @@ def no_member(_chain: str) -> None:
 def load_member(get: Callable[[bytes], bytes | None], chain: str) -> Member | None:
     """Return the stored member whose chain has that name, or None; ``get`` reads the state table."""
     stored = get(b"m" + chain.encode())
-    if stored is None:
-        return None
-    return stored_member(stored, chain)
+    return None if stored is None else stored_member(stored, chain)
 
 
 def stored_member(stored: bytes, chain: str = "") -> Member:
@@ -99,7 +102,7 @@ def claimed(
     """
     known = found or Member(chain, cap_nano=cap_nano)
     member = known.with_claim(claim_nano)
-    if member.series > MOST_SERIES or (member.cap_nano is not None and member.claimed_nano > member.cap_nano):
+    if member.exceeding:
         return "member-cap"
     if found is not None or member.cap_nano is None:
         return Joined(member, None)
@@ -122,5 +125,6 @@ def _capped(member: Member, cap_nano: int, keys: KeyRing, appended_ms: int) -> J
     sequence = member.sequence + 1
     text = encoding.control_entry(member.chain, sequence, MemberEntry(cap_nano))
     # Epoch 0: a chain of caps has no event time.
-    entry = encoding.sealed(text, sequence, appended_ms, keys.fingerprint, 0, member.previous)
-    return Joined(member._replace(sequence=sequence, previous=entry.hash, cap_nano=cap_nano), entry)
+    value, link = encoding.sealed(text, keys.fingerprint, 0, member.previous)
+    changed = member._replace(sequence=sequence, previous=link, cap_nano=cap_nano)
+    return Joined(changed, Sealed(sequence, appended_ms, value, link))

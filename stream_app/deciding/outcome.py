@@ -1,23 +1,26 @@
 """What a record came to: its series' new row, and what is written of it, sealed into the series' chain."""
 
-from typing import Final, Literal, final
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.members import Joined
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.formats.encoding import Sealed
+from stream_app.formats.records import InputRecord
 from stream_app.privacy.fold import Moved, Stepped
 from stream_app.privacy.place import charge_nano
 from stream_app.privacy.published import ControlEntry, Decision, DummiesEntry
 from stream_app.privacy.reason import Reason
 from stream_app.privacy.state import NEVER
+from stream_app.privacy.values import frozen
 
 Renewal = Literal["begun", "refused"]
 """What came of a bound that was due: the next version began with the step, or the budget did not allow it."""
 
 
-@final
+@frozen
 class Decided:
     """A record that changed its series: the row after it, its ledger entries in order, its release if it has one.
 
@@ -28,68 +31,65 @@ class Decided:
     policy; its entry comes first.
     """
 
-    __slots__ = ("decision", "entries", "joined", "release", "renewal", "row", "spent_nano")
-
-    def __init__(
-        self,
-        row: SeriesRow,
-        entries: tuple[Sealed, ...],
-        release: bytes | None,
-        decision: Decision | None,
-        spent_nano: int,
-        renewal: Renewal | None = None,
-        joined: Joined | None = None,
-    ) -> None:
-        self.row: Final = row
-        self.entries: Final = entries
-        self.release: Final = release
-        self.decision: Final = decision
-        self.spent_nano: Final = spent_nano
-        self.renewal: Final = renewal
-        self.joined: Final = joined
-
-    def with_member(self, joined: Joined | None) -> "Decided":
-        """Return the outcome of an adoption with what becomes of the member."""
-        return Decided(self.row, self.entries, self.release, self.decision, self.spent_nano, self.renewal, joined)
+    row: SeriesRow
+    entries: tuple[Sealed, ...]
+    release: bytes | None
+    decision: Decision | None
+    spent_nano: int
+    renewal: Renewal | None = None
+    joined: Joined | None = None
 
 
-@final
-class Rejected:
+class Rejected(NamedTuple):
     """A record that changed nothing: why, and the key and bytes of the reject, which has the record's timestamp."""
 
-    __slots__ = ("key", "reason", "value")
-
-    def __init__(self, reason: Reason, key: bytes | None, value: bytes) -> None:
-        self.reason: Final = reason
-        self.key: Final = key
-        self.value: Final = value
+    reason: Reason
+    key: bytes | None
+    value: bytes
 
 
-@final
+@dataclass(frozen=True, slots=True)
 class Counted:
     """A contribution that was taken up: it changed memory alone, no row, and there is nothing to tell."""
 
-    __slots__ = ()
 
-
-@final
-class Advanced:
+class Advanced(NamedTuple):
     """A watermark that moved its series on: the row after it, and the steps that it closed, in order.
 
     ``adopted`` is the adoption of a default policy that begins to rule with it; it comes before the steps, each of
     which has a release and one entry.
     """
 
-    __slots__ = ("adopted", "row", "steps")
-
-    def __init__(self, row: SeriesRow, adopted: Decided | None, steps: tuple[Decided, ...]) -> None:
-        self.row: Final = row
-        self.adopted: Final = adopted
-        self.steps: Final = steps
+    row: SeriesRow
+    adopted: Decided | None
+    steps: tuple[Decided, ...]
 
 
-Outcome = Decided | Rejected | Counted | Advanced | Joined
+Single = Decided | Rejected | Counted | Advanced
+"""What a record may come to for one series."""
+
+
+class Handed(NamedTuple):
+    """A record that was handed to a series and its views: what it came to for each, in that order.
+
+    ``passed`` counts the views that were refused before, and are again: nothing else tells of it.
+    """
+
+    parts: tuple[Single, ...]
+    passed: int = 0
+
+
+Outcome = Single | Joined | Handed
 """Everything that a record may come to."""
+
+
+def rejected(
+    series: str | None, timestamp_ms: int | None, reason: Reason, record: InputRecord, member: str | None = None
+) -> Rejected:
+    """Return the reject of a record; ``series``, or else ``member``, is its key, as far as they are known."""
+    value = encoding.encode_reject(series, timestamp_ms, reason, record.topic, record.partition, record.offset)
+    key = series or member
+    return Rejected(reason, key.encode() if key else None, value)
 
 
 def seal(
@@ -112,25 +112,26 @@ def seal(
     release: bytes | None = None
     decision: Decision | None = None
     spent_nano = 0
-    default, loss, opened = row.default, row.backward_loss, row.open_steps
+    default, loss, opened, units = row.default, row.backward_loss, row.open_steps, row.open_units
     if isinstance(moved, Stepped):
-        release, decision = encoding.encode_release(series, policy.kind, policy.version, moved.release), moved.decision
-        text = encoding.release_entry(series, sequence, policy.version, moved, encoding.digest(release))
-        spend_nano = spent_nano = moved.spend_nano
-        if policy.windows is not None:
-            spent_nano += charge_nano(policy, row.state, decided_ms)
+        decision, spend_nano = moved.decision, moved.spend_nano
+        output, link = encoding.written_one(
+            series, row.key, policy, moved, sequence, epoch, keys.fingerprint, row.previous
+        )
+        _, appended_ms, value, release = output
+        spent_nano = spend_nano if policy.windows is None else spend_nano + charge_nano(policy, row.state, decided_ms)
         loss = None if policy.correlation is None else context.backward_loss(row, decided_ms, spend_nano)
-        appended_ms = decided_ms
     else:
         text = encoding.control_entry(series, sequence, moved.entry)
+        value, link = encoding.sealed(text, keys.fingerprint, epoch, row.previous)
         if isinstance(moved.entry, DummiesEntry):
             spent_nano = moved.entry.charged_nano
         if state.promise.landmarks is not policy.landmarks:
             default = ""  # a landmark registered under a default policy makes the policy the series' own
         if state.closed:
-            opened = None  # what is still open when a series ends is never released
-    sealed = encoding.sealed(text, sequence, appended_ms, keys.fingerprint, epoch, row.previous)
-    after = SeriesRow(series, row.key, sequence, sealed.hash, policy, default, state, loss, opened)
+            opened = units = None  # what is still open when a series ends is never released
+    sealed = Sealed(sequence, appended_ms, value, link)
+    after = SeriesRow(series, row.key, sequence, link, policy, default, state, loss, opened, units, row.view, row.views)
     if earlier is None:
         return Decided(after, (sealed,), release, decision, spent_nano, renewal)
     entries, spent_nano = (*earlier.entries, sealed), earlier.spent_nano + spent_nano

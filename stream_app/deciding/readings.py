@@ -3,6 +3,7 @@
 Nothing here is ever written: a worker that lost it reads the input again, from `Readings.floor` on.
 """
 
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final, final
 
@@ -28,19 +29,14 @@ _SPARE: Final = 64
 
 
 @final
+@dataclass(slots=True, repr=False)
 class Gathered:
-    """What one open step has read: the timestamps, and what its values come to so far.
+    """What one open step has read: the timestamps, and what its values come to so far."""
 
-    ``offset`` is that of the record that opened the step; ``kept`` is None before the first reading.
-    """
-
-    __slots__ = ("kept", "latest_ms", "offset", "times")
-
-    def __init__(self, offset: int) -> None:
-        self.offset: Final = offset
-        self.times: Final[set[int]] = set()
-        self.latest_ms = -1
-        self.kept: RawCells | None = None
+    offset: int  # of the record that opened the step
+    times: set[int] = field(default_factory=set)
+    latest_ms: int = -1
+    kept: RawCells | None = None  # before the first reading nothing
 
     def refuses(self, timestamp_ms: int) -> Reason | None:
         """Return why a reading of this timestamp is not taken, whatever its value is."""
@@ -55,13 +51,6 @@ class Gathered:
         self.kept = part if self.kept is None else within.joined(self.kept, part, later=later)
         self.times.add(timestamp_ms)
         self.latest_ms = max(self.latest_ms, timestamp_ms)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Gathered) and all(
-            getattr(self, name) == getattr(other, name) for name in self.__slots__
-        )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         """Return where it was opened alone."""

@@ -4,12 +4,14 @@ What a row holds follows from releases, so nothing is lost with a state table as
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.members import Member, member_of
-from stream_app.deciding.rows import SeriesRow, policy_digest
+from stream_app.deciding.rows import NO_VIEWS, SeriesRow, policy_digest
 from stream_app.deciding.succession import succeeding
+from stream_app.deciding.views.agreement import since_version
 from stream_app.formats import encoding, wire
 from stream_app.privacy import fold
 from stream_app.privacy.place import place, spent, unspent
@@ -59,7 +61,7 @@ def _restored(context: Context, row: SeriesRow | None, found: Any, releases: Map
         raise RebuildError(series, sequence, "comes before any policy")
     else:
         moved = _moved(context, row, found, releases)
-    return moved.replaced(sequence=sequence, previous=found["hash"])
+    return replace(moved, sequence=sequence, previous=found["hash"])
 
 
 class Rebuilt:
@@ -84,6 +86,8 @@ class Rebuilt:
         row = self.rows[chain] = _restored(self._context, before, found, releases)
         if before is None and row.policy.collect is None:
             self._claim(row, found)
+        if before is None and row.view:
+            self._begun(row, found)
 
     def place(self, chain: str) -> tuple[int, str]:
         """Return sequence and hash of the last entry of a chain."""
@@ -97,6 +101,17 @@ class Rebuilt:
         if separator is not None and claim_nano is not None:
             chain = member_of(row.series, separator) + separator
             self.members[chain] = self.members.get(chain, Member(chain)).with_claim(claim_nano)
+
+    def _begun(self, row: SeriesRow, found: Any) -> None:
+        """Note a view in the row of its base, whose first entry comes before its own."""
+        name, separator = row.series, self._separator
+        base_of, _, view = name.rpartition(separator) if separator is not None else ("", "", "")
+        base = self.rows.get(base_of)
+        if base is None or base.view:
+            raise RebuildError(name, found["sequence"], "is of a view without the series that it is a view of")
+        self.rows[name] = since_version(row, base)
+        if view not in base.views.begun:
+            self.rows[base_of] = replace(base, views=base.views.with_begun(view))
 
     def _capped(self, found: Any) -> Member:
         chain, sequence = found["series"], found["sequence"]
@@ -138,7 +153,8 @@ def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) 
     if isinstance(adopted, Refused):
         raise RebuildError(series, sequence, f"holds a policy version that was refused ({adopted.reason})")
     loss = row.backward_loss if row else None
-    return SeriesRow(series, series.encode(), 0, "", policy, default, adopted.state, loss)
+    view, views = (row.view, row.views) if row else (found.get("view", False), NO_VIEWS)
+    return SeriesRow(series, series.encode(), 0, "", policy, default, adopted.state, loss, view=view, views=views)
 
 
 def _first(context: Context, policy: Policy) -> tuple[Policy, str]:
@@ -155,7 +171,7 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
         case "release":
             state = _decided(row, found, releases)
             loss = context.backward_loss(row, found["timestamp"], found.get("epsilon_nano", 0))
-            return SeriesRow(series, row.key, sequence, row.previous, policy, row.default, state, loss)
+            return replace(row, state=state, backward_loss=loss, open_steps=None, open_units=None)
         case "dummies":
             return _disguised(row, found)
         case "landmarks":
@@ -169,7 +185,7 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
     if isinstance(outcome, Refused):
         raise RebuildError(series, sequence, f"was refused ({outcome.reason})")
     default = row.default if outcome.state.promise.landmarks is policy.landmarks else ""
-    return row.replaced(state=outcome.state, default=default)
+    return replace(row, state=outcome.state, default=default)
 
 
 def _disguised(row: SeriesRow, found: Mapping[str, Any]) -> SeriesRow:
@@ -178,7 +194,7 @@ def _disguised(row: SeriesRow, found: Mapping[str, Any]) -> SeriesRow:
     if isinstance(outcome, Refused):
         raise RebuildError(row.series, found["sequence"], f"was refused ({outcome.reason})")
     # The policy entry before it may have matched a default policy: what was drawn is the series' own.
-    return row.replaced(policy=policy, default="", state=outcome.state)
+    return replace(row, policy=policy, default="", state=outcome.state)
 
 
 def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, bytes]) -> State:
@@ -192,8 +208,8 @@ def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, by
         raise RebuildError(row.series, found["sequence"], _WITHOUT_RELEASE)
     spend_nano = found["epsilon_nano"]
     guard = spent(policy, state, index, at, spend_nano)
-    if guard is None and policy.windows is None:
-        state = state.replaced(guard=state.guard.unwaiting())
+    if guard is None and policy.windows is None and not state.guard.window.whole:
+        state = replace(state, guard=state.guard.unwaiting())
         guard = spent(policy, state, index, at, spend_nano)
     if guard is None:
         raise RebuildError(row.series, found["sequence"], "spends more than the guard allows")
@@ -201,7 +217,8 @@ def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, by
         # PRIVACY: the spend stands, whoever knows the release. What follows is computed from the releases that are
         # known, so the guarantee holds of it. The step is the last one that was spent on, for what waits for a window.
         given_up = fold.advance(policy, state, index, at, guard, None, 0).state
-        return given_up.replaced(source_ms=found["timestamp"])
+        return replace(given_up, latest=replace(given_up.latest, source_ms=found["timestamp"]))
     published: Any = wire.load(release)
     measurement, estimate = encoding.released_cells(policy.kind, published)
-    return fold.advance(policy, state, index, at, guard, measurement, spend_nano).state.replaced(estimate=estimate)
+    moved = fold.advance(policy, state, index, at, guard, measurement, spend_nano).state
+    return replace(moved, latest=replace(moved.latest, estimate=estimate))

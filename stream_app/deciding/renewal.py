@@ -13,7 +13,7 @@ that has decided nothing yet has its budget whole, and needs none. The highest v
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.landmarks import Grid, LandmarkSet
 from stream_app.privacy.parameters import LARGEST_VERSION, LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy, stored_policy_of
 from stream_app.privacy.protection import LandmarkLevel
@@ -27,7 +27,7 @@ def bounds_to_come(policy: Policy, state: State, start_ms: int) -> int | None:
     if not bounds or clock.last_step == NEVER or state.closed or policy.version >= LARGEST_VERSION:
         return None
     passed = bisect_right(bounds, start_ms)
-    return None if passed == bisect_right(bounds, clock.last_step * policy.step_ms) else len(bounds) - passed
+    return None if passed == bisect_right(bounds, policy.start_of(clock.last_step)) else len(bounds) - passed
 
 
 def next_bound_ms(policy: Policy, state: State) -> int | None:
@@ -35,13 +35,13 @@ def next_bound_ms(policy: Policy, state: State) -> int | None:
     bounds, clock = policy.renew, state.clock
     if not bounds or clock.last_step == NEVER or policy.version >= LARGEST_VERSION:
         return None
-    passed = bisect_right(bounds, clock.last_step * policy.step_ms)
+    passed = bisect_right(bounds, policy.start_of(clock.last_step))
     return bounds[passed] if passed < len(bounds) else None
 
 
 def landmarks_to_come(policy: Policy, state: State) -> int:
-    """Return how many landmarks lie behind the last decided step, late and drawn ones too."""
-    return state.promise.landmarks.count_from(-(-state.clock.decided_end_ms // policy.step_ms))
+    """Return how many landmark steps, or units, lie behind the last decided step, late and drawn ones too."""
+    return state.promise.landmarks.count_from(policy.grid.ceiling_of(state.clock.decided_end_ms))
 
 
 def renewed(policy: Policy, landmarks: LandmarkSet, bounds: int) -> Policy:
@@ -51,7 +51,7 @@ def renewed(policy: Policy, landmarks: LandmarkSet, bounds: int) -> Policy:
     for name, part in policy.parameters.items():
         if name == "protection" and isinstance(policy.protection, LandmarkLevel):
             assert isinstance(part, Mapping), "the form has been checked"
-            parameters[name] = _protection(part, landmarks, policy.step_ms)
+            parameters[name] = _protection(part, landmarks, policy.grid)
         elif name != "renew":
             parameters[name] = part
         elif rest:
@@ -67,20 +67,20 @@ def may_renew(policy: Policy, before: Policy) -> bool:
     return follows and bounds < len(before.renew) and policy.renew == before.renew[len(before.renew) - bounds :]
 
 
-def _protection(protection: Mapping[str, object], landmarks: LandmarkSet, step_ms: int) -> dict[str, object]:
+def _protection(protection: Mapping[str, object], landmarks: LandmarkSet, grid: Grid) -> dict[str, object]:
     kept = dict(protection)
     if not landmarks:
         kept.pop("landmarks", None)
         return kept
     spans: list[object] = []
-    for first, end in landmarks.intervals:
-        spans += _spans(first * step_ms, end * step_ms, step_ms)
+    for interval in landmarks.intervals:
+        spans += _spans(*grid.span_of(interval), grid.length_ms)
     kept["landmarks"] = spans
     return kept
 
 
 def _spans(start_ms: int, end_ms: int, step_ms: int) -> list[object]:
-    """Return an interval of whole steps as a policy may hold it: its end may lie behind the last timestamp."""
+    """Return an interval of whole steps or units as a policy may hold it: its end may be after the last timestamp."""
     if end_ms <= LAST_TIMESTAMP_MS:
         return [[start_ms, end_ms]]
     last_ms = end_ms - step_ms

@@ -2,21 +2,24 @@
 
 Table keys: ``s`` + series holds chain, state and backward loss, written at every change; ``p`` + series its own policy
 and landmarks, written when those change; ``d`` + name a default policy, shared by all series under it: its digest, and
-for what renewed it a dot and the digest of that. Rows hold released values, counts and budgets only.
+for what renewed it a dot and the digest of that. They hold released values, counts and budgets only; what open steps
+of units have read lies in rows of its own, sealed (`units.sealed`).
 """
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple
 
-from stream_app.formats import wire
+from stream_app.deciding.units.opened import OpenUnits
+from stream_app.formats import layout, wire
+from stream_app.formats.layout import StoredRow
 from stream_app.privacy.collected.steps import OpenSteps
-from stream_app.privacy.guard import NO_WINDOW, Guard, Window
+from stream_app.privacy.guard import NO_WINDOW, Window
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.policy import Policy, stored_policy_of
-from stream_app.privacy.state import Clock, Latest, Promise, State
-from stream_app.privacy.values import ReleasedCells
+from stream_app.privacy.state import Latest, Promise, State, shared_clock, shared_guard
+from stream_app.privacy.values import ReleasedCells, frozen
 
 DIGEST_BYTES = 16
 MOST_TWICE = 32_768
@@ -25,71 +28,49 @@ MOST_TWICE = 32_768
 A renewed policy names late landmarks too: 65,536 of them twice would make a row that no topic takes.
 """
 
-ROW_FIELDS = ("series", "key", "sequence", "previous", "policy", "default", "state", "backward_loss", "open_steps")
-_STATE_FIELDS = 20
-"""Of a stored row; then, as far as a series has them, backward loss, open steps, window (4), m with its step, claim."""
-_CLAIM = _STATE_FIELDS + 7
+
+class Views(NamedTuple):
+    """Which views a series has: those that began, and those that were refused and told so; in that order."""
+
+    begun: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+    def with_begun(self, name: str) -> "Views":
+        """Return them with one more that began."""
+        return Views((*self.begun, name), tuple(one for one in self.refused if one != name))
+
+    def with_refused(self, name: str) -> "Views":
+        """Return them with one more that was refused."""
+        return Views(self.begun, (*self.refused, name))
 
 
-@final
+NO_VIEWS: Final = Views()
+
+
+@frozen
 class SeriesRow:
-    """One series between two records. A value: replaced, never edited.
+    """One series between two records. A value: replaced, never edited."""
 
-    ``sequence`` is that of its last ledger entry (0 before the first), ``previous`` the hash of that entry.
-    """
+    series: str
+    key: bytes  # the series in UTF-8: the record key
+    sequence: int  # of its last ledger entry; 0 before the first
+    previous: str  # hash of that entry
+    policy: Policy
+    default: str  # name of the default policy that rules; empty when the series has its own
+    state: State
+    backward_loss: float | None = None  # at the last decided step; None: the policy named no correlation
+    open_steps: OpenSteps | None = None  # of collected data; None: nothing is open
+    open_units: OpenUnits | None = None  # of statistics of units; None: nothing was read yet
+    view: bool = False  # whether it is a view of another series
+    views: Views = NO_VIEWS  # of it
 
-    __slots__ = ROW_FIELDS
+    def id_of(self, view: str, separator: str | None) -> str:
+        """Return the id of one of its views."""
+        return f"{self.series}{separator}{view}"
 
-    def __init__(  # noqa: PLR0913, PLR0917 (a row's fields, in their order)
-        self,
-        series: str,
-        key: bytes,
-        sequence: int,
-        previous: str,
-        policy: Policy,
-        default: str,
-        state: State,
-        backward_loss: float | None = None,
-        open_steps: OpenSteps | None = None,
-    ) -> None:
-        self.series: Final = series
-        self.key: Final = key  # the series in UTF-8: the record key
-        self.sequence: Final = sequence
-        self.previous: Final = previous
-        self.policy: Final = policy
-        self.default: Final = default  # name of the default policy that rules; empty when the series has its own
-        self.state: Final = state
-        self.backward_loss: Final = backward_loss  # at the last decided step; None: the policy named no correlation
-        self.open_steps: Final = open_steps  # of collected data; None: nothing is open
 
-    def replaced(
-        self,
-        *,
-        sequence: int | None = None,
-        previous: str | None = None,
-        policy: Policy | None = None,
-        default: str | None = None,
-        state: State | None = None,
-        open_steps: OpenSteps | None = None,
-    ) -> "SeriesRow":
-        """Return the row of the same series with other values for some of its fields."""
-        return SeriesRow(
-            self.series,
-            self.key,
-            self.sequence if sequence is None else sequence,
-            self.previous if previous is None else previous,
-            self.policy if policy is None else policy,
-            self.default if default is None else default,
-            self.state if state is None else state,
-            self.backward_loss,
-            self.open_steps if open_steps is None else open_steps,
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SeriesRow) and all(getattr(self, name) == getattr(other, name) for name in ROW_FIELDS)
-
-    def __hash__(self) -> int:
-        return hash((self.series, self.sequence, self.previous))
+Lookup = Callable[[str], SeriesRow | None]
+"""Returns the row of a series, None if it has none yet."""
 
 
 def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tuple[bytes, bytes]]:
@@ -97,7 +78,7 @@ def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tup
 
     ``shared`` holds the digests of default policies that were returned already, and takes up new ones.
     """
-    pairs = [(b"s" + row.key, _dump_state(row))]
+    pairs = [(b"s" + row.key, wire.dump(layout.written(stored_of(row))))]
     if (
         before is None
         or before.policy is not row.policy
@@ -131,35 +112,28 @@ def load_read(
     get: Callable[[bytes], bytes | None], series: str, stored: bytes, defaults: dict[str, Policy]
 ) -> SeriesRow:
     """Return the row of ``series`` whose stored bytes were read already; the rest is as in `load`."""
-    fields: Any = wire.load(stored)
-    key, default = series.encode(), fields[2]
-    if default:
-        policy = default_policy(get, default, defaults)
+    found = layout.read(stored)
+    if found.default:
+        policy = default_policy(get, found.default, defaults)
         landmarks = policy.landmarks
     else:
-        own = get(b"p" + key)
+        own = get(b"p" + series.encode())
         if own is None:
             raise LookupError("state table: the policy of a stored series is missing; run `recover`")
         policy, landmarks = _own_policy(own)
-    state = _load_state(fields, policy, landmarks)
-    return SeriesRow(series, key, fields[0], fields[1], policy, default, state, _loss(fields), _open_steps(fields))
+    promise = Promise(
+        landmarks=landmarks,
+        spare_left=found.spare_left,
+        prior_nano=found.prior_nano,
+        first_budget_nano=found.first_budget_nano,
+        claim_nano=found.claim_nano,
+    )
+    return row_of(series, found, policy, promise)
 
 
 def stored_loss(row: bytes) -> float | None:
     """Return the backward loss in the bytes of a stored row (its key begins with ``s``)."""
-    return _loss(wire.load(row))
-
-
-def _loss(fields: Any) -> float | None:
-    loss: float | None = fields[_STATE_FIELDS] if len(fields) > _STATE_FIELDS else None
-    return loss
-
-
-def _open_steps(fields: Any) -> OpenSteps | None:
-    if len(fields) <= _STATE_FIELDS + 1 or fields[_STATE_FIELDS + 1] is None:
-        return None
-    first, offsets = fields[_STATE_FIELDS + 1]
-    return OpenSteps(first, tuple(offsets))
+    return layout.read(row).backward_loss
 
 
 def policy_bytes(policy: Policy) -> bytes:
@@ -209,92 +183,97 @@ def _own_policy(stored: bytes) -> tuple[Policy, LandmarkSet]:
     return policy, LandmarkSet(tuple((first, end) for first, end in document["landmarks"]))
 
 
-def _dump_state(row: SeriesRow) -> bytes:
-    state = row.state
+def stored_of(row: SeriesRow) -> StoredRow:
+    """Return a row as it is stored; its policy and landmarks stand elsewhere."""
+    state, opened = row.state, row.open_steps
     guard, promise, clock, latest = state.guard, state.promise, state.clock, state.latest
-    return wire.dump(
-        (
-            row.sequence,
-            row.previous,
-            row.default,
-            guard.budget_nano,
-            guard.landmark_spent_nano,
-            guard.regular_peak_nano,
-            promise.spare_left,
-            promise.prior_nano,
-            promise.first_budget_nano,
-            clock.period_start_ms,
-            clock.decided_ms,
-            clock.decided_end_ms,
-            clock.first_step,
-            clock.last_step,
-            latest.rate_nano,
-            latest.source_ms,
-            latest.measurement,
-            latest.estimate,
-            latest.level,
-            *ending(row),
-        )
+    window = guard.window
+    return StoredRow(
+        sequence=row.sequence,
+        previous=row.previous,
+        default=row.default,
+        budget_nano=guard.budget_nano,
+        landmark_spent_nano=guard.landmark_spent_nano,
+        regular_peak_nano=guard.regular_peak_nano,
+        spare_left=promise.spare_left,
+        prior_nano=promise.prior_nano,
+        first_budget_nano=promise.first_budget_nano,
+        period_start_ms=clock.period_start_ms,
+        decided_ms=clock.decided_ms,
+        decided_end_ms=clock.decided_end_ms,
+        first_step=clock.first_step,
+        last_step=clock.last_step,
+        rate_nano=latest.rate_nano,
+        source_ms=latest.source_ms,
+        measurement=latest.measurement,
+        estimate=latest.estimate,
+        level=latest.level,
+        closed=state.closed,
+        backward_loss=row.backward_loss,
+        open_steps=None if opened is None else tuple(opened),  # JSON knows no named tuples
+        opens_ms=window.opens_ms,
+        spent_end_ms=window.spent_end_ms,
+        reach_ms=window.reach_ms,
+        spends=window.spends,
+        late=(window.peak_nano, *(window.last or ())) if window.peak_nano or window.last else None,
+        claim_nano=promise.claim_nano,
+        whole=window.whole,
+        open_units=None if row.open_units is None else row.open_units.written(),
+        view=row.view,
+        views=None if row.views == NO_VIEWS else tuple(row.views),
     )
 
 
-def ending(row: SeriesRow) -> tuple[object, ...]:
-    """Return the last fields of a stored row, from `State.closed` on: as many as the series has."""
-    state = row.state
-    window, claim_nano = state.guard.window, state.promise.claim_nano
-    more: tuple[object, ...] = () if row.backward_loss is None else (row.backward_loss,)
-    opened = None if row.open_steps is None else tuple(row.open_steps)  # JSON knows no named tuples
-    if opened is not None:
-        more = (row.backward_loss, opened)
-    late = None if window.last is None else (window.peak_nano, *window.last)
-    if window != NO_WINDOW:
-        more = (row.backward_loss, opened, *window[:4])
-    if late is not None:
-        more = (row.backward_loss, opened, *window[:4], late)
-    if claim_nano is not None:
-        more = (row.backward_loss, opened, *window[:4], late, claim_nano)
-    return (state.closed, *more)
-
-
-def _load_state(fields: list[Any], policy: Policy, landmarks: LandmarkSet) -> State:
-    budget, spent, peak, spare_left, prior, first_budget, period_start, decided, decided_end = fields[3:12]
-    first_step, last_step, rate, source, measurement, estimate, level, closed = fields[12:20]
-    window = _window(fields[_STATE_FIELDS + 2 : _CLAIM])
+def row_of(series: str, stored: StoredRow, policy: Policy, promise: Promise) -> SeriesRow:
+    """Return the row that is stored so; ``promise`` is that of ``stored`` with the landmarks of the series."""
+    window = _window(stored)
     if window.opens_ms and policy.windows is None:
-        window = window.of_single_steps(source)
-    return State(
-        Guard(budget, spent, peak, window),
-        Promise(
-            landmarks=landmarks,
-            spare_left=spare_left,
-            prior_nano=prior,
-            first_budget_nano=first_budget,
-            claim_nano=fields[_CLAIM] if len(fields) > _CLAIM else None,
-        ),
-        Clock(
-            period_start_ms=period_start,
-            decided_ms=decided,
-            decided_end_ms=decided_end,
-            first_step=first_step,
-            last_step=last_step,
+        window = window.of_single_steps(stored.source_ms)
+    state = State(
+        shared_guard(stored.budget_nano, stored.landmark_spent_nano, stored.regular_peak_nano, window),
+        promise,
+        shared_clock(
+            stored.period_start_ms, stored.decided_ms, stored.decided_end_ms, stored.first_step, stored.last_step
         ),
         Latest(
-            source_ms=source,
-            measurement=ReleasedCells(tuple(measurement)),
-            estimate=ReleasedCells(tuple(estimate)),
-            rate_nano=rate,
-            level=tuple(level),
+            source_ms=stored.source_ms,
+            measurement=ReleasedCells(tuple(stored.measurement)),
+            estimate=ReleasedCells(tuple(stored.estimate)),
+            rate_nano=stored.rate_nano,
+            level=tuple(stored.level),
         ),
-        closed=closed,
+        closed=stored.closed,
+    )
+    opened = None
+    if stored.open_steps is not None:
+        first, offsets = stored.open_steps
+        opened = OpenSteps(first, tuple(offsets))
+    return SeriesRow(
+        series,
+        series.encode(),
+        stored.sequence,
+        stored.previous,
+        policy,
+        stored.default,
+        state,
+        stored.backward_loss,
+        opened,
+        None if stored.open_units is None else OpenUnits.read(stored.open_units),
+        stored.view,
+        NO_VIEWS if stored.views is None else Views(*map(tuple, stored.views)),
     )
 
 
-def _window(fields: list[Any]) -> Window:
-    if not fields:
-        return NO_WINDOW
-    opens, spent_end, reach, spends = fields[:4]
-    window = Window(opens, spent_end, reach, tuple((step, spend) for step, spend in spends))
-    if len(fields) < 5 or fields[4] is None:
-        return window
-    peak, step, spend = fields[4]
-    return window._replace(peak_nano=peak, last=(step, spend))
+def _window(stored: StoredRow) -> Window:
+    if not (stored.opens_ms or stored.spent_end_ms or stored.reach_ms or stored.spends or stored.late or stored.whole):
+        return NO_WINDOW  # one object for all that have none
+    peak_nano, *last = stored.late or (0,)
+    return Window(
+        opens_ms=stored.opens_ms,
+        spent_end_ms=stored.spent_end_ms,
+        reach_ms=stored.reach_ms,
+        spends=tuple((step, spend) for step, spend in stored.spends),
+        peak_nano=peak_nano,
+        last=(last[0], last[1]) if last else None,
+        whole=stored.whole,
+    )

@@ -5,8 +5,8 @@ that all series which renew at the same bound have the same one, in memory and i
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, final
 
 from stream_app.deciding.renewal import landmarks_to_come, may_renew, renewed
 from stream_app.deciding.rows import SeriesRow, first_default, policy_digest
@@ -16,21 +16,12 @@ Succession = tuple[Policy, str]
 """A version, and the name of the default policy in the row: empty when the series has its own."""
 
 
-@final
+@dataclass(frozen=True, slots=True)
 class _Default:
     """A default policy that is known by its name, in which the digest of all its parameters stands."""
 
-    __slots__ = ("name", "policy")
-
-    def __init__(self, name: str, policy: Policy) -> None:
-        self.name: Final = name
-        self.policy: Final = policy
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Default) and self.name == other.name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
+    name: str
+    policy: Policy = field(compare=False)
 
 
 def next_version(row: SeriesRow, bounds: int) -> Succession:

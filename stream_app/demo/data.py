@@ -1,4 +1,4 @@
-"""The demo's input: real series that the package ``bokeh_sampledata`` brings, each under two schemes.
+"""The demo's input: real series that the package ``bokeh_sampledata`` brings, each published in two ways.
 
 Origin: ``CGM.csv.gz`` is 52,281 readings of one person's continuous glucose monitor, given to the Bokeh project as
 public-domain data; ``cycling.csv.gz`` is a recorded bicycle ride with GPS, one position a second (CC0-1.0). The
@@ -12,19 +12,35 @@ import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
 from stream_app.formats import wire
+from stream_app.privacy.policy import Policy, policy_of
 
+MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
+DAY_MS = 86_400_000
+FIRST_MONDAY_MS = 4 * DAY_MS  # 5 January 1970: weeks start there and every seven days after it
+STAY_MS = tuple(int(datetime(2010, 4, day, tzinfo=UTC).timestamp()) * 1000 for day in (20, 22))
+"""Two days in hospital, made up without a look at the readings."""
 RIDE_START_MS = 1_600_000_000_000  # the ride carries elapsed time only
 DEGREES_PER_SEMICIRCLE = 180 / 2**31  # the unit of positions in FIT files
 
+GLUCOSE = {"kind": "number", "lower": 40, "upper": 400, "resolution": 1}
+RIDE = {
+    "kind": "location",
+    "radius": 200,
+    "resolution": 1,
+    "bounds": {"south": -11.8, "west": 166.8, "north": -11.5, "east": 167.1},
+}
+"""How values are declared, in the policies of the demo and of `evaluate`."""
 Reading = tuple[int, float | dict[str, float]]  # a timestamp in milliseconds and a raw value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DemoSeries:
     """A series of the demo: what it publishes and under which policy; readings come in time order."""
 
@@ -33,44 +49,58 @@ class DemoSeries:
     policy: dict[str, Any]
     readings: tuple[Reading, ...]
 
+    @cached_property
+    def ruling(self) -> Policy:
+        """Return the policy as the worker reads it."""
+        return policy_of(self.policy, 1)
+
     @property
-    def step_ms(self) -> int:
-        """Return the length of a step."""
-        return int(self.policy["protection"]["step"])
+    def weekly(self) -> bool:
+        """Return whether each release is a statistic of many readings."""
+        return self.ruling.units is not None
 
     def events(self) -> Iterator[bytes]:
-        """Yield the policy, then every observation, as event records."""
+        """Yield the policy, then every observation, as event records; a watermark closes the last step of units."""
         yield wire.dump({"type": "policy", "series": self.name, "version": 1, **self.policy})
         for timestamp_ms, value in self.readings:
             yield wire.dump({"type": "observation", "series": self.name, "timestamp": timestamp_ms, "value": value})
+        if self.weekly:
+            end_ms = self.ruling.start_of(self.ruling.index_of(self.readings[-1][0]) + 1)
+            yield wire.dump({"type": "watermark", "series": self.name, "timestamp": end_ms})
+
+    def repeats(self) -> int:
+        """Return how many readings have the time of the reading before: a step of units refuses them."""
+        return sum(one[0] == after[0] for one, after in pairwise(self.readings))
+
+    def answers(self) -> int:
+        """Return how many records answer the events: one for each reading, or one for each step of units.
+
+        Readings that a step of units refuses are answered as well. Each step has a reading at which no landmark is.
+        """
+        if not self.weekly:
+            return len(self.readings)
+        return len({self.ruling.index_of(timestamp_ms) for timestamp_ms, _ in self.readings}) + self.repeats()
 
 
 def demo_series() -> tuple[DemoSeries, ...]:
-    """Return both data sets, each under Adaptive and under Balanced at the same epsilon."""
-    readings = tuple(glucose()), tuple(ride())
-    appointment = int(datetime(2010, 5, 12, 9, tzinfo=UTC).timestamp()) * 1000
-    glucose_policy = {
-        "epsilon": 1.0,
-        "protection": {"level": "landmark", "landmarks": [[appointment, appointment + HOUR_MS]], "step": 300_000},
-        "value": {"kind": "number", "lower": 40, "upper": 400, "resolution": 1},
-    }
-    ride_policy = {
-        "epsilon": 10.0,
-        "protection": {"level": "landmark", "landmarks": [[RIDE_START_MS, RIDE_START_MS + 60_000]], "step": 1_000},
-        "value": {
-            "kind": "location",
-            "radius": 200,
-            "resolution": 1,
-            "bounds": {"south": -11.8, "west": 166.8, "north": -11.5, "east": 167.1},
-        },
-    }
-    return tuple(
-        DemoSeries(f"{name}-{scheme}", unit, {**policy, "scheme": {"name": scheme}}, readings)
-        for name, unit, policy, readings in (
-            ("glucose", "mg/dl", glucose_policy, readings[0]),
-            ("ride", "m", ride_policy, readings[1]),
-        )
-        for scheme in ("adaptive", "balanced")
+    """Return glucose as weekly means and as single readings, and the ride under Adaptive and under Balanced.
+
+    The two ways have the same epsilon.
+    """
+    sugar, positions = tuple(glucose()), tuple(ride())
+    stay = {"level": "landmark", "landmarks": [list(STAY_MS)]}
+    start = {"level": "landmark", "landmarks": [[RIDE_START_MS, RIDE_START_MS + MINUTE_MS]]}
+    balanced, adaptive = {"name": "balanced"}, {"name": "adaptive"}
+    weeks = {"unit": HOUR_MS, "step": 7 * DAY_MS, "offset": FIRST_MONDAY_MS, "open_steps": 1, "within": "mean"}
+    mean = {**GLUCOSE, "statistic": "mean"}
+    one_by_one = {"epsilon": 1.0, "protection": {**stay, "step": 5 * MINUTE_MS}, "scheme": balanced, "value": GLUCOSE}
+    weekly = {"epsilon": 1.0, "protection": {**stay, **weeks}, "scheme": {"name": "uniform"}, "value": mean}
+    moving = {"epsilon": 10.0, "protection": {**start, "step": 1_000}, "value": RIDE}
+    return (
+        DemoSeries("glucose-weekly", "mg/dl", weekly, sugar),
+        DemoSeries("glucose-balanced", "mg/dl", one_by_one, sugar),
+        DemoSeries("ride-adaptive", "m", {**moving, "scheme": adaptive}, positions),
+        DemoSeries("ride-balanced", "m", {**moving, "scheme": balanced}, positions),
     )
 
 

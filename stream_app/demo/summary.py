@@ -1,23 +1,36 @@
-"""The demo's figures: decisions, budget and error of each series."""
+"""The demo's figures: decisions, budget and error of each series, and the weeks with their true and published means."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, cos, hypot, radians
-from typing import Any
+from math import ceil, fsum, log
+from statistics import median
+from typing import Any, Final
 
 import numpy as np
 from rich.box import SIMPLE
 from rich.table import Table
 
-from stream_app.analysis.error import best_constant
+from stream_app.analysis.error import best_constant, error
 from stream_app.demo.data import DemoSeries
 from stream_app.formats import wire
-from stream_app.privacy.kinds.location import EARTH_RADIUS_METRES
-from stream_app.privacy.policy import policy_of
 from stream_app.privacy.reason import REASONS
 from stream_app.privacy.values import NANO
 from stream_app.words.amount import amount
+
+CONFIDENCE: Final = 0.95
+HALF: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """A week of the sample without its landmarks, in the value's unit."""
+
+    start_ms: int
+    truth: float  # the mean over hours. PRIVACY: raw; the demo shows it because its sample is public
+    estimate: float  # published
+    half: float  # half of the published mean's 95 % interval
+    averaged: float  # the mean of the measurements that the week has as single releases
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,7 @@ class SeriesSummary:
     left: float
     mean_error: float
     constant_error: float  # of the best constant, chosen with knowledge of all values
+    averaged_error: float | None = None  # of weekly means: the error of averages of single releases
 
     def document(self) -> dict[str, object]:
         """Return the figures as JSON values."""
@@ -43,18 +57,26 @@ class SeriesSummary:
 
 
 def summarise(
-    series: DemoSeries, releases: Iterable[Mapping[str, Any]], entries: Iterable[Mapping[str, Any]]
+    series: DemoSeries,
+    releases: Iterable[Mapping[str, Any]],
+    entries: Iterable[Mapping[str, Any]],
+    weeks: Sequence[Week],
 ) -> SeriesSummary:
-    """Return the figures of one series from its releases and ledger entries."""
-    by_step = {release["timestamp"]: release for release in releases}
-    decisions = [release["decision"] for release in by_step.values()]
+    """Return the figures of one series from its releases and ledger entries; those of weekly means are of ``weeks``."""
+    found = {release["timestamp"]: release for release in releases}
+    decisions = [release["decision"] for release in found.values()]
     last = max((entry for entry in entries if entry["entry"] == "release"), key=lambda entry: int(entry["sequence"]))
     used_nano = last["landmark_spent_nano"] + last["regular_peak_nano"]
-    errors = []
-    for timestamp_ms, value in series.readings:
-        release = by_step.get(timestamp_ms // series.step_ms * series.step_ms)
-        if release is not None and "value" in release:
-            errors.append(distance(value, release["value"]))
+    errors: tuple[float, float, float | None]
+    if series.weekly:
+        constant = best_constant_of(weeks)
+        errors = (
+            error_of((week.truth, week.estimate) for week in weeks),
+            error_of((week.truth, constant) for week in weeks),
+            error_of((week.truth, week.averaged) for week in weeks),
+        )
+    else:
+        errors = (_error_of_steps(series, found), constant_error(series), None)
     return SeriesSummary(
         series.name,
         series.unit,
@@ -62,35 +84,98 @@ def summarise(
         decisions.count("perturbed"),
         decisions.count("approximated"),
         decisions.count("withheld"),
-        len(series.readings) - len(by_step),
+        series.repeats() if series.weekly else len(series.readings) - len(found),
         used_nano / NANO,
         last["budget_nano"] / NANO,
         (last["budget_nano"] - used_nano) / NANO,
-        float(np.mean(errors)),
-        constant_error(series),
+        *errors,
     )
+
+
+def _error_of_steps(series: DemoSeries, found: Mapping[int, Mapping[str, Any]]) -> float:
+    ruling = series.ruling
+    pairs = ((value, found.get(ruling.start_of(ruling.index_of(at_ms)))) for at_ms, value in series.readings)
+    return float(np.mean([error(value, one["value"]) for value, one in pairs if one is not None and "value" in one]))
 
 
 def constant_error(series: DemoSeries) -> float:
     """Return the mean error of the one value that is nearest to all readings: nobody knows it beforehand."""
     constant = constant_of(series)
-    return float(np.mean([distance(raw, constant) for _, raw in series.readings]))
+    return float(np.mean([error(raw, constant) for _, raw in series.readings]))
 
 
 def constant_of(series: DemoSeries) -> Any:
     """Return the one value that is nearest to all readings; it tells of the input."""
-    return best_constant(policy_of(series.policy, 1).kind, [value for _, value in series.readings])
+    return best_constant(series.ruling.kind, [value for _, value in series.readings])
 
 
-def distance(raw: float | Mapping[str, float], released: float | Mapping[str, float]) -> float:
-    """Return the absolute difference of numbers, or the metres between positions."""
-    if isinstance(raw, Mapping) and isinstance(released, Mapping):
-        north = radians(raw["latitude"] - released["latitude"])
-        east = radians(raw["longitude"] - released["longitude"]) * cos(radians(raw["latitude"]))
-        return float(EARTH_RADIUS_METRES) * hypot(north, east)
-    if isinstance(raw, Mapping) or isinstance(released, Mapping):
-        raise TypeError("a number and a position have no distance")
-    return abs(raw - released)
+def weeks_of(
+    weekly: DemoSeries, releases: Iterable[Mapping[str, Any]], single: Iterable[Mapping[str, Any]]
+) -> tuple[Week, ...]:
+    """Return the weeks with a published mean; ``single`` are releases of the same readings one by one.
+
+    Weeks with less than half of the hours of the fullest one are left out: the data begin, pause or end in them.
+    """
+    ruling, means = weekly.ruling, [one for one in releases if one["decision"] == "perturbed"]
+    most = max((one["count"] for one in means), default=0)
+
+    def by_week(numbers: Iterable[tuple[int, Any]]) -> dict[int, list[float]]:
+        found: dict[int, list[float]] = {}
+        for timestamp_ms, number in numbers:
+            found.setdefault(ruling.start_of(ruling.index_of(timestamp_ms)), []).append(number)
+        return found
+
+    raw = by_week(true_units(weekly).items())
+    measured = by_week(
+        (one["timestamp"], one["measurement"])
+        for one in single
+        if "measurement" in one and not in_landmark(weekly, one["timestamp"])
+    )
+    return tuple(
+        Week(
+            one["timestamp"],
+            _mean(raw[one["timestamp"]]),
+            one["value"],
+            # The noise is Laplace noise of this scale, on a grid that is much finer.
+            one["scale"] * -log(1 - CONFIDENCE),
+            _mean(measured[one["timestamp"]]),
+        )
+        for one in means
+        if HALF * one["count"] >= most
+    )
+
+
+def true_units(weekly: DemoSeries) -> dict[int, float]:
+    """Return the mean reading of each unit that is no landmark, by the unit's start."""
+    units = weekly.ruling.units
+    assert units is not None, "a statistic of units"
+    found: dict[int, list[float]] = {}
+    for timestamp_ms, value in weekly.readings:
+        if not in_landmark(weekly, timestamp_ms):
+            assert isinstance(value, float), "glucose is a number"
+            since_ms = (timestamp_ms - units.offset_ms) % units.unit_ms
+            found.setdefault(timestamp_ms - since_ms, []).append(value)
+    return {start_ms: _mean(values) for start_ms, values in found.items()}
+
+
+def in_landmark(series: DemoSeries, timestamp_ms: int) -> bool:
+    """Return whether a moment lies in a landmark, each of which is whole units."""
+    spans: list[list[int]] = series.policy["protection"]["landmarks"]
+    return any(start_ms <= timestamp_ms < end_ms for start_ms, end_ms in spans)
+
+
+def best_constant_of(weeks: Iterable[Week]) -> float:
+    """Return the one number that is nearest to all true means, which only hindsight knows."""
+    return median(week.truth for week in weeks)
+
+
+def error_of(pairs: Iterable[tuple[float, float]]) -> float:
+    """Return the mean absolute difference of pairs, at least one."""
+    return _mean([abs(one - other) for one, other in pairs])
+
+
+def _mean(numbers: list[float]) -> float:
+    return fsum(numbers) / len(numbers)
 
 
 def table_of(summaries: Iterable[SeriesSummary]) -> Table:
@@ -104,6 +189,9 @@ def table_of(summaries: Iterable[SeriesSummary]) -> Table:
         used, epsilon = amount(ceil(round(one.used * NANO) / 100_000) * 100_000), amount(round(one.promised * NANO))
         errors = f"{one.mean_error:,.1f} {one.unit}", f"{one.constant_error:,.1f}"
         table.add_row(one.name, *(f"{count:,}" for count in counts), f"{used} of {epsilon}", *errors)
+        if one.averaged_error is not None:
+            averaged = f"{one.averaged_error:,.1f} {one.unit}", f"{one.constant_error:,.1f}"
+            table.add_row("  single releases", *[""] * 4, *averaged)
     return table
 
 

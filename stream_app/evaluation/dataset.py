@@ -9,11 +9,12 @@ at the readings.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
 
-from stream_app.demo.data import HOUR_MS, glucose, lines, ride
+from stream_app.demo.data import GLUCOSE, HOUR_MS, RIDE, glucose, lines, ride
 from stream_app.formats import wire
 from stream_app.formats.records import Observation
 from stream_app.privacy.values import Raw
@@ -21,13 +22,6 @@ from stream_app.privacy.values import Raw
 SHARE_WRONG = "share wrong"  # the unit of errors of categories, from 0 to 1
 
 SLOT_MS = 6 * HOUR_MS
-GLUCOSE = {"kind": "number", "lower": 40, "upper": 400, "resolution": 1}
-RIDE = {
-    "kind": "location",
-    "radius": 200,
-    "resolution": 1,
-    "bounds": {"south": -11.8, "west": 166.8, "north": -11.5, "east": 167.1},
-}
 COMMITS = {"kind": "category", "categories": [False, True]}
 
 
@@ -67,43 +61,37 @@ class DataSet:
         return replace(self, series={name: tuple(islice(found, steps)) for name, found in self.series.items()})
 
     def __len__(self) -> int:
-        """Return how many readings there are."""
         return sum(len(found) for found in self.series.values())
+
+    def stated(self) -> dict[str, Any]:
+        """Return what is declared of it, as results have it."""
+        named = {"name": self.name, "unit": self.unit, "epsilon": self.epsilon}
+        return {**named, "step": self.step_ms, "value": self.value}
 
     def digest(self) -> str:
         """Return a digest of all of it, the raw values too."""
         digest = blake2b(digest_size=16, person=b"evaluation-data")
-        for part in self._parts():
+        parts = [list(self.stated().values()), *([name, *map(tuple, found)] for name, found in self.series.items())]
+        for part in parts:
             digest.update(wire.dump(part) + b"\n")
         return digest.hexdigest()
 
-    def _parts(self) -> Iterator[object]:
-        yield [self.name, self.unit, self.epsilon, self.step_ms, self.value]
-        for name, found in self.series.items():
-            yield [name, *map(tuple, found)]
 
-
-def glucose_set(steps: int) -> DataSet:
-    """Return the first glucose readings, one in five minutes."""
-    return _set(DataSet("glucose", "mg/dl", 1.0, 300_000, GLUCOSE, {}), glucose(), steps)
-
-
-def ride_set(steps: int) -> DataSet:
-    """Return the first positions of the ride, one a second."""
-    return _set(DataSet("ride", "m", 10.0, 1_000, RIDE, {}), ride(), steps)
-
-
-def commits_set(steps: int) -> DataSet:
+def commits() -> Iterator[tuple[int, bool]]:
     """Return whether there was a commit, six hours after six hours from the first."""
     times_ms = [int(parsedate_to_datetime(line.strip()).timestamp()) * 1000 for line in lines("commits.txt.gz")]
     found = {time_ms // SLOT_MS for time_ms in times_ms}
-    slots = ((slot * SLOT_MS, slot in found) for slot in range(min(found), max(found) + 1))
-    return _set(DataSet("commits", SHARE_WRONG, 10.0, SLOT_MS, COMMITS, {}), slots, steps)
+    return ((slot * SLOT_MS, slot in found) for slot in range(min(found), max(found) + 1))
 
 
-PACKAGED: Mapping[str, Callable[[int], DataSet]] = {"glucose": glucose_set, "ride": ride_set, "commits": commits_set}
-
-
-def _set(declared: DataSet, readings: Iterator[tuple[int, Any]], steps: int) -> DataSet:
-    found = (Observation(declared.name, at_ms, Raw(value)) for at_ms, value in readings)
+def _set(declared: DataSet, readings: Callable[[], Iterator[tuple[int, Any]]], steps: int) -> DataSet:
+    found = (Observation(declared.name, at_ms, Raw(value)) for at_ms, value in readings())
     return DataSet.of(found, declared).first(steps)
+
+
+PACKAGED: Mapping[str, Callable[[int], DataSet]] = {
+    "glucose": partial(_set, DataSet("glucose", "mg/dl", 1.0, 300_000, GLUCOSE, {}), glucose),
+    "ride": partial(_set, DataSet("ride", "m", 10.0, 1_000, RIDE, {}), ride),
+    "commits": partial(_set, DataSet("commits", SHARE_WRONG, 10.0, SLOT_MS, COMMITS, {}), commits),
+}
+"""The first steps of each set: a reading every five minutes, every second, every six hours."""

@@ -3,100 +3,16 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
+from stream_app.evaluation import experiment
 from stream_app.evaluation.dataset import DataSet
-from stream_app.evaluation.experiment import (
-    METHODS,
-    SHARES,
-    Comparison,
-    ErrorBesideWindows,
-    ErrorByShare,
-    ErrorByWindow,
-    Found,
-    LossByCorrelation,
-    PaperExperiment,
-    Row,
-    TimeByMethod,
-    error_row,
-    held_against,
-)
-from stream_app.evaluation.placement import Placement
+from stream_app.evaluation.experiment import Comparison, ErrorOfStatistics, Experiment, Row
+from stream_app.evaluation.setting import Setting
 from stream_app.evaluation.spread import CONFIDENCE
 from stream_app.evaluation.store import Store, code_digest
-from stream_app.evaluation.trial import DummiesOf, ErrorOf, Measures, Setting, TimeOf, measured
-from stream_app.privacy.dummies.request import MOST_STEPS, MethodName
+from stream_app.evaluation.trial import Measures, measured
 from stream_app.processes import pooled
-
-NO_DUMMIES = "none"
-PAID_DUMMIES: Sequence[MethodName] = ("heuristic", "partitioned")
-DUMMIES: Sequence[MethodName] = (*PAID_DUMMIES, "padding")
-DUMMY_METHODS = ("uniform", "balanced+level")
-FRACTIONS = (0.01, 0.1, 0.25, 0.5)
-"""Shares of the budget that pay for the draw of dummies; the first is the default of policies."""
-PAID_SHARE = 20  # per cent of landmarks where the share of the budget varies
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorByDummies:
-    """Mean error with dummy landmarks, by their method and the share of the budget that pays for the draw."""
-
-    data: Sequence[DataSet]  # data sets whose series are all short enough to draw dummies for
-    shares: Sequence[int]
-    dummies: Sequence[str]
-    fractions: Sequence[float]
-
-    @classmethod
-    def by_share(cls, data: Sequence[DataSet]) -> "ErrorByDummies":
-        """Return the effect of each method of dummies, at the default share of the budget."""
-        return cls(_short(data), SHARES, (NO_DUMMIES, *DUMMIES), FRACTIONS[:1])
-
-    @classmethod
-    def by_fraction(cls, data: Sequence[DataSet]) -> "ErrorByDummies":
-        """Return the effect of the share of the budget that the draw takes."""
-        return cls(_short(data), (PAID_SHARE,), PAID_DUMMIES, FRACTIONS)
-
-    def settings(self) -> list[ErrorOf | DummiesOf]:
-        """Return the settings whose trials it needs."""
-        return held_against(self.data) + [setting for *_, setting in self._named()]
-
-    def rows(self, found: Found) -> list[Row]:
-        """Return a row a data set, method, kind of dummies, share of landmarks and fraction of the budget.
-
-        Where nothing is released, dummies and fraction are None, and the share where it varies.
-        """
-        share = None if len(self.shares) > 1 else self.shares[0]
-        units = {data.name: data.unit for data in self.data}
-        rows: list[Row] = []
-        for setting in held_against(self.data):
-            varied: Row = {"share": share, "dummies": None, "fraction": None}
-            rows.append(error_row(setting, units[setting.data], varied, found(setting), ("landmarks",)))
-        for data, dummies, fraction, setting in self._named():
-            varied = {"share": setting.placement.share_percent, "dummies": dummies, "fraction": fraction}
-            rows.append(error_row(setting, data.unit, varied, found(setting), ("landmarks",)))
-        return rows
-
-    def _named(self) -> Iterator[tuple[DataSet, str, float, ErrorOf | DummiesOf]]:
-        cells = product(self.data, DUMMY_METHODS, self.dummies, self.fractions, self.shares)
-        for data, method, dummies, fraction, share in cells:
-            places = Placement(share)
-            if dummies == NO_DUMMIES:
-                yield data, dummies, 0.0, ErrorOf(data.name, method, data.epsilon, places)
-            else:
-                paid = fraction if dummies in PAID_DUMMIES else 0.0
-                yield data, dummies, paid, DummiesOf(data.name, method, data.epsilon, places, dummies, paid)
-
-
-def _short(data: Sequence[DataSet]) -> list[DataSet]:
-    """Return the sets in which dummies can be drawn for every series."""
-    most = min(MOST_STEPS[dummies] for dummies in DUMMIES)
-    return [
-        one
-        for one in data
-        if all((each[-1].timestamp_ms - each[0].timestamp_ms) // one.step_ms < most for each in one.series.values())
-    ]
-
 
 EXPERIMENTS: Mapping[str, str] = {
     "share": "mean error by the share of landmarks, for all schemes",
@@ -107,8 +23,10 @@ EXPERIMENTS: Mapping[str, str] = {
     "dummies-budget": "mean error with dummy landmarks, by the share of the budget that draws them",
     "correlation": "temporal loss by where landmarks lie and how strong values are correlated",
     "time": "processor time of a decision",
+    "statistics": "mean error of days, weeks and months from protected units, beside averaged releases",
 }
-TIMED_SEEDS = 5  # runs of a timing, at most
+MOST_SEEDS: Mapping[str, int] = {"time": 5, "statistic": 10}
+"""Runs of a measure, at most: a statistic has an error for every span of all data."""
 
 Trial = tuple[Setting, int]  # a setting and a seed
 Show = Callable[[int, int], None]  # shows how many trials of how many are done
@@ -122,27 +40,52 @@ class Evaluation:
     """The experiments to run, their data, and how many seeds each setting has."""
 
     data: Sequence[DataSet]
-    experiments: Mapping[str, PaperExperiment]
+    experiments: Mapping[str, Experiment]
     seeds: int
 
     @classmethod
-    def of(cls, data: Sequence[DataSet], only: Sequence[str], seeds: int, comparison: Comparison) -> "Evaluation":
-        """Return the experiments named, on at least one data set; ``comparison`` is that of the name `compare`."""
-        made: dict[str, PaperExperiment] = {
-            "share": ErrorByShare(data, METHODS),
+    def of(
+        cls,
+        data: Sequence[DataSet],
+        only: Sequence[str],
+        seeds: int,
+        comparison: Comparison,
+        whole: Sequence[DataSet] = (),
+    ) -> "Evaluation":
+        """Return the experiments named, on at least one data set; ``comparison`` is that of the name `compare`.
+
+        ``whole`` are the data of `statistics`, of other names: more steps than the other experiments take.
+        """
+        statistics = ErrorOfStatistics.of(whole)
+        made: dict[str, Experiment] = {
+            "share": experiment.errors_by_share(data),
             "compare": comparison,
-            "window": ErrorByWindow(data),
-            "beside": ErrorBesideWindows(data),
-            "dummies": ErrorByDummies.by_share(data),
-            "dummies-budget": ErrorByDummies.by_fraction(data),
-            "correlation": LossByCorrelation(data[0]),
-            "time": TimeByMethod(data, METHODS),
+            "window": experiment.errors_by_window(data),
+            "beside": experiment.errors_beside_windows(data),
+            "dummies": experiment.errors_by_dummies(data),
+            "dummies-budget": experiment.errors_by_fraction(data),
+            "correlation": experiment.LossByCorrelation(data[0]),
+            "time": experiment.TimeByMethod(data),
+            "statistics": statistics,
         }
-        return cls(data, {name: made[name] for name in EXPERIMENTS if name in only}, seeds)
+        return cls([*data, *statistics.data], {name: made[name] for name in EXPERIMENTS if name in only}, seeds)
 
     def run(self, store: Store, jobs: int, show: Show) -> None:
-        """Run the trials that the store lacks, on ``jobs`` processes."""
-        complete(self.trials(), {one.name: one for one in self.data}, store, jobs, show)
+        """Run the trials that the store lacks, on ``jobs`` processes, and keep each result as it comes.
+
+        Times are taken last, one by one.
+        """
+        trials = self.trials()
+        lacking = [trial for trial in trials if trial not in store]
+        together = [trial for trial in lacking if trial[0].measure != "time"]
+        alone = [trial for trial in lacking if trial[0].measure == "time"]
+        done = len(trials) - len(lacking)
+        show(done, len(trials))
+        for part, workers in ((together, jobs), (alone, 1)):
+            for (setting, seed), measures in _results(part, {one.name: one for one in self.data}, workers):
+                store.add(setting, seed, measures)
+                done += 1
+                show(done, len(trials))
 
     def trials(self) -> list[Trial]:
         """Return all trials, each once."""
@@ -163,37 +106,12 @@ class Evaluation:
             "code": code_digest(),
             "seeds": self.seeds,
             "interval": f"{CONFIDENCE:.0%} over seeds: Student's t of a mean, Fieller's of a ratio",
-            "data": [
-                {
-                    "name": one.name,
-                    "unit": one.unit,
-                    "epsilon": one.epsilon,
-                    "step": one.step_ms,
-                    "value": one.value,
-                    "series": len(one.series),
-                    "readings": len(one),
-                }
-                for one in self.data
-            ],
+            "data": [{**one.stated(), "series": len(one.series), "readings": len(one)} for one in self.data],
             "experiments": self.rows(store),
         }
 
     def _seeds(self, setting: Setting) -> int:
-        return min(self.seeds, TIMED_SEEDS) if isinstance(setting, TimeOf) else self.seeds
-
-
-def complete(trials: Sequence[Trial], data: Mapping[str, DataSet], store: Store, jobs: int, show: Show) -> None:
-    """Run the trials that the store lacks and keep each result as it comes. Times are taken last, one by one."""
-    lacking = [trial for trial in dict.fromkeys(trials) if trial not in store]
-    together = [trial for trial in lacking if not isinstance(trial[0], TimeOf)]
-    alone = [trial for trial in lacking if isinstance(trial[0], TimeOf)]
-    done = len(trials) - len(lacking)
-    show(done, len(trials))
-    for part, workers in ((together, jobs), (alone, 1)):
-        for (setting, seed), measures in _results(part, data, workers):
-            store.add(setting, seed, measures)
-            done += 1
-            show(done, len(trials))
+        return min(self.seeds, MOST_SEEDS.get(setting.measure, self.seeds))
 
 
 def _results(trials: Sequence[Trial], data: Mapping[str, DataSet], jobs: int) -> Iterator[tuple[Trial, Measures]]:

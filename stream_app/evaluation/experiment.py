@@ -3,23 +3,15 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
+from stream_app.calendar.words import duration_in_words
 from stream_app.evaluation.dataset import DataSet
-from stream_app.evaluation.placement import DISTRIBUTIONS, Placement
+from stream_app.evaluation.setting import CONSTANT, DISTRIBUTIONS, UNRELEASED, Placement, Setting
 from stream_app.evaluation.spread import Ratio, SeedMean
-from stream_app.evaluation.trial import (
-    CONSTANT,
-    LOSS_STATES,
-    NOTHING,
-    DummiesOf,
-    ErrorOf,
-    LossOf,
-    Measures,
-    Setting,
-    TimeOf,
-    WindowOf,
-)
+from stream_app.evaluation.trial import LOSS_STATES, Measures
+from stream_app.evaluation.units import AVERAGED, UNIT, YESTERDAY, placed, targets_of, units_of
+from stream_app.privacy.dummies.request import MOST_STEPS, MethodName
 
 SHARES = (0, 20, 40, 60, 80, 100)  # per cent of the steps that are landmarks, as in the source papers
 COMPARED_SHARES = (0, 5, 20, 40, 60, 80, 100)
@@ -37,45 +29,105 @@ WINDOW_METHODS = ("uniform", "uniform+level", "bd", "ba", f"bd-{PRIVATE}", f"ba-
 ORDERED = ("number", "counts")  # kinds whose private dissimilarity is defined
 RELEASED = ("perturbed", "withheld")  # shares of the steps that stand beside an error
 LOSS_METHODS = ("uniform", "adaptive", "balanced")
-UNRELEASED = (NOTHING, CONSTANT)
-"""What every method is held against: to say one thing always, without and with knowledge of the data."""
+NO_DUMMIES = "none"
+PAID_DUMMIES: Sequence[MethodName] = ("heuristic", "partitioned")
+DUMMIES: Sequence[MethodName] = (*PAID_DUMMIES, "padding")
+DUMMY_METHODS = ("uniform", "balanced+level")
+FRACTIONS = (0.01, 0.1, 0.25, 0.5)
+"""Shares of the budget that pay for the draw of dummies; the first is the default of policies."""
+EPSILONS = (0.1, 1.0, 4.0)  # of statistics
+PAID_SHARE = 20  # per cent of landmarks where the share of the budget varies
 
 Row = Mapping[str, Any]  # a line of an experiment's results: JSON values
 Found = Callable[[Setting], Sequence[Measures]]  # returns what the trials of a setting found, a seed an item
 
 
-class PaperExperiment(Protocol):
-    """An experiment: the settings it needs, and the rows that it makes of their trials."""
-
-    def settings(self) -> "Sequence[Setting]":
-        """Return the settings whose trials it needs."""
-
-    def rows(self, found: Found) -> list[Row]:
-        """Return its results."""
-
-
 @dataclass(frozen=True, slots=True)
-class ErrorByShare:
-    """Mean error by the share of landmarks, for all methods on all data."""
+class MeanErrors:
+    """Mean errors by what its settings vary, and what all of them are held against."""
 
     data: Sequence[DataSet]
-    methods: Sequence[str]
+    released: Sequence[Setting]
+    varied: tuple[str, ...]  # the members that rows have for it: of share, window, dummies and fraction
+    means: Sequence[str] = RELEASED  # of what, besides
 
-    def settings(self) -> list[ErrorOf]:
+    def settings(self) -> list[Setting]:
         """Return the settings whose trials it needs."""
-        cells = product(self.data, self.methods, SHARES)
-        return held_against(self.data) + [
-            ErrorOf(data.name, method, data.epsilon, Placement(share)) for data, method, share in cells
-        ]
+        return [*_held_against(self.data), *self.released]
 
     def rows(self, found: Found) -> list[Row]:
-        """Return a row a data set, method and share."""
-        units = {data.name: data.unit for data in self.data}
-        rows: list[Row] = []
+        """Return a row a setting: what it varies is None where nothing is released, and a share at level w-event."""
+        units, rows = {one.name: one.unit for one in self.data}, list[Row]()
+        shares = {one.share for one in self.released}
         for setting in self.settings():
-            varied = {"share": None if setting.method in UNRELEASED else setting.placement.share_percent}
-            rows.append(error_row(setting, units[setting.data], varied, found(setting), RELEASED))
+            where = {"data": setting.data, "unit": units[setting.data], "method": setting.method}
+            varies: dict[str, object] = {"share": setting.share, "window": setting.window}
+            if setting.method in UNRELEASED:
+                share = next(iter(shares)) if len(shares) == 1 else None
+                varies |= {"share": share, "dummies": None, "fraction": None}
+            else:
+                varies |= {"dummies": setting.dummies or NO_DUMMIES, "fraction": setting.fraction}
+            varied = {name: varies[name] for name in self.varied}
+            measures = found(setting)
+            besides = {name: mean_of(name, measures) for name in self.means}
+            rows.append({**where, "epsilon": setting.epsilon, **varied, **spread_of("error", measures), **besides})
         return rows
+
+
+def errors_by_share(data: Sequence[DataSet]) -> MeanErrors:
+    """Return mean errors by the share of landmarks, for all methods."""
+    cells = product(data, METHODS, SHARES)
+    settings = [Setting(one.name, method, one.epsilon, Placement(share)) for one, method, share in cells]
+    return MeanErrors(data, settings, ("share",))
+
+
+def errors_by_window(data: Sequence[DataSet]) -> MeanErrors:
+    """Return mean errors at level w-event by the length of the window, for its schemes."""
+    settings = [
+        Setting(one.name, method, one.epsilon, window=window)
+        for one, method, window in product(data, WINDOW_METHODS, WINDOWS)
+        if one.value["kind"] in ORDERED or not method.endswith(PRIVATE)
+    ]
+    return MeanErrors(data, settings, ("window",))
+
+
+def errors_beside_windows(data: Sequence[DataSet]) -> MeanErrors:
+    """Return mean errors at level landmark with a window by the share of landmarks, and at level w-event with it."""
+    places = [None, *(Placement(share) for share in BESIDE_SHARES)]
+    settings = [
+        Setting(one.name, method, one.epsilon, placement, window=BESIDE)
+        for one, method, placement in product(data, BESIDE_METHODS, places)
+        if placement is not None or not method.startswith("balanced")
+    ]
+    return MeanErrors(data, settings, ("window", "share"))
+
+
+def errors_by_dummies(data: Sequence[DataSet]) -> MeanErrors:
+    """Return mean errors with each method of dummies, and without, at the default share of the budget."""
+    return _with_dummies(data, SHARES, (NO_DUMMIES, *DUMMIES), FRACTIONS[:1])
+
+
+def errors_by_fraction(data: Sequence[DataSet]) -> MeanErrors:
+    """Return mean errors with dummies by the share of the budget that their draw takes."""
+    return _with_dummies(data, (PAID_SHARE,), PAID_DUMMIES, FRACTIONS)
+
+
+def _with_dummies(
+    data: Sequence[DataSet], shares: Sequence[int], dummies: Sequence[str], fractions: Sequence[float]
+) -> MeanErrors:
+    short = [one for one in data if _takes_dummies(one)]
+    settings = []
+    for one, method, name, fraction, share in product(short, DUMMY_METHODS, dummies, fractions, shares):
+        drawn, paid = (None if name == NO_DUMMIES else name), (fraction if name in PAID_DUMMIES else 0.0)
+        settings.append(Setting(one.name, method, one.epsilon, Placement(share), dummies=drawn, fraction=paid))
+    return MeanErrors(short, settings, ("share", "dummies", "fraction"), ("landmarks",))
+
+
+def _takes_dummies(data: DataSet) -> bool:
+    """Return whether all series are short enough to draw dummies for."""
+    most = min(MOST_STEPS[dummies] for dummies in DUMMIES)
+    spans_ms = (readings[-1].timestamp_ms - readings[0].timestamp_ms for readings in data.series.values())
+    return all(span_ms // data.step_ms < most for span_ms in spans_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +140,9 @@ class Comparison:
     epsilons: Sequence[float]
     shares: Sequence[int] = COMPARED_SHARES
 
-    def settings(self) -> list[ErrorOf]:
+    def settings(self) -> list[Setting]:
         """Return the settings whose trials it needs."""
-        return held_against(self.data) + [setting for _, pair in self._pairs() for setting in pair]
+        return _held_against(self.data) + [setting for _, pair in self._pairs() for setting in pair]
 
     def rows(self, found: Found) -> list[Row]:
         """Return a row a data set, epsilon and share."""
@@ -103,7 +155,7 @@ class Comparison:
                     "data": data.name,
                     "unit": data.unit,
                     "epsilon": first.epsilon,
-                    "share": first.placement.share_percent,
+                    "share": first.share,
                     "first": self.first,
                     "first_error": SeedMean.of(errors[0]).mean,
                     "second": self.second,
@@ -111,70 +163,16 @@ class Comparison:
                     "ratio": ratio.ratio,
                     "low": ratio.low,
                     "high": ratio.high,
-                    **{f"{name}_error": mean_of("error", found(_unreleased(data, name))) for name in UNRELEASED},
+                    **{f"{one.method}_error": mean_of("error", found(one)) for one in _held_against([data])},
                 }
             )
         return rows
 
-    def _pairs(self) -> Iterator[tuple[DataSet, tuple[ErrorOf, ErrorOf]]]:
+    def _pairs(self) -> Iterator[tuple[DataSet, tuple[Setting, Setting]]]:
         for data, epsilon, share in product(self.data, self.epsilons, self.shares):
             places = Placement(share)
-            first, second = (ErrorOf(data.name, method, epsilon, places) for method in (self.first, self.second))
+            first, second = (Setting(data.name, method, epsilon, places) for method in (self.first, self.second))
             yield data, (first, second)
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorByWindow:
-    """Mean error at level w-event by the length of the window, for its schemes on all data."""
-
-    data: Sequence[DataSet]
-
-    def settings(self) -> list[ErrorOf | WindowOf]:
-        """Return the settings whose trials it needs."""
-        return held_against(self.data) + [
-            WindowOf(data.name, method, data.epsilon, window)
-            for data, method, window in product(self.data, WINDOW_METHODS, WINDOWS)
-            if data.value["kind"] in ORDERED or not method.endswith(PRIVATE)
-        ]
-
-    def rows(self, found: Found) -> list[Row]:
-        """Return a row a data set, method and window; its window is None where nothing is released."""
-        units = {data.name: data.unit for data in self.data}
-        rows: list[Row] = []
-        for setting in self.settings():
-            varied = {"window": setting.window if isinstance(setting, WindowOf) else None}
-            rows.append(error_row(setting, units[setting.data], varied, found(setting), RELEASED))
-        return rows
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorBesideWindows:
-    """Mean error at level landmark with a window by the share of landmarks, and at level w-event with the same one."""
-
-    data: Sequence[DataSet]
-
-    def settings(self) -> list[ErrorOf | WindowOf]:
-        """Return the settings whose trials it needs."""
-        places = [None, *(Placement(share) for share in BESIDE_SHARES)]
-        return held_against(self.data) + [
-            WindowOf(data.name, method, data.epsilon, BESIDE, placement)
-            for data, method, placement in product(self.data, BESIDE_METHODS, places)
-            if placement is not None or not method.startswith("balanced")
-        ]
-
-    def rows(self, found: Found) -> list[Row]:
-        """Return a row a data set, method and share.
-
-        Its share is None at level w-event and where nothing is released, its window in the latter case too.
-        """
-        units = {data.name: data.unit for data in self.data}
-        rows: list[Row] = []
-        for setting in self.settings():
-            released = setting if isinstance(setting, WindowOf) else None
-            share = released.placement.share_percent if released and released.placement else None
-            varied = {"window": released.window if released else None, "share": share}
-            rows.append(error_row(setting, units[setting.data], varied, found(setting), RELEASED))
-        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,39 +181,35 @@ class LossByCorrelation:
 
     data: DataSet
 
-    def settings(self) -> list[LossOf]:
+    def settings(self) -> list[Setting]:
         """Return the settings whose trials it needs."""
-        return [setting for _, setting in self._named()]
+        return [setting for _, _, setting in self._named()]
 
     def rows(self, found: Found) -> list[Row]:
         """Return a row a method, distribution, strength and share."""
         rows: list[Row] = []
-        for name, setting in self._named():
+        for name, distribution, setting in self._named():
             measures = found(setting)
             rows.append(
                 {
                     "data": setting.data,
                     "method": setting.method,
                     "epsilon": setting.epsilon,
-                    "distribution": setting.placement.distribution,
+                    "distribution": distribution,
                     "correlation": name,
                     "strength": setting.strength,
-                    "share": setting.placement.share_percent,
+                    "share": setting.share,
                     **spread_of("estimate", measures),
-                    "mean_estimate": mean_of("mean_estimate", measures),
-                    "timestamp": mean_of("timestamp", measures),
-                    "sum": mean_of("sum", measures),
+                    **{each: mean_of(each, measures) for each in ("mean_estimate", "timestamp", "sum")},
                 }
             )
         return rows
 
-    def _named(self) -> Iterator[tuple[str, LossOf]]:
-        for method, (name, smoothing), distribution, share in product(
-            LOSS_METHODS, SMOOTHINGS.items(), DISTRIBUTIONS, SHARES
-        ):
-            strength = 1 / (1 + LOSS_STATES * smoothing)
-            places = Placement(share, distribution)
-            yield name, LossOf(self.data.name, method, self.data.epsilon, places, strength)
+    def _named(self) -> Iterator[tuple[str, str, Setting]]:
+        data, cells = self.data, product(LOSS_METHODS, SMOOTHINGS.items(), DISTRIBUTIONS, SHARES)
+        for method, (name, smoothing), distribution, share in cells:
+            strength, places = 1 / (1 + LOSS_STATES * smoothing), Placement(share, distribution)
+            yield name, distribution, Setting(data.name, method, data.epsilon, places, "loss", strength=strength)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,12 +217,13 @@ class TimeByMethod:
     """Processor time of one decision, for all methods on all data."""
 
     data: Sequence[DataSet]
-    methods: Sequence[str]
 
-    def settings(self) -> list[TimeOf]:
+    def settings(self) -> list[Setting]:
         """Return the settings whose trials it needs."""
         places = Placement(TIMED_SHARE)
-        return [TimeOf(data.name, method, data.epsilon, places) for data, method in product(self.data, self.methods)]
+        return [
+            Setting(data.name, method, data.epsilon, places, "time") for data, method in product(self.data, METHODS)
+        ]
 
     def rows(self, found: Found) -> list[Row]:
         """Return a row a data set and method."""
@@ -237,35 +232,60 @@ class TimeByMethod:
                 "data": setting.data,
                 "method": setting.method,
                 "epsilon": setting.epsilon,
-                "share": setting.placement.share_percent,
+                "share": setting.share,
                 **spread_of("microseconds", found(setting)),
             }
             for setting in self.settings()
         ]
 
 
-def held_against(data: Sequence[DataSet]) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class ErrorOfStatistics:
+    """Mean error of means and shares over days, weeks and months by epsilon, on all of the data."""
+
+    data: Sequence[DataSet]
+
+    @classmethod
+    def of(cls, data: Sequence[DataSet]) -> "ErrorOfStatistics":
+        """Return the experiment on numbers, categories and, as places, positions that hold spans to compare."""
+        kinds = {"number", "category", "location"}
+        return cls([placed(one) for one in data if one.value["kind"] in kinds and targets_of(one)])
+
+    def settings(self) -> list[Setting]:
+        """Return the settings whose trials it needs."""
+        return [setting for _, _, setting in self._named()]
+
+    def rows(self, found: Found) -> list[Row]:
+        """Return a row a data set, span, method and epsilon; epsilon is None where nothing is released."""
+        rows: list[Row] = []
+        for data, method, setting in self._named():
+            measures = found(setting)
+            for target in targets_of(data):
+                errors = [{"error": each[target.name]} for each in measures if target.name in each]
+                if errors:
+                    epsilon = None if setting.method in {CONSTANT, YESTERDAY} else setting.epsilon
+                    where = {"data": data.name, "unit": data.unit, "span": target.name, "method": method}
+                    rows.append({**where, "epsilon": epsilon, **spread_of("error", errors)})
+        return rows
+
+    def _named(self) -> Iterator[tuple[DataSet, str, Setting]]:
+        for data in self.data:
+            for method in (CONSTANT, YESTERDAY):
+                yield data, method, Setting(data.name, method, EPSILONS[0], measure="statistic")
+            for epsilon in EPSILONS:
+                for method in AVERAGED:
+                    yield data, f"{method}, averaged", Setting(data.name, method, epsilon, measure="statistic")
+                for unit_ms in units_of(data):
+                    setting = Setting(data.name, UNIT, epsilon, measure="statistic", unit_ms=unit_ms)
+                    yield data, f"unit {duration_in_words(unit_ms)}", setting
+
+
+Experiment = MeanErrors | Comparison | LossByCorrelation | TimeByMethod | ErrorOfStatistics
+
+
+def _held_against(data: Sequence[DataSet]) -> list[Setting]:
     """Return the settings in which nothing is released, of all data: what each method is compared with."""
-    return [_unreleased(one, name) for one in data for name in UNRELEASED]
-
-
-def _unreleased(data: DataSet, name: str) -> ErrorOf:
-    return ErrorOf(data.name, name, data.epsilon, Placement(0))
-
-
-def error_row(
-    setting: ErrorOf | WindowOf | DummiesOf, unit: str, varied: Row, measures: Sequence[Measures], means: Sequence[str]
-) -> Row:
-    """Return a row on an error: where it was found, what the experiment varies, the error and means besides."""
-    return {
-        "data": setting.data,
-        "unit": unit,
-        "method": setting.method,
-        "epsilon": setting.epsilon,
-        **varied,
-        **spread_of("error", measures),
-        **{name: mean_of(name, measures) for name in means},
-    }
+    return [Setting(one.name, name, one.epsilon, Placement(0)) for one in data for name in UNRELEASED]
 
 
 def mean_of(name: str, measures: Sequence[Measures]) -> float:

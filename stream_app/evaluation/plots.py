@@ -6,14 +6,16 @@ from itertools import cycle
 from math import ceil
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from stream_app.evaluation.dataset import SHARE_WRONG
 from stream_app.evaluation.experiment import BESIDE, Row
-from stream_app.evaluation.trial import CONSTANT, NOTHING
+from stream_app.evaluation.setting import CONSTANT, NOTHING
+from stream_app.evaluation.units import YESTERDAY
 from stream_app.files import whole
+from stream_app.pictures import canvas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,14 +29,6 @@ HEADING_HEIGHT: Final = 0.3
 LETTERS: Final = 10  # letters of a title that fit into an inch
 MOST_COLUMNS: Final = 3
 SPAN_OF_LOG: Final = 10.0  # from this ratio of the largest to the least on, heights are drawn on a logarithmic scale
-STYLE: Final = {
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "font.size": 10,
-    "text.parse_math": False,  # a series' id may hold dollar signs
-}
 LOOKS: Final[Sequence[tuple[str, str, str]]] = (
     ("#4c72b0", "o", "-"),
     ("#c44e52", "s", "-"),
@@ -46,7 +40,11 @@ LOOKS: Final[Sequence[tuple[str, str, str]]] = (
 )
 """Colour, marker and line of the first, second.. curve: told apart without colours too."""
 
-UNRELEASED: Final = {NOTHING: ("no release: guessed", ":"), CONSTANT: ("best constant in hindsight", "-.")}
+UNRELEASED: Final = {
+    NOTHING: ("no release: guessed", ":"),
+    CONSTANT: ("best constant in hindsight", "-."),
+    YESTERDAY: ("true value of the span before", ":"),
+}
 """Label and line of what every method is held against."""
 SHARE: Final = ("share", "landmarks (% of steps)")
 CROWDED: Final = 5  # stands too near to 0 for a tick of its own
@@ -63,6 +61,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "dummies-budget": "Mean error by what of the budget draws dummies, {share} % landmarks",
     "correlation": "Landmark temporal loss (an estimate): {data}, epsilon {epsilon:g}",
     "time": "Processor time of a decision",
+    "statistics": "Mean error of statistics: protected units, beside averages of single releases",
 }
 """What each picture shows, in its rows' words."""
 
@@ -70,16 +69,9 @@ Groups = Mapping[str, Sequence[Row]]
 Panel = Callable[["Axes", Sequence[Row]], None]
 
 
-class Sheet(NamedTuple):
-    """Where a picture is written, and what it says above all panels."""
-
-    path: Path
-    heading: str
-
-
 def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
     """Write a PNG an experiment into ``folder`` and return their paths; raises `OSError`."""
-    drawers: Mapping[str, Callable[[Sheet, Sequence[Row]], None]] = {
+    drawers: Mapping[str, Callable[[Sequence[Row]], tuple[Groups, Panel]]] = {
         "share": _errors,
         "compare": _ratios,
         "window": partial(_errors, over=WINDOW),
@@ -88,25 +80,25 @@ def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
         "dummies-budget": partial(_errors, curve="{method}, {dummies} dummies", over=FRACTION),
         "correlation": _losses,
         "time": _times,
+        "statistics": _statistics,
     }
     paths = []
     for name, rows in experiments.items():
         if not rows:
             continue
         paths.append(folder / f"{name}.png")
-        drawers[name](Sheet(paths[-1], HEADINGS[name].format_map(rows[-1])), rows)
+        _picture(paths[-1], HEADINGS[name].format_map(rows[-1]), *drawers[name](rows))
     return paths
 
 
 def _errors(
-    sheet: Sheet,
     rows: Sequence[Row],
     *,
     of: str = "{data}, epsilon {epsilon:g}",
     curve: str = "{method}",
     over: tuple[str, str] = SHARE,
-) -> None:
-    """Draw a panel a title ``of``, in it a line a ``curve`` over what varies, and what all are held against."""
+) -> tuple[Groups, Panel]:
+    """Return a panel a title ``of``, in it a line a ``curve`` over what varies, and what all are held against."""
 
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         for row in unreleased:
@@ -117,10 +109,10 @@ def _errors(
         axes.set_ylabel(f"mean error ({found[0]['unit']})")
 
     unreleased = [row for row in rows if row["method"] in UNRELEASED]
-    _picture(sheet, _grouped([row for row in rows if row not in unreleased], of.format_map), panel)
+    return _grouped([row for row in rows if row not in unreleased], of.format_map), panel
 
 
-def _ratios(sheet: Sheet, rows: Sequence[Row]) -> None:
+def _ratios(rows: Sequence[Row]) -> tuple[Groups, Panel]:
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         axes.axhline(1, color="black", ls=":", lw=1.2, label="equal errors")
         lines = _grouped([row for row in found if row["ratio"] is not None], "{first}, epsilon {epsilon:g}".format_map)
@@ -131,10 +123,10 @@ def _ratios(sheet: Sheet, rows: Sequence[Row]) -> None:
         _curves(axes, lines, "ratio")
         axes.set_ylabel(f"error / that of {found[0]['second']}")
 
-    _picture(sheet, _grouped(rows, lambda row: row["data"]), panel)
+    return _grouped(rows, lambda row: row["data"]), panel
 
 
-def _losses(sheet: Sheet, rows: Sequence[Row]) -> None:
+def _losses(rows: Sequence[Row]) -> tuple[Groups, Panel]:
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         axes.axhline(found[0]["epsilon"], color="black", ls=":", lw=1.2, label="epsilon: without correlation")
         _curves(axes, _grouped(found, lambda row: f"{row['distribution']} landmarks"), "estimate")
@@ -142,10 +134,10 @@ def _losses(sheet: Sheet, rows: Sequence[Row]) -> None:
         _logarithmic(axes, min(row["estimate"] for row in rows))
         axes.set_ylim(top=1.5 * max(row["estimate"] for row in rows))  # one scale for all panels
 
-    _picture(sheet, _grouped(rows, lambda row: f"{row['method']}, {row['correlation']} ({row['strength']:.2g})"), panel)
+    return _grouped(rows, lambda row: f"{row['method']}, {row['correlation']} ({row['strength']:.2g})"), panel
 
 
-def _times(sheet: Sheet, rows: Sequence[Row]) -> None:
+def _times(rows: Sequence[Row]) -> tuple[Groups, Panel]:
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         methods = list(dict.fromkeys(row["method"] for row in found))
         lines = _grouped(found, lambda row: row["data"])
@@ -158,7 +150,32 @@ def _times(sheet: Sheet, rows: Sequence[Row]) -> None:
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("processor time of a decision (microseconds)")
 
-    _picture(sheet, {"": rows}, panel)
+    return {"": rows}, panel
+
+
+def _statistics(rows: Sequence[Row]) -> tuple[Groups, Panel]:
+    """Return a panel a data set and span, with a line a method over epsilon."""
+
+    def panel(axes: "Axes", found: Sequence[Row]) -> None:
+        for row in found:
+            if row["epsilon"] is None:
+                label, style = UNRELEASED[row["method"]]
+                axes.axhline(row["error"], color="black", ls=style, lw=1.2, label=label)
+        axes.set_xscale("log")
+        released = [row for row in found if row["epsilon"] is not None]
+        longer = {name: nth for nth, name in enumerate(dict.fromkeys(row["method"] for row in released))}
+        lines = _grouped(released, lambda row: _NAMES.get(longer[row["method"]], str(row["method"])))
+        _curves(axes, lines, "error", ("epsilon", "epsilon"))
+        epsilons = sorted({row["epsilon"] for row in released})
+        axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+        axes.minorticks_off()
+        axes.set_ylabel(f"mean error ({found[0]['unit']})")
+
+    return _grouped(rows, "{data}, {span}".format_map), panel
+
+
+_NAMES: Final = {0: "uniform, averaged", 1: "balanced, averaged", 2: "unit: one reading", 3: "unit: the next longer"}
+"""Lines have one name over all panels, for one legend; units differ by the data."""
 
 
 def _curves(axes: "Axes", lines: Groups, member: str, over: tuple[str, str] = SHARE) -> None:
@@ -191,18 +208,13 @@ def _logarithmic(axes: "Axes", least: float) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def _picture(sheet: Sheet, panels: Groups, panel: Panel) -> None:
+def _picture(path: Path, heading: str, panels: Groups, panel: Panel) -> None:
     """Write panels, some in a row, with a heading above and one legend below them all."""
-    from matplotlib import rc_context  # noqa: PLC0415 - an optional extra that takes a second to load
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
     columns = min(MOST_COLUMNS, len(panels))
     lines = ceil(len(panels) / columns)
     width = SINGLE_WIDTH if columns == 1 else PANEL_WIDTH
-    with rc_context(STYLE):  # type: ignore[arg-type]
-        size = (width * columns, PANEL_HEIGHT * lines + LEGEND_HEIGHT + HEADING_HEIGHT)
-        figure = Figure(figsize=size, layout="constrained")
-        figure.suptitle(fill(sheet.heading, round(LETTERS * width * columns)), fontweight="bold")
+    with canvas(PANEL_HEIGHT * lines + LEGEND_HEIGHT + HEADING_HEIGHT, width * columns) as figure:
+        figure.suptitle(fill(heading, round(LETTERS * width * columns)), fontweight="bold")
         labels: dict[str, Any] = {}
         places = figure.subplots(lines, columns, squeeze=False).flat
         for (title, rows), axes in zip(panels.items(), places, strict=False):
@@ -213,7 +225,7 @@ def _picture(sheet: Sheet, panels: Groups, panel: Panel) -> None:
         for axes in places:
             axes.set_visible(False)
         _legend(figure, labels)
-        with whole(sheet.path) as beside:
+        with whole(path) as beside:
             figure.savefig(beside, dpi=110)
 
 

@@ -14,7 +14,6 @@ class SeedMean(NamedTuple):
     mean: float
     low: float | None
     high: float | None
-    seeds: int
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "SeedMean":
@@ -22,9 +21,9 @@ class SeedMean(NamedTuple):
         count = len(values)
         mean = fsum(values) / count
         if count == 1:
-            return cls(mean, None, None, 1)
+            return cls(mean, None, None)
         half = student_quantile(count - 1) * sqrt(_covariance(values, values) / count)
-        return cls(mean, mean - half, mean + half, count)
+        return cls(mean, mean - half, mean + half)
 
 
 class Ratio(NamedTuple):

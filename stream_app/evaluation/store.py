@@ -14,7 +14,8 @@ import numpy as np
 
 import stream_app
 from stream_app.evaluation.dataset import DataSet
-from stream_app.evaluation.trial import Measures, Setting
+from stream_app.evaluation.setting import Setting
+from stream_app.evaluation.trial import Measures
 from stream_app.formats import wire
 
 FILE_NAME = "trials.jsonl"
@@ -33,12 +34,6 @@ def code_digest() -> str:
         source = path.read_bytes()
         digest.update(f"{path.relative_to(folder)}\0{len(source)}\0".encode() + source)
     return digest.hexdigest()
-
-
-def trial_digest(setting: Setting, data_digest: str, seed: int) -> str:
-    """Return what names a trial: a digest of code, data, setting and seed."""
-    parts = wire.dump([code_digest(), data_digest, repr(setting), seed])
-    return blake2b(parts, digest_size=16, person=b"evaluation-trial").hexdigest()
 
 
 class Store:
@@ -61,15 +56,12 @@ class Store:
         self._file = self._path.open("ab")
 
     def __enter__(self) -> Self:
-        """Hold the file open."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self._file.close()
 
     def __contains__(self, trial: tuple[Setting, int]) -> bool:
-        """Return whether the trial of a setting and a seed has run."""
         return self._key(*trial) in self._found
 
     def found(self, setting: Setting, seed: int) -> Measures:
@@ -84,7 +76,9 @@ class Store:
         self._file.flush()
 
     def _key(self, setting: Setting, seed: int) -> str:
-        return trial_digest(setting, self._digests[setting.data], seed)
+        """Return what names a trial: a digest of code, data, setting and seed."""
+        parts = wire.dump([code_digest(), self._digests[setting.data], repr(setting), seed])
+        return blake2b(parts, digest_size=16, person=b"evaluation-trial").hexdigest()
 
 
 def _parsed(line: bytes) -> tuple[str, Mapping[str, float]] | None:

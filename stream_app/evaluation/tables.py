@@ -8,16 +8,18 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from stream_app.evaluation.experiment import BESIDE, UNRELEASED, Row
-from stream_app.evaluation.trial import CONSTANT, NOTHING
+from stream_app.evaluation.experiment import BESIDE, Row
+from stream_app.evaluation.setting import CONSTANT, NOTHING, UNRELEASED
+from stream_app.evaluation.units import YESTERDAY
 
 Cell = Callable[[Row], str]
-HELD_AGAINST: Mapping[str, str] = {NOTHING: "guessed", CONSTANT: "best constant"}
+HELD_AGAINST: Mapping[str, str] = {NOTHING: "guessed", CONSTANT: "best constant", YESTERDAY: "the span before"}
 """What every method is held against, as tables name it."""
 NOTE = (
     "guessed and best constant publish nothing: they always say the middle of the range (the first category), and the "
     "one value that hindsight knows to be nearest"
 )
+SPAN_NOTE = "the span before is its true statistic, which nobody may publish either"
 UNBOUNDED = "unbounded"  # in the place of a ratio's bounds: too few seeds
 
 
@@ -50,7 +52,6 @@ def _errors_of(comparison: Sequence[Row]) -> list[Row]:
 
 
 def _pivoted(rows: Sequence[Row], pivot: Pivot) -> list[Group]:
-    """Return a table a title, with its lines and columns in the order of the rows."""
     by_title: dict[str, list[Row]] = {}
     for row in rows:
         by_title.setdefault(pivot.title(row), []).append(row)
@@ -73,12 +74,10 @@ def _pivoted(rows: Sequence[Row], pivot: Pivot) -> list[Group]:
 
 
 def _figure(name: str) -> Cell:
-    """Return what shows a figure with the upper half of its confidence interval."""
     return lambda row: _number(row[name]) + _half(row[name], row["high"])
 
 
 def _ratio(row: Row) -> str:
-    """Return the ratio and its bounds, which do not lie alike about it."""
     if row["ratio"] is None:
         return "-"
     bounds = UNBOUNDED if row["low"] is None else f"{_number(row['low'])}..{_number(row['high'])}"
@@ -104,7 +103,6 @@ def _half(middle: float, high: float | None) -> str:
 
 
 def _error(of: str) -> Cell:
-    """Return the title of a table of errors."""
     return lambda row: f"Mean error ({row['unit']}) {of}: {row['data']}, epsilon {row['epsilon']:g}"
 
 
@@ -148,6 +146,12 @@ _PIVOTS: Mapping[str, Pivot] = {
         lambda row: f"{row['method']}, {row['distribution']}",
         _share,
         _figure("estimate"),
+    ),
+    "statistics": Pivot(
+        lambda row: f"Mean error of statistics ({row['unit']}), by epsilon: {row['data']}, {row['span']}",
+        _method,
+        lambda row: "any" if row["epsilon"] is None else f"{row['epsilon']:g}",
+        _figure("error"),
     ),
     "time": Pivot(
         lambda _: "Processor time of a decision (microseconds)",

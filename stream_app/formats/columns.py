@@ -1,29 +1,25 @@
-"""Many records at once: observations from bytes, and steps to bytes, the same as `wire` and `encoding` one by one."""
+"""Many records at once: observations from bytes, the same as by `wire` one by one, and columns as JSON."""
 
-from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
+from collections.abc import Callable, Sequence
 from math import nan
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
-from stream_app.formats.encoding import HASH_BYTES
-from stream_app.formats.records import Records
-from stream_app.formats.wire import LARGEST_RECORD_BYTES
-from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.formats.records import Records, Seen
+from stream_app.formats.wire import parsed_all
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
-_HEX = 2 * HASH_BYTES
 
 
 class Observations(NamedTuple):
     """The observations among some records, a column a member, in their order."""
 
     at: list[int]  # their numbers among the records
-    series: list[str]
-    times_ms: list[int]
+    series: Sequence[str]
+    times_ms: Sequence[int]
     numbers: list[float]  # raw values; NaN for what is no number
     apart: set[str]  # series that other records name, too
 
@@ -37,87 +33,31 @@ def observations(
 ) -> Observations:
     """Return the observations whose key is that of their series by ``key_of``; None: no key is asked for.
 
-    Whatever is none, or would be refused whatever is known of its series, is left out; all of them may be, where most
-    records have keys of ``collected`` series.
+    Whatever is none, or would be refused whatever is known of its series, is left out; all of
+    them may be, where most records have keys of ``collected`` series.
     """
+    parsed = parsed_all(records.values) if records.parsed is None else records.parsed
     if key_of is not None and collected:
         # PRIVACY: the key alone tells what is read: the text of a value must not choose how its record is decided.
         plain = [nth for nth, key in enumerate(records.keys) if key not in collected]
-        if 2 * len(plain) < len(records):  # contributions are not read for the few others, if these are none either
-            few = _some(records, plain, key_of)
-            return few if not few.at else _some(records, range(len(records)), key_of)
-    return _all(records, key_of) or _some(records, range(len(records)), key_of)
-
-
-def _all(records: Records, key_of: Callable[[str], bytes] | None) -> Observations | None:
-    """Return `observations` if nothing is left out, else None: what is asked of all at once takes half the time."""
-    values = cast("list[bytes]", records.values)  # what is none is no sized one, which the types do not show
-    names: list[str] = []
-    times: list[int] = []
-    raws: list[object] = []
-    types: set[object] = set()
-    try:
-        if max(map(len, values)) > LARGEST_RECORD_BYTES:
-            return None
-        for record in map(orjson.loads, values):
-            names.append(record["series"])
-            times.append(record["timestamp"])
-            raws.append(record["value"])
-            types.add(record.get("type", "observation"))
-    except (KeyError, TypeError, ValueError):
-        return None
-    if (
-        types != {"observation"}
-        or set(map(type, names)) != {str}
-        or set(map(type, times)) != {int}
-        or min(times) < 0
-        or max(times) > LAST_TIMESTAMP_MS
-        or (key_of is not None and list(map(key_of, names)) != records.keys)
-    ):
-        return None
-    return Observations(list(range(len(names))), names, times, _numbers(raws), set())
-
-
-def _some(records: Records, numbers: Iterable[int], key_of: Callable[[str], bytes] | None) -> Observations:
-    """Return `observations` among the records of these numbers, record by record."""
-    at: list[int] = []
-    names: list[str] = []
-    times: list[int] = []
-    raws: list[object] = []
-    apart: set[str] = set()
-    for number in numbers:
-        key, value = records.keys[number], records.values[number]
-        if value is None or len(value) > LARGEST_RECORD_BYTES:
-            continue
-        try:
-            record = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            continue
-        if type(record) is not dict:
-            continue
-        get = record.get
-        series, time_ms = get("series"), get("timestamp")
-        if type(series) is not str:
-            continue
-        if (
-            type(time_ms) is not int
-            or not 0 <= time_ms <= LAST_TIMESTAMP_MS
-            or get("type", "observation") != "observation"
-            or "value" not in record
-            or (key_of is not None and key != key_of(series))
-        ):
-            apart.add(series)
-            continue
-        at.append(number)
-        names.append(series)
-        times.append(time_ms)
-        raws.append(record["value"])
-    return Observations(at, names, times, _numbers(raws), apart)
-
-
-def _numbers(raws: list[Any]) -> list[float]:
+        if 2 * len(plain) < len(records) and not any(type(parsed[nth]) is tuple for nth in plain):
+            return Observations([], (), (), [], set())
+    at, apart, seen = list(range(len(parsed))), set(), cast("list[Seen]", parsed)
+    if set(map(type, parsed)) != {tuple} or (key_of is not None and [key_of(one[0]) for one in seen] != records.keys):
+        at, seen = [], []
+        for number, (key, found) in enumerate(zip(records.keys, parsed, strict=True)):
+            if not isinstance(found, tuple):
+                if isinstance(found, dict) and isinstance(series := found.get("series"), str):
+                    apart.add(series)
+            elif key_of is None or key == key_of(found[0]):
+                at.append(number)
+                seen.append(found)
+            else:
+                apart.add(found[0])
+    names, times_ms, values = zip(*seen, strict=True) if seen else ((), (), ())
     # PRIVACY: what is no number takes as long as one, so that the time does not tell what a substitute hides.
-    return [raw if type(raw) is float or type(raw) is int else nan for raw in raws]
+    numbers = [raw if type(raw) is float or type(raw) is int else nan for raw in values]
+    return Observations(at, names, times_ms, numbers, apart)
 
 
 def texts(column: Column) -> list[str]:
@@ -141,61 +81,3 @@ def quoted(series: list[str]) -> list[str]:
     """Return the JSON of each text."""
     # A line break in a text is escaped, so those that stand there part the texts.
     return orjson.dumps(series, option=orjson.OPT_INDENT_2)[4:-2].decode().split(",\n  ")
-
-
-def hashes(digests: bytes) -> list[str]:
-    """Return hashes that stand one after the other, each in hex."""
-    whole = digests.hex()
-    return [whole[at : at + _HEX] for at in range(0, len(whole), _HEX)]
-
-
-Step = tuple[int, bytes, int, bool, bool, str, str, str, str, str, str, str, str, str, str, str, str, str, str]
-"""A decided step, as what is written of it says it.
-
-Place and name of its series, its start in ms, whether it is perturbed, whether it has a source; then as JSON: series,
-start, value, measurement, spend, scale, source in ms, whether it is a landmark, budget, spent on landmarks, landmarks
-left, regular peak, sequence, epoch. Budgets are nano-epsilon.
-"""
-Output = tuple[bytes, int, bytes, bytes]
-"""What is written of a step: the record key, the timestamp, the ledger entry and the release."""
-_fresh_hash = blake2b(digest_size=HASH_BYTES).copy
-
-
-def written(steps: Iterable[Step], version: int, fingerprint: str, links: dict[int, str]) -> Iterator[Output]:
-    """Yield what is written of each step under one version of a policy; ``fingerprint`` is that of the noise key.
-
-    ``links`` has the hash of the last entry of each series, in hex, by its place, and goes on with each entry.
-    """
-    policy = f'"policy":{version}'
-    for (
-        place, name, start_ms, perturbed, repeated, series, start, value, measurement, spend, scale, source, landmark,
-        budget, spent, left, peak, sequence, epoch,
-    ) in steps:  # fmt: skip
-        paid = ""
-        if perturbed:
-            decision, paid = "perturbed", f'"epsilon_nano":{spend},'
-            release = (
-                f'{{"series":{series},"timestamp":{start},"value":{value},"decision":"perturbed",'
-                f'"measurement":{measurement},{paid}"scale":{scale},{policy}}}'
-            ).encode()
-        elif repeated:
-            decision = "approximated"
-            release = (
-                f'{{"series":{series},"timestamp":{start},"value":{value},"decision":"approximated",'
-                f'"source":{source},{policy}}}'
-            ).encode()
-        else:
-            decision = "withheld"
-            release = f'{{"series":{series},"timestamp":{start},"decision":"withheld",{policy}}}'.encode()
-        digest = _fresh_hash()
-        digest.update(release)
-        entry = (
-            f'{{"series":{series},"sequence":{sequence},"entry":"release","timestamp":{start},"decision":"{decision}",'
-            f'"landmark":{landmark},{policy},"budget_nano":{budget},{paid}"landmark_spent_nano":{spent},'
-            f'"landmarks_left":{left},"regular_peak_nano":{peak},"release":"{digest.hexdigest()}",'
-            f'"key":"{fingerprint}","epoch":{epoch},"previous":"{links[place]}"'
-        ).encode()
-        digest = _fresh_hash()
-        digest.update(entry)
-        link = links[place] = digest.hexdigest()
-        yield name, start_ms, entry + f',"hash":"{link}"}}'.encode(), release

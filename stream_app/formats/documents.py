@@ -28,14 +28,16 @@ def lines(content: bytes) -> list[Line]:
     content = content.removeprefix(MARK)
     if content.startswith(_UTF_16):
         return [Line(1, None, content, "is text of UTF-16; save it as UTF-8")]
-    if content.strip() and b"\n" in content.strip():
+    whole: Line | None = None  # what is wrong with one document over several lines, at the line of the fault
+    if len(content.strip().splitlines()) > 1:
+        begins = content[: len(content) - len(content.lstrip())].count(b"\n") + 1
         try:
-            return [Line(_first(content), orjson.loads(content), content)]
-        except orjson.JSONDecodeError:
-            pass
+            return [Line(begins, orjson.loads(content), content)]
+        except orjson.JSONDecodeError as error:
+            whole = Line(error.lineno, None, content, _fault(content, error))
     found = [line(text, number) for number, text in enumerate(content.splitlines(), start=1) if text.strip()]
-    if len(found) > 1 and all(each.fault for each in found[:2]) and content.lstrip()[:1] in {b"{", b"["}:
-        return [_whole(content)]
+    if whole is not None and all(each.fault for each in found[:2]) and content.lstrip()[:1] in {b"{", b"["}:
+        return [whole]
     return _few(found)
 
 
@@ -72,14 +74,6 @@ def line(text: bytes, number: int) -> Line:
         return Line(number, None, text, _fault(text, error))
 
 
-def _whole(content: bytes) -> Line:
-    """Return what is wrong with a document over several lines, at the line of the fault."""
-    try:
-        return Line(_first(content), orjson.loads(content), content)
-    except orjson.JSONDecodeError as error:
-        return Line(error.lineno, None, content, _fault(content, error))
-
-
 def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
     """Return why text is no JSON, without the text itself, which may be private."""
     # PRIVACY: no more than marks of JSON's own is said of what stands there.
@@ -98,8 +92,3 @@ def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
     if error.pos >= len(text.rstrip()):
         return "is no JSON: it ends before its last bracket is closed; close it"
     return f"is no JSON, {at}; look at the commas, quotes and brackets there"
-
-
-def _first(content: bytes) -> int:
-    """Return the line on which a document over several lines begins."""
-    return content[: len(content) - len(content.lstrip())].count(b"\n") + 1

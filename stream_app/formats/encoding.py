@@ -3,78 +3,44 @@
 Bytes are canonical: member order is fixed, so the same release or entry has the same hash on every machine.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from hashlib import blake2b
-from typing import Any, Final, assert_never, final
+from typing import Any, Final, NamedTuple, assert_never
 
 import orjson
 
 from stream_app.privacy.fold import Stepped
-from stream_app.privacy.kinds import HiddenMean, Kind, Mean, Statistic
+from stream_app.privacy.kinds import (
+    ByBins,
+    HiddenMean,
+    Histogram,
+    Kind,
+    Mean,
+    Share,
+    Statistic,
+    UnitMean,
+    UnitStatistic,
+    UnitSum,
+)
+from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import (
-    Approximated,
     CloseEntry,
     ControlEntry,
     DummiesEntry,
     IntrusionEntry,
     LandmarksEntry,
     MemberEntry,
-    Perturbed,
     PolicyEntry,
-    Release,
-    Withheld,
 )
 from stream_app.privacy.reason import Reason
+from stream_app.privacy.state import NEVER
 from stream_app.privacy.values import ReleasedCells
 
 HASH_BYTES = 32
-_EMPTY = blake2b(digest_size=HASH_BYTES)
+_fresh: Final = blake2b(digest_size=HASH_BYTES).copy  # quicker than to begin anew
 NO_HASH = "0" * (2 * HASH_BYTES)
 """The previous hash of a chain's first entry."""
-
-
-def encode_release(series: str, kind: Kind, version: int, release: Release) -> bytes:
-    """Return the bytes of a release."""
-    match release:
-        case Perturbed():
-            record: dict[str, object] = {
-                "series": series,
-                "timestamp": release.timestamp_ms,
-                "value": kind.publish(release.estimate),
-                "decision": "perturbed",
-                **_measured(kind, release),
-                "policy": version,
-            }
-        case Approximated():
-            record = {
-                "series": series,
-                "timestamp": release.timestamp_ms,
-                "value": kind.publish(release.estimate),
-                "decision": "approximated",
-                "source": release.source_ms,
-                "policy": version,
-            }
-        case Withheld():
-            record = {
-                "series": series,
-                "timestamp": release.timestamp_ms,
-                "decision": "withheld",
-                "policy": version,
-            }
-        case _:
-            assert_never(release)
-    if isinstance(kind, Statistic):
-        record["statistic"] = kind.statistic
-        if isinstance(kind, Mean) and isinstance(release, Perturbed):
-            record["count"] = release.measurement[1]
-    return orjson.dumps(record)
-
-
-def _measured(kind: Kind, release: Perturbed) -> dict[str, object]:
-    spend_nano, cells = release.spend_nano, release.measurement
-    measurement = kind.parts(cells) if isinstance(kind, HiddenMean) else kind.publish(cells)
-    scale = kind.scale(spend_nano, cells[1]) if isinstance(kind, Mean) else kind.scale(spend_nano)
-    return {"measurement": measurement, "epsilon_nano": spend_nano, "scale": scale}
 
 
 def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells, ReleasedCells]:
@@ -86,49 +52,180 @@ def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells,
         case HiddenMean():
             measurement = kind.read(found["measurement"])
             return measurement, kind.clamp(measurement)
+        case UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
+            return kind.read(found["measurement"], found["count"]), kind.read(found["value"], found["count"])
         case _:
             # What was published stays: today's filter may differ from the one that made the estimate.
             return kind.read(found["measurement"]), kind.read(found["value"])
 
 
-@final
-class Sealed:
+class Sealed(NamedTuple):
     """A ledger entry in bytes, and its place in its series' chain; the next entry's ``previous`` is ``hash``, in hex.
 
     ``timestamp_ms`` is that of its record.
     """
 
-    __slots__ = ("hash", "sequence", "timestamp_ms", "value")
-
-    def __init__(self, sequence: int, timestamp_ms: int, value: bytes, sealed_hash: str) -> None:
-        self.sequence: Final = sequence
-        self.timestamp_ms: Final = timestamp_ms
-        self.value: Final = value
-        self.hash: Final = sealed_hash
+    sequence: int
+    timestamp_ms: int
+    value: bytes
+    hash: str
 
 
 def digest(value: bytes) -> str:
     """Return the BLAKE2b-256 of ``value`` in hex."""
-    state = _EMPTY.copy()  # quicker than to begin anew
+    state = _fresh()
     state.update(value)
     return state.hexdigest()
 
 
-def release_entry(series: str, sequence: int, version: int, step: Stepped, release_hash: str) -> str:
-    """Return the text of a decided step's entry, as far as `sealed` takes it; ``version`` is the policy's."""
-    # Put together by hand: one is made for every event, and all but the series are numbers and words of our own.
-    name = orjson.dumps(series).decode()
-    release = step.release
-    budget, spent, peak, _ = step.state.guard
-    landmark = "true" if step.landmark else "false"
-    epsilon = f'"epsilon_nano":{release.spend_nano},' if isinstance(release, Perturbed) else ""
-    return (
-        f'{{"series":{name},"sequence":{sequence},"entry":"release","timestamp":{release.timestamp_ms},'
-        f'"decision":"{step.decision}","landmark":{landmark},"policy":{version},'
-        f'"budget_nano":{budget},{epsilon}"landmark_spent_nano":{spent},'
-        f'"landmarks_left":{step.landmarks_left},"regular_peak_nano":{peak},'
-        f'"release":"{release_hash}"'
+Output = tuple[bytes, int, bytes, bytes]
+"""What is written of a step: the record key, the timestamp, the ledger entry and the release."""
+
+
+class Texts(NamedTuple):
+    """Decided steps as what is written of them is made from: a column for each of the last arguments of `written`."""
+
+    chain: Iterable[int]
+    key: Iterable[bytes]
+    start_ms: Iterable[int]
+    published: Iterable[bool]
+    repeated: Iterable[bool]
+    series: Iterable[str]
+    timestamp: Iterable[str]
+    value: Iterable[str]
+    measurement: Iterable[str]
+    spend: Iterable[str]
+    scale: Iterable[str]
+    source: Iterable[str]
+    landmark: Iterable[str]
+    budget: Iterable[str]
+    spent: Iterable[str]
+    left: Iterable[str]
+    peak: Iterable[str]
+    sequence: Iterable[str]
+    epoch: Iterable[str]
+
+    def written(self, version: int, fingerprint: str, links: dict[int, str]) -> Iterator[Output]:
+        """Yield what is written of each step, under one version of a policy and with one noise key."""
+        return map(partial(written, f'"policy":{version}', fingerprint, links), *self)
+
+
+def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
+    policy: str,
+    fingerprint: str,
+    links: dict[int, str],
+    chain: int,
+    key: bytes,
+    start_ms: int,
+    published: bool,  # noqa: FBT001 (a column of each)
+    repeated: bool,  # noqa: FBT001
+    series: str,
+    timestamp: str | int,
+    value: str,
+    measurement: str,
+    spend: str | int,
+    scale: str,
+    source: str | int,
+    landmark: str,
+    budget: str | int,
+    spent: str | int,
+    left: str | int,
+    peak: str | int,
+    sequence: str | int,
+    epoch: str | int,
+    statistic: str = "",
+) -> Output:
+    """Return what is written of a step that is ``published``, or ``repeated`` from an earlier release, or neither.
+
+    ``fingerprint`` is that of the noise key. ``links`` has the hash of the last entry of each chain, in hex, and goes
+    on with this one. ``policy`` is the member of that name; ``statistic`` is what releases of collected data or of
+    units say besides, each member behind a comma. The others are JSON, budgets in nano-epsilon; what a decision does
+    not write may be anything: ``value`` of a withheld step, ``source`` but of an approximated one, and ``measurement``,
+    ``spend`` and ``scale`` but of a perturbed one.
+    """
+    paid = ""
+    if published:
+        decision, paid = "perturbed", f'"epsilon_nano":{spend},'
+        release = (
+            f'{{"series":{series},"timestamp":{timestamp},"value":{value},"decision":"perturbed",'
+            f'"measurement":{measurement},{paid}"scale":{scale},{policy}{statistic}}}'
+        ).encode()
+    elif repeated:
+        decision = "approximated"
+        release = (
+            f'{{"series":{series},"timestamp":{timestamp},"value":{value},"decision":"approximated",'
+            f'"source":{source},{policy}{statistic}}}'
+        ).encode()
+    else:
+        decision = "withheld"
+        release = f'{{"series":{series},"timestamp":{timestamp},"decision":"withheld",{policy}{statistic}}}'.encode()
+    entry, links[chain] = sealed(
+        f'{{"series":{series},"sequence":{sequence},"entry":"release","timestamp":{timestamp},"decision":"{decision}",'
+        f'"landmark":{landmark},{policy},"budget_nano":{budget},{paid}"landmark_spent_nano":{spent},'
+        f'"landmarks_left":{left},"regular_peak_nano":{peak},"release":"{digest(release)}"',
+        fingerprint,
+        epoch,
+        links[chain],
     )
+    return key, start_ms, entry, release
+
+
+def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
+    series: str, key: bytes, policy: Policy, step: Stepped, sequence: int, epoch: int, fingerprint: str, previous: str
+) -> tuple[Output, str]:
+    """Return what is written of a single step of a series, and the hash of its entry; ``previous`` is the one before.
+
+    ``fingerprint`` is that of the noise key.
+    """
+    kind, spend_nano, guard, latest = policy.kind, step.spend_nano, step.state.guard, step.state.latest
+    value = measurement = scale = statistic = ""
+    repeated = latest.source_ms != NEVER
+    if repeated:
+        value = _json(kind.publish(latest.estimate))
+    if isinstance(kind, UnitStatistic) or (policy.collect is not None and isinstance(kind, Statistic)):
+        statistic = f',"statistic":"{kind.statistic}"'
+    if spend_nano:
+        cells = latest.measurement
+        measurement = _json(kind.parts(cells) if isinstance(kind, HiddenMean) else kind.publish(cells))
+        match kind:
+            case Mean():
+                scale, statistic = _json(kind.scale(spend_nano, cells[1])), f'{statistic},"count":{cells[1]}'
+            case UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
+                scale = _json(kind.scales(spend_nano, cells))
+                statistic += f',"count":{_json(kind.count(cells))}'
+            case _:
+                scale = _json(kind.scale(spend_nano))
+    links, start_ms = {0: previous}, step.state.clock.decided_ms
+    output = written(
+        f'"policy":{policy.version}',
+        fingerprint,
+        links,
+        0,
+        key,
+        start_ms,
+        spend_nano > 0,
+        repeated,
+        _json(series),
+        start_ms,
+        value,
+        measurement,
+        spend_nano,
+        scale,
+        latest.source_ms,
+        "true" if step.landmark else "false",
+        guard.budget_nano,
+        guard.landmark_spent_nano,
+        step.landmarks_left,
+        guard.regular_peak_nano,
+        sequence,
+        epoch,
+        statistic,
+    )
+    return output, links[0]
+
+
+def _json(found: object) -> str:
+    return orjson.dumps(found).decode()
 
 
 def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
@@ -142,6 +239,7 @@ def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
             record["charged_nano"] = entry.charged_nano
             if entry.lifetime_nano is not None:
                 record["lifetime_nano"] = entry.lifetime_nano
+            record |= {"view": True} if entry.view else {}
             if entry.weaker:
                 record["weaker"] = True
             record["parameters"] = entry.parameters
@@ -175,14 +273,15 @@ def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
     return orjson.dumps(record)[:-1].decode()
 
 
-def sealed(text: str, sequence: int, timestamp_ms: int, key: str, epoch: int, previous: str) -> Sealed:
-    """Return an entry from its text: tied to the one before it, and closed by a hash of all bytes before the hash.
+def sealed(text: str, fingerprint: str, epoch: int | str, previous: str) -> tuple[bytes, str]:
+    """Return an entry from its text, and its hash: tied to the one before it, and closed by a hash of all before that.
 
-    ``key`` is the fingerprint of the noise key.
+    ``fingerprint`` is that of the noise key.
     """
-    body = f'{text},"key":"{key}","epoch":{epoch},"previous":"{previous}"'.encode()
-    found = digest(body)
-    return Sealed(sequence, timestamp_ms, body + f',"hash":"{found}"}}'.encode(), found)
+    state = _fresh()  # not `digest`: a call less for each event
+    state.update(body := f'{text},"key":"{fingerprint}","epoch":{epoch},"previous":"{previous}"'.encode())
+    found = state.hexdigest()
+    return body + f',"hash":"{found}"}}'.encode(), found
 
 
 def encode_reject(

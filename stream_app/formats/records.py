@@ -4,56 +4,51 @@ Raw values stand in `Observation` and `Contribution`, which therefore hide them 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
-from typing import Any, Final, cast, final, overload
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 from stream_app.privacy.landmarks import Interval
 from stream_app.privacy.reason import Reason
-from stream_app.privacy.values import Raw
+from stream_app.privacy.values import Raw, frozen
 
 
-@final
+@frozen
 class InputRecord:
-    """A record of the events topic, undecoded; ``timestamp_ms`` is the broker's append time."""
+    """A record of the events topic; ``timestamp_ms`` is the broker's append time.
 
-    __slots__ = ("key", "offset", "partition", "timestamp_ms", "topic", "value")
-
-    def __init__(
-        self, topic: str, partition: int, offset: int, timestamp_ms: int, key: bytes | None, value: bytes | None
-    ) -> None:
-        self.topic: Final = topic
-        self.partition: Final = partition
-        self.offset: Final = offset
-        self.timestamp_ms: Final = timestamp_ms
-        self.key: Final = key
-        self.value: Final = value
-
-
-@final
-class Records:
-    """Records of one partition, undecoded, as columns of equal length in the order of their offsets.
-
-    ``timestamps_ms`` are the broker's append times. A sequence of `InputRecord`, each made when it is asked for.
+    ``parsed`` is the JSON object that ``value`` holds, where that was read already.
     """
 
-    __slots__ = ("keys", "offsets", "partition", "timestamps_ms", "topic", "values")
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    parsed: "Parsed | None" = None
 
-    def __init__(
-        self,
-        topic: str,
-        partition: int,
-        offsets: list[int],
-        timestamps_ms: list[int],
-        keys: list[bytes | None],
-        values: list[bytes | None],
-    ) -> None:
-        self.topic: Final = topic
-        self.partition: Final = partition
-        self.offsets: Final = offsets
-        self.timestamps_ms: Final = timestamps_ms
-        self.keys: Final = keys
-        self.values: Final = values
+    def __repr__(self) -> str:
+        """Return where it stands alone."""
+        # PRIVACY: whatever prints a record, a traceback too, shows no key and no value.
+        return f"InputRecord({self.topic!r}, {self.partition}, {self.offset})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Records:
+    """Records of one partition, as columns of equal length in the order of their offsets.
+
+    ``timestamps_ms`` are the broker's append times, ``parsed`` the JSON objects of all values, where they were read
+    already. A sequence of `InputRecord`, each made when it is asked for.
+    """
+
+    topic: str
+    partition: int
+    offsets: list[int]
+    timestamps_ms: list[int]
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    parsed: "list[Parsed] | None" = None
 
     @classmethod
     def of(cls, records: Iterable[InputRecord], topic: str = "", partition: int = -1) -> "Records":
@@ -80,6 +75,10 @@ class Records:
             whole.values.extend(stretch.values)
         return whole
 
+    def read(self, parsed: "list[Parsed]") -> "Records":
+        """Return the records with what their values hold."""
+        return replace(self, parsed=parsed)
+
     def pairs(self) -> "Iterator[tuple[bytes, bytes | None]]":
         """Return key and value of each record; all have a key, as those of a compacted topic do."""
         return zip(cast("list[bytes]", self.keys), self.values, strict=True)
@@ -88,8 +87,8 @@ class Records:
         return len(self.offsets)
 
     def __iter__(self) -> Iterator[InputRecord]:
-        topic, partition = repeat(self.topic), repeat(self.partition)
-        return map(InputRecord, topic, partition, self.offsets, self.timestamps_ms, self.keys, self.values)
+        topic, partition, parsed = repeat(self.topic), repeat(self.partition), self.parsed or repeat(None)
+        return map(InputRecord, topic, partition, self.offsets, self.timestamps_ms, self.keys, self.values, parsed)
 
     @overload
     def __getitem__(self, at: int) -> InputRecord: ...
@@ -100,15 +99,18 @@ class Records:
     def __getitem__(self, at: int | slice) -> "InputRecord | Records":
         offsets, times, keys, values = self.offsets, self.timestamps_ms, self.keys, self.values
         if isinstance(at, slice):
-            return Records(self.topic, self.partition, offsets[at], times[at], keys[at], values[at])
-        return InputRecord(self.topic, self.partition, offsets[at], times[at], keys[at], values[at])
+            some = None if self.parsed is None else self.parsed[at]
+            return Records(self.topic, self.partition, offsets[at], times[at], keys[at], values[at], some)
+        one = None if self.parsed is None else self.parsed[at]
+        return InputRecord(self.topic, self.partition, offsets[at], times[at], keys[at], values[at], one)
 
     def some(self, numbers: Sequence[int]) -> "Records":
         """Return the records at these places, ascending."""
         if isinstance(numbers, range):
             return self[numbers.start : numbers.stop]
-        columns: list[list[Any]] = [self.offsets, self.timestamps_ms, self.keys, self.values]
-        return Records(self.topic, self.partition, *([column[at] for at in numbers] for column in columns))
+        columns: list[list[Any] | None] = [self.offsets, self.timestamps_ms, self.keys, self.values, self.parsed]
+        some: list[Any] = [column and [column[at] for at in numbers] for column in columns]
+        return Records(self.topic, self.partition, *some)
 
     def __repr__(self) -> str:
         """Return where they stand alone."""
@@ -121,16 +123,13 @@ class Records:
         )
 
 
-@final
+@frozen
 class Observation:
     """One sensitive item, whose value may be anything that JSON holds; its repr hides the value."""
 
-    __slots__ = ("series", "timestamp_ms", "value")
-
-    def __init__(self, series: str, timestamp_ms: int, value: Raw) -> None:
-        self.series: Final = series
-        self.timestamp_ms: Final = timestamp_ms
-        self.value: Final = value
+    series: str
+    timestamp_ms: int
+    value: Raw
 
     def __repr__(self) -> str:
         """Return series and timestamp alone."""
@@ -166,20 +165,16 @@ class CloseRecord:
     series: str
 
 
-@final
-class Contribution:
+class Contribution(NamedTuple):
     """One item of one contributor (``member``) at one step of a collected series; its repr hides both.
 
     ``value`` should be one of the policy's keys and may be anything that JSON holds.
     """
 
-    __slots__ = ("member", "series", "timestamp_ms", "value")
-
-    def __init__(self, series: str, timestamp_ms: int, member: str, value: Raw) -> None:
-        self.series: Final = series
-        self.timestamp_ms: Final = timestamp_ms
-        self.member: Final = member
-        self.value: Final = value
+    series: str
+    timestamp_ms: int
+    member: str
+    value: Raw
 
     def __repr__(self) -> str:
         """Return series and timestamp alone."""
@@ -187,37 +182,29 @@ class Contribution:
         return f"Contribution({self.series!r}, {self.timestamp_ms})"
 
 
-@final
-class Watermark:
+class Watermark(NamedTuple):
     """Closes every step that ends at or before it and opens the next ones; its repr hides the seed.
 
     ``seed`` is fresh and kept by nobody; pan-private noise is expanded from it. Those of plain series need none.
     """
 
-    __slots__ = ("seed", "series", "timestamp_ms")
-
-    def __init__(self, series: str, timestamp_ms: int, seed: bytes | None) -> None:
-        self.series: Final = series
-        self.timestamp_ms: Final = timestamp_ms
-        self.seed: Final = seed
+    series: str
+    timestamp_ms: int
+    seed: bytes | None
 
     def __repr__(self) -> str:
         """Return series and timestamp alone."""
         return f"Watermark({self.series!r}, {self.timestamp_ms})"
 
 
-@final
-class Intrusion:
+class Intrusion(NamedTuple):
     """Announces that somebody saw the worker's memory up to here; its repr hides the seed.
 
     Fresh noise for the counters of steps still open is expanded from ``seed``.
     """
 
-    __slots__ = ("seed", "series")
-
-    def __init__(self, series: str, seed: bytes) -> None:
-        self.series: Final = series
-        self.seed: Final = seed
+    series: str
+    seed: bytes
 
     def __repr__(self) -> str:
         """Return the series alone."""
@@ -244,3 +231,20 @@ class Malformed:
     series: str | None = None
     timestamp_ms: int | None = None
     member: str | None = None
+
+
+Seen = tuple[str, int, Raw]
+"""Series, timestamp and value of an observation, which columns take as it is."""
+Parsed = Seen | dict[str, Any] | Malformed
+"""What a record's value holds: an observation, another JSON object, or why it holds none."""
+
+E = TypeVar("E", bound=EventRecord)
+
+
+def of_series(record: E, series: str) -> E:
+    """Return a record as one of another series."""
+    if record.series == series:
+        return record
+    if isinstance(record, Contribution | Watermark | Intrusion):
+        return cast("E", record._replace(series=series))
+    return replace(record, series=series)

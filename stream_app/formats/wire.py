@@ -4,6 +4,8 @@ Input bytes are hostile: `decode` answers every byte string with a record or `Ma
 """
 
 import re
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 import orjson
 
@@ -11,11 +13,13 @@ from stream_app.formats.records import (
     CloseRecord,
     Contribution,
     EventRecord,
+    InputRecord,
     Intrusion,
     LandmarksRecord,
     Malformed,
     MemberRecord,
     Observation,
+    Parsed,
     PolicyRecord,
     Watermark,
 )
@@ -35,7 +39,83 @@ SEED = re.compile("[0-9a-f]{64}", re.ASCII)
 
 def decode(value: bytes | None) -> EventRecord | MemberRecord | Malformed:
     """Return the event record that ``value`` holds."""
-    found = _object(value)
+    return record_of(parsed(value))
+
+
+def decoded(record: InputRecord) -> EventRecord | MemberRecord | Malformed:
+    """Return the event record that an input record holds; what was parsed already is not parsed again."""
+    return record_of(parsed(record.value) if record.parsed is None else record.parsed)
+
+
+def parsed(value: bytes | None) -> Parsed:
+    """Return what ``value`` holds."""
+    if value is not None and len(value) > LARGEST_RECORD_BYTES:
+        return Malformed("too-large")
+    try:
+        return _observed((orjson.loads(value or b""),))[0]
+    except orjson.JSONDecodeError:
+        return Malformed("malformed")
+
+
+def parsed_all(values: Sequence[bytes | None]) -> list[Parsed]:
+    """Return `parsed` of each value."""
+    try:
+        if max(map(len, cast("list[bytes]", values)), default=0) <= LARGEST_RECORD_BYTES:  # None has no length
+            return _observed(map(orjson.loads, cast("list[bytes]", values)))
+    except (TypeError, orjson.JSONDecodeError):
+        pass
+    return [parsed(value) for value in values]
+
+
+def _observed(documents: Iterable[Any]) -> list[Parsed]:
+    """Return what JSON documents are; of observations nothing else is kept."""
+    made: list[Parsed] = []
+    take = made.append
+    for found in documents:
+        try:
+            series, timestamp_ms, value = found["series"], found["timestamp"], found["value"]
+        except (KeyError, TypeError):
+            take(found if type(found) is dict else Malformed("malformed"))
+            continue
+        if (
+            type(timestamp_ms) is int
+            and 0 <= timestamp_ms <= LAST_TIMESTAMP_MS
+            and type(series) is str
+            and series
+            and (len(series) * 4 <= LARGEST_SERIES_BYTES or not _too_large(series))
+            and ("type" not in found or found["type"] == "observation")
+        ):
+            take((series, timestamp_ms, value))
+        else:
+            take(found)
+    return made
+
+
+def _too_large(series: str) -> bool:
+    """Return whether a series' name is."""
+    return len(series.encode()) > LARGEST_SERIES_BYTES
+
+
+def contributed(found: Parsed) -> tuple[str, int, str, Raw] | None:
+    """Return series, timestamp, member and value of a contribution whose series need not have a valid name."""
+    if type(found) is not dict or "value" not in found or found.get("type") != "contribution":
+        return None
+    series, timestamp_ms, member = found.get("series"), found.get("timestamp"), found.get("member")
+    if (
+        type(series) is not str
+        or type(timestamp_ms) is not int
+        or not 0 <= timestamp_ms <= LAST_TIMESTAMP_MS
+        or type(member) is not str
+        or not 0 < len(member.encode()) <= LARGEST_MEMBER_BYTES
+    ):
+        return None
+    return series, timestamp_ms, member, found["value"]
+
+
+def record_of(found: Any) -> EventRecord | MemberRecord | Malformed:
+    """Return the event record that a value holds."""
+    if type(found) is tuple:
+        return Observation(*found)
     if isinstance(found, Malformed):
         return found
     series, timestamp_ms = found.get("series"), found.get("timestamp")
@@ -46,26 +126,11 @@ def decode(value: bytes | None) -> EventRecord | MemberRecord | Malformed:
         return _decode_member(found)
     if type(series) is not str or not series:
         return Malformed("malformed", None, timestamp_ms)
-    if len(series) * 4 > LARGEST_SERIES_BYTES and len(series.encode()) > LARGEST_SERIES_BYTES:
+    if _too_large(series):
         return Malformed("too-large", None, timestamp_ms)
-    if record_type != "observation":
-        if record_type in ("contribution", "watermark", "intrusion"):
-            return _decode_collected(record_type, series, timestamp_ms, found)
-        return _decode_control(record_type, series, found) or Malformed("malformed", series, timestamp_ms)
-    if timestamp_ms is None or "value" not in found:
-        return Malformed("malformed", series, timestamp_ms)
-    return Observation(series, timestamp_ms, Raw(found["value"]))
-
-
-def _object(value: bytes | None) -> dict[str, object] | Malformed:
-    """Return the JSON object that ``value`` holds."""
-    if value is not None and len(value) > LARGEST_RECORD_BYTES:
-        return Malformed("too-large")
-    try:
-        found = orjson.loads(value or b"")
-    except orjson.JSONDecodeError:
-        found = None
-    return found if type(found) is dict else Malformed("malformed")
+    if record_type in ("contribution", "watermark", "intrusion"):
+        return _decode_collected(record_type, series, timestamp_ms, found)
+    return _decode_control(record_type, series, found) or Malformed("malformed", series, timestamp_ms)
 
 
 def _decode_member(found: dict[str, object]) -> MemberRecord | Malformed:
@@ -96,12 +161,13 @@ def _decode_collected(
     record_type: object, series: str, timestamp_ms: int | None, found: dict[str, object]
 ) -> EventRecord | Malformed:
     if record_type == "contribution":
+        item = contributed(found)
+        if item is not None:
+            return Contribution(*item)
         member = found.get("member")
-        if type(member) is not str or not member or timestamp_ms is None or "value" not in found:
-            return Malformed("malformed", series, timestamp_ms)
-        if len(member.encode()) > LARGEST_MEMBER_BYTES:
-            return Malformed("too-large", series, timestamp_ms)
-        return Contribution(series, timestamp_ms, member, Raw(found["value"]))
+        whole = type(member) is str and timestamp_ms is not None and "value" in found
+        too_large = whole and len(str(member).encode()) > LARGEST_MEMBER_BYTES
+        return Malformed("too-large" if too_large else "malformed", series, timestamp_ms)
     seed = found.get("seed")
     if record_type == "watermark" and "seed" not in found and timestamp_ms is not None:
         return Watermark(series, timestamp_ms, None)
@@ -134,7 +200,8 @@ def _is_timestamp(found: object) -> bool:
 
 def dump(document: object) -> bytes:
     """Return the JSON bytes of plain lists, dicts, strings, numbers and booleans."""
-    return orjson.dumps(document)
+    # A copy, of its own length: what orjson returns holds the kilobytes in which it was written as long as it lives.
+    return b"%b" % orjson.dumps(document)
 
 
 def load(value: bytes) -> object:

@@ -9,14 +9,8 @@ from pathlib import Path
 from typing import Final, Self
 
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization as pem
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_pem_private_key,
-)
 
 from stream_app.setup.keyfile import KeyFileError, read_private, write_private
 
@@ -33,14 +27,14 @@ class SigningKey:
 
     def __post_init__(self) -> None:
         """Derive the fingerprint."""
-        raw = self.private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        raw = self.private.public_key().public_bytes(pem.Encoding.Raw, pem.PublicFormat.Raw)
         object.__setattr__(self, "fingerprint", blake2b(raw, digest_size=FINGERPRINT_BYTES).hexdigest())
 
     @classmethod
     def create(cls, path: Path) -> Self:
         """Write a new key with mode 0600; raises `KeyFileError` when the path exists: a key is never overwritten."""
         key = cls(Ed25519PrivateKey.generate())
-        write_private(path, key.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        write_private(path, key.private.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, pem.NoEncryption()))
         return key
 
     @classmethod
@@ -48,7 +42,7 @@ class SigningKey:
         """Return the key of a file; raises `KeyFileError` when it is missing, readable by others, or no such key."""
         content = read_private(path)
         try:
-            private = load_pem_private_key(content, None)
+            private = pem.load_pem_private_key(content, None)
         except (ValueError, TypeError):
             private = None
         if not isinstance(private, Ed25519PrivateKey):
@@ -69,8 +63,8 @@ class SigningKey:
 
     def public_pem(self) -> str:
         """Return the public key, which auditors need; it is no secret."""
-        pem = self.private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-        return pem.decode()
+        public = self.private.public_key()
+        return public.public_bytes(pem.Encoding.PEM, pem.PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 def is_signing_key(path: Path) -> bool:

@@ -14,6 +14,7 @@ from stream_app.monitoring.loggable import LoggableError
 
 Isolation = Literal["read_committed", "read_uncommitted"]
 Headers = list[tuple[str, bytes]]
+Keys = Sequence[bytes | None]
 LocalReason = Literal["disk-full", "file-limit", "local-state"]  # why a partition stops here and can go on elsewhere
 
 
@@ -34,40 +35,19 @@ class Extent(NamedTuple):
     end: int | None
 
 
-class LogRecord(Protocol):
-    """One record of a log, as a reader gives it."""
+class LogRecord(NamedTuple):
+    """One record of a log, with its place."""
 
-    @property
-    def topic(self) -> str:
-        """The topic's name."""
-
-    @property
-    def partition(self) -> int:
-        """The partition's number."""
-
-    @property
-    def offset(self) -> int:
-        """The offset; offsets without a record are transaction markers, or records that compaction removed."""
-
-    @property
-    def timestamp(self) -> int:
-        """Milliseconds since 1970-01-01 UTC: when it was appended (events), or what its producer said (all others)."""
-
-    @property
-    def key(self) -> bytes | None:
-        """The key."""
-
-    @property
-    def value(self) -> bytes | None:
-        """The value."""
-
-    @property
-    def headers(self) -> Sequence[tuple[str, bytes]]:
-        """The headers, in order."""
-
-    @property
-    def producer(self) -> int | None:
-        """The producer id in the header of the record's batch; -1 or None where no idempotent producer wrote it."""
+    topic: str
+    partition: int
+    offset: int  # offsets without a record are transaction markers, or records that compaction removed
+    timestamp: int
+    """Milliseconds since 1970-01-01 UTC: when it was appended (events), or what its producer said (all others)."""
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+    producer: int | None
+    """The producer id in the header of the record's batch; -1 or None where no idempotent producer wrote it."""
 
 
 class Reader(Protocol):
@@ -104,11 +84,7 @@ class Pages(Protocol):
         """Add a record after the others."""
 
     def extend(
-        self,
-        keys: Sequence[bytes | None],
-        values: Sequence[bytes],
-        timestamps_ms: Iterable[int],
-        headers: Iterable[Headers],
+        self, keys: Keys, values: Sequence[bytes | None], timestamps_ms: Iterable[int], headers: Iterable[Headers]
     ) -> None:
         """Add as many records as there are keys: for many this costs less than to append each."""
 
@@ -127,10 +103,8 @@ class Writer(Protocol):
         """Begin a transaction; one that was begun must have been committed or aborted.
 
         ``topics`` are those that it will write to: the coordinator hears of all at once, and each gets a marker at the
-        end. A topic that is not named is added, by a request of its own, when it is first sent to.
-
-        Raises:
-            aiokafka.errors.KafkaError: if one of them is missing; nothing is begun then.
+        end. A topic that is not named is added, by a request of its own, when it is first sent to. Raises
+        `aiokafka.errors.KafkaError` if one of them is missing; nothing is begun then.
         """
 
     async def send(self, topic: str, pages: Any) -> Extent:
@@ -169,10 +143,8 @@ class Brokers(Protocol):
     async def confirm(self, partition: int, topic_id: str) -> None:
         """Return once the broker that leads a partition says that the events topic's id still is ``topic_id``.
 
-        It asks until one answers, and while the topic is missing.
-
-        Raises:
-            PartitionStoppedError: if it is another topic (`topic-replaced`).
+        It asks until one answers, and while the topic is missing. Raises `PartitionStoppedError` if it is another topic
+        (`topic-replaced`).
         """
 
 
@@ -218,8 +190,7 @@ class DamagedCopyError(LoggableError):
         self.cause = cause
         self.found = found
 
-    def __repr__(self) -> str:
-        return str(self)  # it names itself
+    __repr__ = LoggableError.__str__  # it names itself
 
 
 class LocalStateError(LoggableError):
@@ -233,8 +204,7 @@ class LocalStateError(LoggableError):
         self.found = found
         self.passing = passing
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = LoggableError.__str__
 
 
 class Rows(Protocol):

@@ -40,21 +40,6 @@ def _transactions(settings: Settings) -> Access:
     return Access("transactional-id", f"{settings.application}-", "Write", "prefixed")
 
 
-def _operator(names: TopicNames, _: Settings) -> Iterator[Access]:
-    yield from _topics(names[:-1], "Create", "Describe", "DescribeConfigs")
-    yield from _topics([names.changelog], "Create", "Read", "DescribeConfigs")
-
-
-def _producer(names: TopicNames, _: Settings) -> Iterator[Access]:
-    yield from _topics([names.events], "Write")
-
-
-def _registrar(names: TopicNames, settings: Settings) -> Iterator[Access]:
-    yield from _topics([names.events], "Write")
-    yield from _topics([names.ledger, names.rejects], "Read")
-    yield Access("group", settings.application, "Describe")
-
-
 def _worker(names: TopicNames, settings: Settings) -> Iterator[Access]:
     yield from _topics([names.events], "Read", "DescribeConfigs")
     outputs = [names.releases, names.rejects, names.ledger, names.changelog]
@@ -67,20 +52,6 @@ def _worker(names: TopicNames, settings: Settings) -> Iterator[Access]:
     yield _transactions(settings)
 
 
-def _recoverer(names: TopicNames, settings: Settings) -> Iterator[Access]:
-    yield from _topics([names.events, names.rejects], "Read")
-    yield from _topics([names.releases, names.ledger, names.changelog], "Read", "Write")
-    yield from _topics([names.heads], "Describe" if settings.signing_key_file is None else "Read")
-    yield Access("group", settings.application, "Describe")
-    yield _transactions(settings)
-
-
-def _eraser(names: TopicNames, settings: Settings) -> Iterator[Access]:
-    yield from _topics([names.events, names.ledger, names.changelog], "Read")
-    yield from _topics([names.releases, names.rejects, names.heads], "Describe")
-    yield Access("group", settings.application, "Describe")
-
-
 def _verifier(_: TopicNames, settings: Settings) -> Iterator[Access]:
     own = verified_prefix(settings.prefix)
     for operation in ("Create", "Read", "Write", "DescribeConfigs", "Delete"):
@@ -89,24 +60,38 @@ def _verifier(_: TopicNames, settings: Settings) -> Iterator[Access]:
     yield Access("transactional-id", own, "Write", "prefixed")
 
 
-def _reader(names: TopicNames, _: Settings) -> Iterator[Access]:
-    yield from _topics([names.releases], "Read")
-
-
-def _auditor(names: TopicNames, _: Settings) -> Iterator[Access]:
-    yield from _topics([names.ledger, names.releases, names.heads], "Read")
-
-
-_NEEDS: Mapping[str, Callable[[TopicNames, Settings], Iterator[Access]]] = {
-    "operator": _operator,  # topics
-    "producer": _producer,  # policy, send, watermark, resend
-    "registrar": _registrar,  # landmarks, and what has --wait
+_NEEDS: Mapping[str, Callable[[TopicNames, Settings], Iterable[Access]]] = {
+    # topics
+    "operator": lambda names, _: [
+        *_topics(names[:-1], "Create", "Describe", "DescribeConfigs"),
+        *_topics([names.changelog], "Create", "Read", "DescribeConfigs"),
+    ],
+    "producer": lambda names, _: _topics([names.events], "Write"),  # policy, send, watermark, resend
+    # landmarks, and what has --wait
+    "registrar": lambda names, settings: [
+        *_topics([names.events], "Write"),
+        *_topics([names.ledger, names.rejects], "Read"),
+        Access("group", settings.application, "Describe"),
+    ],
     "worker": _worker,
-    "recoverer": _recoverer,  # recover, read events, read rejects
-    "eraser": _eraser,  # keys erase
+    # recover, read events, read rejects
+    "recoverer": lambda names, settings: [
+        *_topics([names.events, names.rejects], "Read"),
+        *_topics([names.releases, names.ledger, names.changelog], "Read", "Write"),
+        *_topics([names.heads], "Describe" if settings.signing_key_file is None else "Read"),
+        Access("group", settings.application, "Describe"),
+        _transactions(settings),
+    ],
+    # keys erase
+    "eraser": lambda names, settings: [
+        *_topics([names.events, names.ledger, names.changelog], "Read"),
+        *_topics([names.releases, names.rejects, names.heads], "Describe"),
+        Access("group", settings.application, "Describe"),
+    ],
     "verifier": _verifier,  # verify --worker
-    "reader": _reader,  # read releases
-    "auditor": _auditor,  # audit, explain, left, standing, read
+    "reader": lambda names, _: _topics([names.releases], "Read"),  # read releases
+    # audit, explain, left, standing, read
+    "auditor": lambda names, _: _topics([names.ledger, names.releases, names.heads], "Read"),
 }
 ROLES = tuple(_NEEDS)
 
@@ -156,9 +141,7 @@ class Report:
 async def make_and_check(settings: Settings, replication: int | None = None, *, only_check: bool = False) -> Report:
     """Make what is missing unless told to check alone; report what differs then.
 
-    Raises:
-        ClusterError: when the cluster refuses.
-        aiokafka.errors.KafkaError: when it can not be reached.
+    Raises `ClusterError` when the cluster refuses, and `aiokafka.errors.KafkaError` when it cannot be reached.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     async with Cluster.connected(client_arguments(settings)) as cluster:
@@ -166,9 +149,9 @@ async def make_and_check(settings: Settings, replication: int | None = None, *, 
         wanted = wanted_topics(names, settings.partitions, replicas)
         found = await cluster.find(names)
         missing = () if only_check else tuple(topic for topic in wanted if topic.name not in found)
-        await cluster.make(missing)
+        found |= await cluster.make(missing)
         unverified = await cluster.unverified()
-        told = differences(wanted, await cluster.find(names) if missing else found)
+        told = differences(wanted, found)
     short = () if any(one.field in {"topic", "partition count"} for one in told) else await _short(settings, names)
     return Report(tuple(topic.name for topic in missing), told, wanted, short, unverified)
 

@@ -15,39 +15,19 @@ from stream_app.manual import page_at
 from stream_app.monitoring.loggable import LoggableError, loggable
 from stream_app.privacy.reason import Advice
 
+_StateReason = Literal["tail-differs", "row-missing", "row-behind", "changelog-short", "state-damaged"]
+_InputReason = Literal["input-lost", "input-short", "input-skipped"]
+_OutputReason = Literal["release-lost", "ledger-short", "releases-short", "rejects-short", "head-damaged"]
+_SetupReason = Literal["foreign-writer", "topic-replaced", "partition-count", "separator-changed", "key-changed"]
+_RequestReason = Literal["batch-unreadable", "not-authorized", "transaction-failed", "transaction-open"]
 StopReason = Literal[
-    "tail-differs",
-    "row-missing",
-    "row-behind",
-    "changelog-short",
-    "state-damaged",
-    "input-lost",
-    "input-short",
-    "input-skipped",
-    "release-lost",
-    "ledger-short",
-    "releases-short",
-    "rejects-short",
-    "head-damaged",
-    "foreign-writer",
-    "topic-replaced",
-    "partition-count",
-    "separator-changed",
-    "key-changed",
-    "batch-unreadable",
-    "not-authorized",
-    "transaction-failed",
-    "transaction-open",
-    LocalReason,
-    "internal-error",
+    _StateReason, _InputReason, _OutputReason, _SetupReason, _RequestReason, LocalReason, "internal-error"
 ]
-
 
 LOCAL_REASONS: Final[frozenset[StopReason]] = frozenset(get_args(LocalReason))
 
 NO_FILES: Final = (errno.EMFILE, errno.ENFILE)
 """What the system says when this process, or the machine, can open no more files."""
-
 
 _RECOVER = (
     "Stop the workers, run `landmark-stream recover`, which rebuilds the state from ledger and releases, start them"
@@ -213,8 +193,7 @@ class PartitionStoppedError(LoggableError):
     ``reason`` is a short code for metrics and logs; the sentences hold offsets, ids and counts, never a raw value.
     """
 
-    def __init__(self, partition: int, reason: StopReason, *, asked: str, found: str) -> None:
-        """Hold the fields and say them in one line, with the reason's remedy."""
+    def __init__(self, partition: int, reason: StopReason, asked: str, found: str) -> None:
         self.remedy = REASONS[reason].remedy
         super().__init__(f"partition {partition} stopped ({reason}): wanted {asked}; found {found}. {self.remedy}")
         self.partition = partition
@@ -225,8 +204,8 @@ class PartitionStoppedError(LoggableError):
     @property
     def fields(self) -> dict[str, str | int]:
         """What a line of the log in JSON tells of it in members of their own."""
-        told: dict[str, str | int] = {"partition": self.partition, "reason": self.reason}
-        return told | {"asked": self.asked, "found": self.found, "remedy": self.remedy}
+        texts = {"reason": self.reason, "asked": self.asked, "found": self.found, "remedy": self.remedy}
+        return {"partition": self.partition, **texts}
 
 
 # The id was taken over, or expired, or the brokers forgot it: a new producer can mend that. Illegal state: a rebalance
@@ -259,28 +238,21 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
     """Return the error as the reason why a partition stops."""
     if isinstance(error, PartitionStoppedError):
         return error
+    found = loggable(error)
     if isinstance(error, LookupError | LostCountersError):
-        return PartitionStoppedError(
-            partition, "state-damaged", asked="whole rows in the state table", found=loggable(error)
-        )
+        return PartitionStoppedError(partition, "state-damaged", "whole rows in the state table", found)
     if isinstance(error, UnreadableBatchError):
-        return PartitionStoppedError(partition, "batch-unreadable", asked=error.asked, found=error.found)
+        return PartitionStoppedError(partition, "batch-unreadable", error.asked, error.found)
     if unauthorized(error):
-        return PartitionStoppedError(
-            partition, "not-authorized", asked="what a worker needs of the brokers", found=loggable(error)
-        )
+        return PartitionStoppedError(partition, "not-authorized", "what a worker needs of the brokers", found)
     if isinstance(error, DamagedCopyError | LocalStateError):
-        reason: StopReason = "local-state" if isinstance(error, DamagedCopyError) else error.reason
-        return PartitionStoppedError(partition, reason, asked=f"local state in {error.path}", found=error.found)
+        local: StopReason = "local-state" if isinstance(error, DamagedCopyError) else error.reason
+        return PartitionStoppedError(partition, local, f"local state in {error.path}", error.found)
     is_kafka = isinstance(error, errors.KafkaError | OSError)
     if is_kafka and (limit := files_exhausted()) is not None:
-        return PartitionStoppedError(partition, "file-limit", asked="connections to the brokers", found=limit)
-    return PartitionStoppedError(
-        partition,
-        "transaction-failed" if is_kafka else "internal-error",
-        asked="a committed transaction",
-        found=loggable(error),
-    )
+        return PartitionStoppedError(partition, "file-limit", "connections to the brokers", limit)
+    reason: StopReason = "transaction-failed" if is_kafka else "internal-error"
+    return PartitionStoppedError(partition, reason, "a committed transaction", found)
 
 
 def files_exhausted() -> str | None:

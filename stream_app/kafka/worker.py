@@ -14,13 +14,12 @@ from aiokafka.errors import InconsistentGroupProtocolError
 from stream_app import __version__
 from stream_app.deciding.context import Context
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.budgets import counted_budgets, show_budgets
 from stream_app.kafka.client.eventstopic import LOOK_SECONDS, SILENT_SECONDS, EventsTopic
 from stream_app.kafka.client.refusal import GRANT, silent_brokers, unauthorized
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.faust.app import App
 from stream_app.kafka.faust.membership import Membership
-from stream_app.kafka.owner.figures import NAMED, label_of, labels_of
+from stream_app.kafka.owner.budgets import NAMED, counted_budgets, label_of, labels_of, show_budgets
 from stream_app.kafka.stops import LOCAL_REASONS, REASONS, StopReason, files_exhausted
 from stream_app.manual import page_at
 from stream_app.monitoring.forcedexit import ForcedExit
@@ -198,7 +197,6 @@ class Worker:
         return limit if now - self._had_files > _FILES_SECONDS else None
 
     async def _count_budgets(self) -> None:
-        """Count the budgets that are left, and show them."""
         show_budgets(self._metrics, self._labels, counted_budgets(self._app.partitions.rows()))
 
     async def _tell_repeated(self) -> None:

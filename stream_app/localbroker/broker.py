@@ -6,23 +6,19 @@ process beyond its reused pid, and the ports, which a broker started again in th
 
 import base64
 import contextlib
-import fcntl
 import json
 import socket
 import struct
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from stream_app.localbroker import LocalBrokerError
-from stream_app.localbroker.jars import KAFKA_VERSION, Progress, fetch_jars, find_java
-from stream_app.localbroker.ports import HOST, ports_of
+from stream_app.localbroker.machine import HOST, KAFKA_VERSION, Progress, fetch_jars, find_java, locked, ports_of
 from stream_app.processes import Process
 
 START_SECONDS = 90.0  # 3 seconds on an idle machine; a loaded one and a log to recover need more
@@ -30,14 +26,8 @@ STOP_SECONDS = 30.0
 
 _LOG4J = Path(__file__).parent / "log4j2.properties"
 _QUICK_START = "-XX:TieredStopAtLevel=1"  # starts in half the processor time; under full load other levels are quicker
-_JVM_FLAGS = (
-    "-Xms256m",
-    "-Xmx512m",
-    "-XX:+UseG1GC",
-    "-XX:MaxGCPauseMillis=20",
-    "-Djava.awt.headless=true",
-    _QUICK_START,
-)
+_MEMORY = ("-Xms256m", "-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+_JVM_FLAGS = (*_MEMORY, "-Djava.awt.headless=true", _QUICK_START)
 _TOOL_FLAGS = ("-Xmx64m", "-XX:+UseSerialGC", _QUICK_START)
 
 # Single node: nothing can be replicated. Few partitions of the inner topics, no waiting for more members of a group.
@@ -68,11 +58,6 @@ class BrokerState:
     controller_port: int
     version: str
 
-    @property
-    def bootstrap_servers(self) -> str:
-        """Where clients reach it."""
-        return f"{HOST}:{self.port}"
-
 
 class LocalBroker:
     """A running broker, made by ``start`` or ``find``; leaving its ``with`` block stops it."""
@@ -84,7 +69,7 @@ class LocalBroker:
     @property
     def bootstrap_servers(self) -> str:
         """Where clients reach it, as ``host:port``."""
-        return self.state.bootstrap_servers
+        return f"{HOST}:{self.state.port}"
 
     @property
     def pid(self) -> int:
@@ -110,7 +95,7 @@ class LocalBroker:
         """
         folder = folder.absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        with _only_one(folder):
+        with locked(folder / "start.lock"):
             if (running := cls.find(folder)) is not None:
                 found = f"one runs there already, process {running.pid} at {running.bootstrap_servers}"
                 raise LocalBrokerError(f"a broker in {folder}", found, "Use it, or stop it first: kafka stop")
@@ -136,8 +121,18 @@ class LocalBroker:
         return None if state is None or not state.process.alive() else cls(folder.absolute(), state)
 
     def answers(self) -> bool:
-        """Tell whether the broker answers now, and names a broker to speak to: only then do clients get anywhere."""
-        return _answers(self.state.port)
+        """Ask for the cluster's metadata (version 1, of no topic), and return whether it names a broker to speak to.
+
+        A broker opens its listener once the controller counts it in, which may be just before it has read so itself.
+        """
+        client = b"landmark-stream"
+        body = struct.pack(">hhih", 3, 1, 1, len(client)) + client + struct.pack(">i", 0)
+        address = (HOST, self.state.port)
+        with contextlib.suppress(OSError), socket.create_connection(address, timeout=2.0) as connection:
+            connection.sendall(struct.pack(">i", len(body)) + body)
+            size_id_brokers = connection.makefile("rb").read(12)
+            return len(size_id_brokers) == 12 and size_id_brokers[8:] > bytes(4)
+        return False
 
     def stop(self) -> None:
         """Stop the broker; its data stays."""
@@ -145,13 +140,9 @@ class LocalBroker:
             raise LocalBrokerError(f"stopping the broker in {self.folder}", f"process {self.pid} stays", "Look at it")
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop it."""
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _await_answer(self) -> None:
@@ -173,14 +164,6 @@ def _remembered(folder: Path) -> BrokerState | None:
         return BrokerState(**(fields | {"process": Process(**fields["process"])}))
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None
-
-
-@contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
-    """Let one process at a time start a broker in this folder."""
-    with (folder / "start.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _properties(folder: Path, port: int, controller_port: int, overrides: Mapping[str, str]) -> str:
@@ -226,20 +209,6 @@ def _launch(java: str, library: Path, settings: Path, flags: tuple[str, ...]) ->
         raise LocalBrokerError("a broker", f"it ended at once: {_last_words(settings.parent)}", "Mend that")
     child.returncode = 0  # `Process` watches it from here on; without this a ResourceWarning says that nobody does
     return process
-
-
-def _answers(port: int) -> bool:
-    """Ask for the cluster's metadata (version 1, of no topic), and return whether it names a broker.
-
-    A broker opens its listener once the controller counts it in, which may be just before it has read so itself.
-    """
-    client = b"landmark-stream"
-    body = struct.pack(">hhih", 3, 1, 1, len(client)) + client + struct.pack(">i", 0)
-    with contextlib.suppress(OSError), socket.create_connection((HOST, port), timeout=2.0) as connection:
-        connection.sendall(struct.pack(">i", len(body)) + body)
-        size_id_brokers = connection.makefile("rb").read(12)
-        return len(size_id_brokers) == 12 and size_id_brokers[8:] > bytes(4)
-    return False
 
 
 def _last_words(folder: Path) -> str:

@@ -1,1 +1,1 @@
-"""Privacy loss beyond one series' sum: temporal loss under Markov adversaries, and composition."""
+"""Privacy loss beyond one series' sum: temporal loss under Markov adversaries."""

@@ -5,7 +5,7 @@ names are kept: temporal loss needs only which values fall together. A matrix le
 who publishes it publishes statistics without any noise.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log, log1p
 from typing import NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stream_app.loss.envelope import Envelope
-from stream_app.loss.matrix import MOST_STATES, TransitionMatrix, checked_size
+from stream_app.loss.matrix import MOST_STATES, MatrixError, TransitionMatrix, checked_size, matrix_of
 from stream_app.loss.temporal import Adversary
 
 
@@ -30,7 +30,6 @@ class Correlation:
     forward: TransitionMatrix | None
 
     def __post_init__(self) -> None:
-        """Raise `CorrelationError` unless both are over the same states."""
         if self.backward is not None and self.forward is not None and self.backward.states != self.forward.states:
             found = f"backward has {self.backward.states} states, forward {self.forward.states}"
             raise CorrelationError(f"{found}; both are over the same states")
@@ -40,11 +39,8 @@ class Correlation:
         """Return the parametric family: a value stays with probability ``strength``, else it is any, all alike.
 
         It is Cao et al.'s Laplacian smoothing (2017, equation 25) of the strongest correlation, the identity, by
-        ``s = (1 - strength) / (states strength)``: 0 is independence, 1 full knowledge. It needs no data.
-
-        Raises:
-            CorrelationError: for fewer than 2 states or a strength outside 0..1.
-            MatrixError: for too many states.
+        ``s = (1 - strength) / (states strength)``: 0 is independence, 1 full knowledge. Raises `CorrelationError`, and
+        `MatrixError` for too many states.
         """
         if states < 2:
             raise CorrelationError(f"states: found {states}; correlation needs at least 2")
@@ -57,6 +53,19 @@ class Correlation:
     def adversary(self) -> Adversary:
         """Return the adversary who knows this correlation."""
         return Adversary(Envelope.of(self.backward), Envelope.of(self.forward))
+
+
+def correlation_of(document: object) -> Correlation:
+    """Return the correlation of a document's ``backward`` and ``forward``, null for none; raises `CorrelationError`."""
+    if not isinstance(document, Mapping) or not document.keys() >= {"backward", "forward"}:
+        raise CorrelationError('needs an object with "backward" and "forward", each a matrix or null')
+    found: dict[str, TransitionMatrix | None] = {}
+    for direction in ("backward", "forward"):
+        try:
+            found[direction] = None if document[direction] is None else matrix_of(document[direction])
+        except MatrixError as error:
+            raise CorrelationError(f"{direction}: {error}") from error
+    return Correlation(found["backward"], found["forward"])
 
 
 class Strength(NamedTuple):
@@ -123,18 +132,15 @@ def _numbered(found: NDArray[np.generic]) -> States:
     return states
 
 
-Integers = NDArray[np.int64]
 Counts = NDArray[np.int64]  # shape (states, states): how often the column's state came after the row's
 
 
-def counted(series: Integers, timestamps_ms: Integers, states: States, step_ms: int | None) -> Counts:
+def counted(series: NDArray[np.int64], timestamps_ms: NDArray[np.int64], states: States, step_ms: int | None) -> Counts:
     """Return how often each state came after each; arguments hold one entry for each value, in any order.
 
     With ``step_ms`` timestamps are steps, and only pairs of neighbouring steps count; without, any two timestamps of a
-    series that follow each other. Of several values at one timestamp the first counts, as in the worker.
-
-    Raises:
-        CorrelationError: for more states than a matrix may have, or when no timestamp follows another.
+    series that follow each other. Of several values at one timestamp the first counts, as in the worker. Raises
+    `CorrelationError` for more states than a matrix may have, or when no timestamp follows another.
     """
     most = int(states.max(initial=-1)) + 1
     if most > MOST_STATES:
@@ -161,10 +167,8 @@ def estimated(counts: Counts, smoothing: float) -> Correlation:
     """Return the matrices of counts: shares of each row, smoothed by ``(p + s) / sum(p + s)``.
 
     The smoothing is Laplacian, as in Cao et al. 2017, equation 25: 0 leaves the shares as they are. A state that was
-    never left (forward) or never reached (backward) gets the shares of all states: nothing is known of it.
-
-    Raises:
-        CorrelationError: for a smoothing that is not finite or below 0.
+    never left (forward) or never reached (backward) gets the shares of all states: nothing is known of it. Raises
+    `CorrelationError` for a smoothing that is not finite or below 0.
     """
     if not 0 <= smoothing < float("inf"):
         raise CorrelationError(f"smoothing: found {smoothing}; use a finite number of at least 0")

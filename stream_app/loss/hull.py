@@ -47,7 +47,8 @@ def hull_of(rows: _Floats) -> tuple[Vertex, ...]:
     """Return the corners, from the largest gain to the smallest base; none when all rows are equal."""
     if (rows == rows[0]).all():
         return ()
-    pairs = _ordered_pairs(len(rows))
+    q, d = np.divmod(np.arange(len(rows) ** 2), len(rows))
+    pairs = q[q != d], d[q != d]
     direction = (0.0, 1.0)
     distance = _distances(rows, pairs, direction)
     first = _farthest(rows, pairs, direction, distance)
@@ -88,13 +89,6 @@ def _split(rows: _Floats, span: _Span, corners: set[Vertex]) -> list[_Span]:
         _Span(first, found, pairs, span.first_direction, span.first_distance[may], across, distance),
         _Span(found, last, pairs, across, distance, span.last_direction, span.last_distance[may]),
     ]
-
-
-def _ordered_pairs(states: int) -> tuple[_Rows, _Rows]:
-    """Return the rows q and d of all ordered pairs."""
-    q, d = np.divmod(np.arange(states * states), states)
-    unequal = q != d
-    return q[unequal], d[unequal]
 
 
 def _distances(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float, float]) -> _Floats:

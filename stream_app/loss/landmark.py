@@ -67,9 +67,8 @@ def shortened(envelope: Envelope, stretches: Sequence[Stretch]) -> list[_Floats]
         mine = here[owner]
         shared = (loss >= mine[:, 2]) & (loss <= LARGE)
         if shared.any():
-            for nth, index, value in zip(
-                owner[shared], length[shared], _along(loss[shared], mine[shared, 3:]), strict=True
-            ):
+            ended = _along(loss[shared], mine[shared, 3:])
+            for nth, index, value in zip(owner[shared], length[shared], ended, strict=True):
                 found[order[nth]][index] = value
         open_ = ~shared & (loss < mine[:, 1])
         owner, length, loss = owner[open_], length[open_], loss[open_]
@@ -118,14 +117,9 @@ def _product(row: tuple[float, float], step: tuple[float, float, float, float]) 
 
 def _facts(envelope: Envelope, stretch: Stretch) -> _Floats:
     """Return a row for each timestamp but the last: epsilon, when a loss is settled, and the way."""
-    return np.array(
-        [
-            (epsilon, whole * _SETTLED, way.least, *way.above, *way.below, way.power)
-            for epsilon, whole, way in zip(
-                stretch.epsilons, stretch.whole, shared_ways(envelope, stretch), strict=False
-            )
-        ]
-    )
+    steps = zip(stretch.epsilons, stretch.whole, shared_ways(envelope, stretch), strict=False)
+    rows = [(one, whole * _SETTLED, way.least, *way.above, *way.below, way.power) for one, whole, way in steps]
+    return np.array(rows)
 
 
 def _along(loss: _Floats, way: _Floats) -> _Floats:
@@ -152,26 +146,18 @@ def _carried(envelope: Envelope, losses: _Floats) -> _Floats:
 class LandmarkError(ValueError):
     """A landmark that is no timestamp of the series."""
 
-    def __init__(self, index: int, timestamps: int) -> None:
-        self.index = index
-        self.timestamps = timestamps
-        super().__init__(f"landmark {index}: there are {timestamps} epsilons; use indices 0 to {timestamps - 1}")
-
 
 def landmark_losses(adversary: Adversary, epsilons: Sequence[float], landmarks: Iterable[int]) -> tuple[float, ...]:
     """Return the estimate for every timestamp; without landmarks it is the temporal loss.
 
-    ``landmarks`` are indices into ``epsilons``, in any order, repeated or not.
-
-    Raises:
-        EpsilonError: for an epsilon that is below 0 or not finite.
-        LandmarkError: for an index that is no timestamp.
+    ``landmarks`` are indices into ``epsilons``, in any order, repeated or not. Raises `EpsilonError`, and
+    `LandmarkError` for an index that is no timestamp.
     """
     checked(epsilons)
-    places = sorted(set(landmarks))
+    places, last = sorted(set(landmarks)), len(epsilons) - 1
     for place in places:
-        if not 0 <= place < len(epsilons):
-            raise LandmarkError(place, len(epsilons))
+        if not 0 <= place <= last:
+            raise LandmarkError(f"landmark {place}: there are {last + 1} epsilons; use indices 0 to {last}")
     if not places:
         return adversary.temporal_loss(epsilons).total
     losses = -np.array(epsilons, dtype=np.float64)

@@ -1,10 +1,10 @@
 """Row-stochastic matrices: what an adversary knows of the step between two timestamps.
 
 Backward, row i is the distribution of the state before a timestamp at which the state is i; forward, of the state after
-it (Cao et al. 2017, definition 3). Both are given row by row, or as (row, column, probability) where most are zero.
+it (Cao et al. 2017, definition 3). As JSON both are a list of rows, or states and entries where most are zero.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 
@@ -16,6 +16,9 @@ ROW_SUM_TOLERANCE = 1e-9  # beyond what rounding does to 1,000 probabilities tha
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).smallest_normal)
 """But for 0: below it doubles lose digits, and ratios of probabilities leave their range."""
+
+
+_PROBABILITIES = "write probabilities, 0 to 1"
 
 
 class MatrixError(ValueError):
@@ -37,12 +40,7 @@ class TransitionMatrix:
 
     @classmethod
     def dense(cls, rows: Sequence[object]) -> "TransitionMatrix":
-        """Return the matrix of these rows.
-
-        Raises:
-            MatrixError: naming the first row that is not as long as there are rows, holds something else than
-                probabilities, or does not sum to 1.
-        """
+        """Return the matrix of these rows; raises `MatrixError` naming the first row that is no distribution."""
         states = checked_size(len(rows))
         for number, row in enumerate(rows):
             if not isinstance(row, list | tuple):
@@ -51,15 +49,14 @@ class TransitionMatrix:
                 remedy = "a transition matrix is square: give one probability for each state"
                 raise MatrixError(number, f"has {len(row)} entries, the matrix {states} rows", remedy)
             if not all(type(entry) in (float, int) for entry in row):
-                raise MatrixError(number, "holds an entry that is no number", "write probabilities, 0 to 1")
+                raise MatrixError(number, "holds an entry that is no number", _PROBABILITIES)
         return cls.of(np.array(rows, dtype=np.float64))
 
     @classmethod
     def sparse(cls, states: int, entries: Iterable[tuple[int, int, float]]) -> "TransitionMatrix":
         """Return the matrix that is zero but for ``entries`` (row, column, probability), rows and columns from 0.
 
-        Raises:
-            MatrixError: as `dense` does, and for an entry outside the matrix or given twice.
+        Raises `MatrixError` as `dense` does, and for an entry outside the matrix or given twice.
         """
         rows = np.zeros((checked_size(states),) * 2)
         seen: set[tuple[int, int]] = set()
@@ -80,9 +77,9 @@ class TransitionMatrix:
         rows = array.copy()
         for number, row in enumerate(rows):
             if not np.isfinite(row).all():
-                raise MatrixError(number, "holds an entry that is not finite", "write probabilities, 0 to 1")
+                raise MatrixError(number, "holds an entry that is not finite", _PROBABILITIES)
             if row.min() < 0:
-                raise MatrixError(number, f"holds {row.min()}, below 0", "write probabilities, 0 to 1")
+                raise MatrixError(number, f"holds {row.min()}, below 0", _PROBABILITIES)
             if ((row > 0) & (row < LEAST_PROBABILITY)).any():
                 least = f"{LEAST_PROBABILITY:.3g}"
                 raise MatrixError(number, f"holds an entry between 0 and {least}", f"write 0, or at least {least}")
@@ -95,7 +92,7 @@ class TransitionMatrix:
 
     @property
     def states(self) -> int:
-        """Return how many states there are."""
+        """How many states there are."""
         return len(self.rows)
 
 
@@ -106,3 +103,36 @@ def checked_size(states: int) -> int:
     if states > MOST_STATES:
         raise MatrixError(None, f"has {states} states", f"take coarser states, at most {MOST_STATES}")
     return states
+
+
+_SPARSE_SHARE = 0.25
+"""With fewer entries than this share the sparse form, of three numbers an entry, is the shorter one."""
+
+
+def matrix_of(document: object) -> TransitionMatrix:
+    """Return the matrix of a list of rows, or of states and entries ``[row, column, p]``; raises `MatrixError`."""
+    if isinstance(document, list):
+        return TransitionMatrix.dense(document)
+    if not isinstance(document, Mapping) or not document.keys() >= {"states", "entries"}:
+        remedy = 'write a list of rows, or {"states": n, "entries": [[row, column, probability], ..]}'
+        raise MatrixError(None, "is neither a list of rows nor states and entries", remedy)
+    states, entries = document["states"], document["entries"]
+    if type(states) is not int:
+        raise MatrixError(None, "states is no integer", "give how many states there are")
+    if not isinstance(entries, list):
+        raise MatrixError(None, "entries is no list", "write [[row, column, probability], ..]")
+    for nth, entry in enumerate(entries):
+        if not isinstance(entry, list) or [type(part) for part in entry[:2]] != [int, int] or len(entry) != 3:
+            raise MatrixError(None, f"entry {nth} is not [row, column, probability]", "write two integers and a number")
+        if type(entry[2]) not in (float, int):
+            raise MatrixError(entry[0], "holds an entry that is no number", _PROBABILITIES)
+    return TransitionMatrix.sparse(states, ((row, column, probability) for row, column, probability in entries))
+
+
+def matrix_document(matrix: TransitionMatrix) -> object:
+    """Return the shorter of a matrix' two forms, in full double precision."""
+    rows, columns = matrix.rows.nonzero()
+    if len(rows) >= _SPARSE_SHARE * matrix.states**2:
+        return matrix.rows.tolist()
+    entries = zip(rows.tolist(), columns.tolist(), matrix.rows[rows, columns].tolist(), strict=True)
+    return {"states": matrix.states, "entries": [list(entry) for entry in entries]}

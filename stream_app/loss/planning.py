@@ -48,18 +48,15 @@ def _fixed_point(vertex: Vertex, epsilon: float) -> float | None:
 
 
 class PlanError(ValueError):
-    """A bound or a horizon for which there is nothing to plan."""
+    """A bound that is not finite and above 0, or fewer timestamps than 1: there is nothing to plan."""
 
 
 def constant_epsilon(adversary: Adversary, bound: float) -> float:
     """Return the largest epsilon that every timestamp may spend, for ever, while temporal loss stays within bound.
 
-    Any smaller one may be spent too. 0 says that there is none, as when each value is known from the one before.
+    0 says that there is none, as when each value is known from the one before.
 
     Guarantee: supremum of backward + supremum of forward - epsilon <= bound (Cao et al. 2017, algorithm 2).
-
-    Raises:
-        PlanError: unless ``bound`` is finite and above 0.
     """
     _check(bound, 1)
     return _largest(bound, lambda epsilon: _lasting(adversary, epsilon) <= bound)
@@ -72,9 +69,6 @@ def schedule(adversary: Adversary, bound: float, timestamps: int) -> tuple[float
     (Cao et al. 2017, algorithm 3). Where that is 0 nothing between is published; see `even_epsilon`.
 
     Guarantee: temporal loss <= bound at every timestamp.
-
-    Raises:
-        PlanError: unless ``bound`` is finite and above 0 and ``timestamps`` at least 1.
     """
     _check(bound, timestamps)
     if timestamps == 1:
@@ -98,9 +92,6 @@ def even_epsilon(adversary: Adversary, bound: float, timestamps: int) -> float:
     It is above 0 also where `constant_epsilon` is 0: a finite series can be published when an endless one cannot.
 
     Guarantee: temporal loss <= bound at every timestamp.
-
-    Raises:
-        PlanError: unless ``bound`` is finite and above 0 and ``timestamps`` at least 1.
     """
     _check(bound, timestamps)
     return _largest(bound, lambda epsilon: max(adversary.temporal_loss([epsilon] * timestamps).total) <= bound)

@@ -4,9 +4,8 @@ A timestamp whose release costs nothing (no event, approximated, withheld) has e
 releases say about it passes through the loss function.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf
 
 from stream_app.loss.envelope import INDEPENDENT, Envelope
@@ -48,17 +47,9 @@ class Adversary:
         checked(epsilons)
         backward = self.backward.accumulated(epsilons)
         forward = self.forward.accumulated(reversed(epsilons))[::-1]
-        return TemporalLoss(tuple(backward), tuple(forward), tuple(self._totals(backward, forward, epsilons)))
-
-    def _totals(
-        self, backward: Sequence[float], forward: Sequence[float], epsilons: Sequence[float]
-    ) -> Iterator[float]:
-        """Yield backward + what the next timestamp's forward loss hands on: subtracting epsilon would cost digits."""
-        yield from (
-            at + self.forward.carried(after) for at, (_, after) in zip(backward, pairwise(forward), strict=False)
-        )
-        if epsilons:
-            yield backward[-1]
+        # What the next timestamp's forward loss hands on is added: subtracting epsilon would cost digits.
+        totals = (at + self.forward.carried(after) for at, after in zip(backward, forward[1:], strict=False))
+        return TemporalLoss(tuple(backward), tuple(forward), (*totals, *backward[-1:]))
 
 
 def checked(epsilons: Sequence[float], most: float = inf) -> None:

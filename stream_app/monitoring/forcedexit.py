@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -31,7 +32,10 @@ class ForcedExit:
         A thread logs what hangs: faulthandler knows the stacks of threads, not what the tasks of an event loop wait
         for. Where that thread hangs as well, in the log or for the interpreter's lock, faulthandler ends the process.
         """
-        self._timer = threading.Timer(seconds, _exit, (seconds, _running_loop()))
+        loop: asyncio.AbstractEventLoop | None = None
+        with suppress(RuntimeError):  # none runs
+            loop = asyncio.get_running_loop()
+        self._timer = threading.Timer(seconds, _exit, (seconds, loop))
         self._timer.daemon = True
         self._timer.start()
         faulthandler.dump_traceback_later(seconds + _TELLING_SECONDS, exit=True, file=_STANDARD_ERROR)
@@ -52,13 +56,6 @@ class ForcedExit:
             faulthandler.cancel_dump_traceback_later()
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
 def _exit(seconds: float, loop: asyncio.AbstractEventLoop | None) -> None:
     logger.error("did not end within %.0f seconds: ends by force. Report this as a bug, with the stacks below", seconds)
     # PRIVACY: files, lines and names of functions; no value of any variable.
@@ -69,7 +66,6 @@ def _exit(seconds: float, loop: asyncio.AbstractEventLoop | None) -> None:
 
 
 def _places(waiting: Any) -> Iterator[str]:
-    """Yield where a coroutine waits, from outside in."""
     while (code := getattr(waiting, "cr_code", None)) is not None:
         frame = waiting.cr_frame
         yield f"{Path(code.co_filename).name}:{frame.f_lineno if frame else 0} {code.co_name}"

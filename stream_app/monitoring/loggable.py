@@ -12,8 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, cast
 
-from aiokafka.errors import KafkaError
-
 _MOST_FRAMES: Final = 40  # of an error's places, the innermost: an endless recursion has a thousand
 
 
@@ -23,6 +21,8 @@ class LoggableError(Exception):
 
 def loggable(error: BaseException) -> str:
     """Return the part of an error that a log may have: all of it, or its class and where it was raised."""
+    from aiokafka.errors import KafkaError  # noqa: PLC0415 - a client of Kafka takes seconds to load
+
     if isinstance(error, KafkaError | LoggableError):
         return repr(error)
     # PRIVACY: the message of any other error can hold a raw value; only its kind and place are told.
@@ -40,9 +40,8 @@ def traced(error: BaseException) -> str:
         seen.add(id(at))
         frames = traceback.extract_tb(at.__traceback__, limit=-_MOST_FRAMES)
         places = " > ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
-        held = (
-            f" of [{', '.join(traced(each) for each in at.exceptions)}]" if isinstance(at, BaseExceptionGroup) else ""
-        )
+        within = at.exceptions if isinstance(at, BaseExceptionGroup) else ()
+        held = f" of [{', '.join(map(traced, within))}]" if within else ""
         told.append(f"{loggable(at)}{held}{f' ({places})' if places else ''}")
         at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
     return ", which followed ".join(told)

@@ -30,7 +30,6 @@ _TALKATIVE = (
     "stream_app.kafka.faust.app",
     "stream_app.kafka.faust.consumer",
     "stream_app.kafka.faust.consumerthread",
-    "stream_app.kafka.faust.recovery",
     "stream_app.kafka.faust.table",
 )
 
@@ -78,11 +77,13 @@ class Lines(logging.StreamHandler[TextIO]):
         if not _is_own(record):
             record = of_library(record)
         self._write_counts(self._clock())
-        key = record.name, record.levelno, _sameness(record)
+        text = record.getMessage()
+        sameness = text if _is_own(record) else _NUMBER.sub("#", text)[:_MOST_CHARACTERS]
+        key = record.name, record.levelno, sameness
         known = self._repeated.get(key)
         if known is not None:
             known.count += 1
-            known.last = record.getMessage()
+            known.last = text
             return
         if len(self._repeated) >= MOST_LINES:
             self._end(next(iter(self._repeated)))
@@ -123,11 +124,6 @@ class Lines(logging.StreamHandler[TextIO]):
             line = logging.LogRecord(name, level, "", 0, told, None, None)
             line.repeated = repeated.count
             super().emit(line)
-
-
-def _sameness(record: logging.LogRecord) -> str:
-    text = record.getMessage()
-    return text if _is_own(record) else _NUMBER.sub("#", text)[:_MOST_CHARACTERS]
 
 
 def _is_own(record: logging.LogRecord) -> bool:
@@ -178,8 +174,6 @@ def without_bootstrap_errors() -> Iterator[None]:
 
 
 _STANDARD: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
-
-
 _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
 """Line ends to some readers, which JSON may hold as they are."""
 
@@ -225,9 +219,8 @@ def configure_logs(level: str, form: Literal["text", "json"] = "text") -> None:
     """Log to standard error at ``level``; the libraries their warnings, and at debug level what they call info."""
     chosen = getattr(logging, level.upper())
     handler = Lines(sys.stderr)
-    handler.setFormatter(
-        JsonLines() if form == "json" else Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
-    )
+    text = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    handler.setFormatter(JsonLines() if form == "json" else Formatter(text))
     logging.basicConfig(handlers=[handler], level=chosen, force=True)
     logging.captureWarnings(capture=True)
     sys.excepthook = _log_uncaught
@@ -240,6 +233,5 @@ def configure_logs(level: str, form: Literal["text", "json"] = "text") -> None:
 
 def _log_uncaught(kind: type[BaseException], error: BaseException | None, frames: TracebackType | None) -> None:
     """Log what ends the process or a thread; Python would print many lines, with whatever the error holds."""
-    logging.getLogger(f"{_OWN}uncaught").critical(
-        "ends by an error: %s", kind.__name__ if error is None else traced(error.with_traceback(frames))
-    )
+    told = kind.__name__ if error is None else traced(error.with_traceback(frames))
+    logging.getLogger(f"{_OWN}uncaught").critical("ends by an error: %s", told)

@@ -62,6 +62,7 @@ class WorkerMetric:
         ("outcome",),
     )
     REJECTS: Final = Counter("landmark_rejects", "Records refused, by reason code.", ("reason",))
+    PASSED: Final = Counter("landmark_passed_views", "Records missed by views that a reject said cannot begin.")
     SPEND_NANO_EPSILON: Final = Counter(
         "landmark_spend_nano_epsilon",
         "Epsilon of all that was measured, in 1e-9: releases, private dissimilarities and draws of dummies, over "

@@ -26,10 +26,6 @@ class Scrape(NamedTuple):
     seconds: float  # on any steady clock
     samples: Mapping[str, list[Sample]]
 
-    def holds(self, name: str) -> bool:
-        """Tell whether there is any sample of a name."""
-        return name in self.samples
-
     def total(self, name: str) -> float:
         """Return the sum over all labels; 0 where there is none."""
         return sum(sample.value for sample in self.samples.get(name, ()))

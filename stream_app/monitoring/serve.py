@@ -96,15 +96,13 @@ class Server:
         await self._runner.cleanup()
 
     async def _sample(self) -> None:
-        """Add a sample to the history that the page draws."""
         self._refresh()
         self._history.add(gathered(self._metrics.registry.collect(), time.monotonic()))
 
     async def _show_page(self, request: web.Request) -> web.Response:
         self._refresh()
         scrape = gathered(self._metrics.registry.collect(), time.monotonic())
-        refreshes = request.query.get("refresh") != "off"
-        view = View(self._history.snapshot(scrape), self._history, refreshes)
+        view = View(self._history.snapshot(scrape), self._history, request.query.get("refresh") != "off")
         return web.Response(text=self._page(view), content_type="text/html", charset="utf-8")
 
     async def _show_metrics(self, _: web.Request) -> web.Response:

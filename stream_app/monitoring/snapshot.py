@@ -5,8 +5,8 @@ some of the same figures: tests/deploy/test_same_figures.py shows that both come
 """
 
 import collections
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, NamedTuple
 
 from stream_app.monitoring.metric import Counter, Histogram, Metric
@@ -138,9 +138,9 @@ class _Reading(NamedTuple):
 
 def snapshot_of(url: str, before: Scrape | None, scrape: Scrape) -> Snapshot:
     """Return what an endpoint shows; `before` is its scrape before this one."""
-    if scrape.holds(AuditMetric.ENTRIES.sample):
+    if AuditMetric.ENTRIES.sample in scrape.samples:
         return _audit(url, _Reading(before, scrape))
-    if not scrape.holds(WorkerMetric.PARTITIONS_RUNNING.sample):
+    if WorkerMetric.PARTITIONS_RUNNING.sample not in scrape.samples:
         return Unreachable(url, "no metrics of a worker or an audit there; is it another program?")
     return _worker(url, _Reading(before, scrape))
 
@@ -184,7 +184,9 @@ def _worker(url: str, read: _Reading) -> WorkerSnapshot:
         partitions_configured=read.total(WorkerMetric.PARTITIONS_CONFIGURED),
         partitions_stopped=read.by(WorkerMetric.PARTITIONS_STOPPED, "reason"),
         recovery_remaining=read.total(WorkerMetric.RECOVERY_REMAINING),
-        outside_group=int(read.scrape.holds(WorkerMetric.IN_GROUP.sample) and not read.total(WorkerMetric.IN_GROUP)),
+        outside_group=int(
+            WorkerMetric.IN_GROUP.sample in read.scrape.samples and not read.total(WorkerMetric.IN_GROUP)
+        ),
         detail=_detail(read),
     )
 
@@ -228,35 +230,18 @@ def together(workers: Sequence[WorkerSnapshot]) -> WorkerSnapshot:
     most = (0, 0)
     for seen in workers:
         most = (seen.used_nano, seen.promised_nano) if worse(seen.used_nano, seen.promised_nano, *most) else most
-    return WorkerSnapshot(
-        url="",
-        events=sum(seen.events for seen in workers),
-        events_per_second=_sum(seen.events_per_second for seen in workers),
-        lag_records=sum(seen.lag_records for seen in workers),
-        lag_seconds=max(seen.lag_seconds for seen in workers),
-        commit_seconds=None,
-        decisions=_merged(seen.decisions for seen in workers),
-        rejects=_merged(seen.rejects for seen in workers),
-        rejects_per_second=_sum(seen.rejects_per_second for seen in workers),
-        used_nano=most[0],
-        promised_nano=most[1],
-        spent_nano=sum(seen.spent_nano for seen in workers),
-        spend_nano_per_second=_sum(seen.spend_nano_per_second for seen in workers),
-        budget_left=sum((seen.budget_left for seen in workers), Distribution()),
-        sampling_rate=sum((seen.sampling_rate for seen in workers), Distribution()),
-        backward_loss=sum((seen.backward_loss for seen in workers), Distribution()),
-        open_steps=sum(seen.open_steps for seen in workers),
-        cached_series=sum(seen.cached_series for seen in workers),
-        correlated_series=sum(seen.correlated_series for seen in workers),
-        alarmed_series=sum(seen.alarmed_series for seen in workers),
-        capped_members=sum(seen.capped_members for seen in workers),
-        claimed_members=sum(seen.claimed_members for seen in workers),
-        partitions_running=sum(seen.partitions_running for seen in workers),
-        partitions_configured=max(seen.partitions_configured for seen in workers),
-        partitions_stopped=_merged(seen.partitions_stopped for seen in workers),
-        recovery_remaining=sum(seen.recovery_remaining for seen in workers),
-        outside_group=sum(seen.outside_group for seen in workers),
-    )
+    others: dict[str, Any] = {
+        "url": "",
+        "kind": "worker",
+        "lag_seconds": max(seen.lag_seconds for seen in workers),
+        "commit_seconds": None,
+        "used_nano": most[0],
+        "promised_nano": most[1],
+        "partitions_configured": max(seen.partitions_configured for seen in workers),
+        "detail": None,
+    }
+    names = [field.name for field in fields(WorkerSnapshot) if field.name not in others]
+    return WorkerSnapshot(**others, **{name: _sum([getattr(seen, name) for seen in workers]) for name in names})
 
 
 def brief(snapshot: Snapshot) -> Snapshot:
@@ -266,23 +251,16 @@ def brief(snapshot: Snapshot) -> Snapshot:
 
 def document(snapshots: list[Snapshot]) -> dict[str, Any]:
     """Return the figures of all endpoints for programs."""
-    return {"instances": [_figures(snapshot) for snapshot in snapshots]}
+    figures = (asdict(brief(snapshot)) for snapshot in snapshots)
+    return {"instances": [{name: each for name, each in one.items() if name != "detail"} for one in figures]}
 
 
-def _figures(snapshot: Snapshot) -> dict[str, Any]:
-    figures = asdict(brief(snapshot))
-    figures.pop("detail", None)
-    return figures
-
-
-def _sum(rates: Iterable[float | None]) -> float | None:
-    """Return the sum of the rates that are known; None where none is."""
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) if known else None
-
-
-def _merged(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    merged: collections.Counter[str] = collections.Counter()
-    for each in counts:
-        merged.update(each)
-    return dict(merged.most_common())
+def _sum(figures: Sequence[Any]) -> Any:
+    """Return the sum of the numbers, distributions or counts that are known; None where none is."""
+    known = [figure for figure in figures if figure is not None]
+    if known and isinstance(known[0], Mapping):
+        merged: collections.Counter[str] = collections.Counter()
+        for each in known:
+            merged.update(each)
+        return dict(merged.most_common())
+    return sum(known[1:], known[0]) if known else None

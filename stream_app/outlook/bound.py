@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from math import floor
 
-from stream_app.loss.envelope import Envelope
-from stream_app.loss.fading import faded
+from stream_app.loss.envelope import Envelope, faded
 from stream_app.loss.planning import constant_epsilon, even_epsilon, schedule
 from stream_app.loss.temporal import Adversary, TemporalLoss
 from stream_app.outlook.course import Watch
@@ -17,9 +16,7 @@ def within_of(request: PlanRequest) -> dict[str, float | None] | None:
     """Return what each event may spend for the bound that is asked for, whatever the scheme; None: none is.
 
     ``constant`` holds for ever, ``even`` over the horizon; ``first``, ``between`` and ``last`` are the most of all.
-
-    Raises:
-        PlanError: for a bound that nothing keeps.
+    Raises `PlanError` for a bound that nothing keeps.
     """
     adversary, bound, events = request.adversary, request.bound, request.horizon.events
     if adversary is None or bound is None:
@@ -95,7 +92,6 @@ def epsilon_within(
 
 
 def _loss(adversary: Adversary, courses: Sequence[Sequence[float]], factor: float, gap: int) -> float:
-    """Return the largest temporal loss of any step when every spend is multiplied."""
     scaled = ([factor * epsilon for epsilon in course] for course in courses)
     return max(max(temporal_loss(adversary, course, gap).total) for course in scaled)
 

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from stream_app.analysis.error import expected_error, expected_scale
 from stream_app.loss.temporal import TemporalLoss
 from stream_app.outlook.bound import epsilon_within, temporal_loss
-from stream_app.outlook.course import Watch
-from stream_app.outlook.horizon import Horizon
+from stream_app.outlook.course import Horizon, Watch
 from stream_app.outlook.request import PlanRequest, Variant, courses_of, draws, epsilons_of, variants
 from stream_app.outlook.ward import contributors, lead
 from stream_app.privacy.kinds import Choice
@@ -83,12 +82,11 @@ def _outlook(request: PlanRequest, variant: Variant, watch: Watch) -> Outlook:
     if request.adversary is not None:
         losses = [temporal_loss(request.adversary, epsilons, request.gap) for epsilons in spends]
         loss = max(losses, key=lambda found: max(found.total))
+    every = [spend for spends in courses for spend in spends]
     return Outlook(
         variant,
-        _side([spend.spend_nano for spends in courses for spend in spends if spend.landmark], len(courses), request),
-        _side(
-            [spend.spend_nano for spends in courses for spend in spends if not spend.landmark], len(courses), request
-        ),
+        _side([spend.spend_nano for spend in every if spend.landmark], len(courses), request),
+        _side([spend.spend_nano for spend in every if not spend.landmark], len(courses), request),
         fsum(fsum(epsilons) for epsilons in spends) / len(spends),
         spends[0],
         tuple(spend.landmark for spend in courses[0]),

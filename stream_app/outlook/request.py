@@ -5,10 +5,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from stream_app.loss.temporal import Adversary
-from stream_app.outlook.course import Course, Spend, Watch
-from stream_app.outlook.horizon import Horizon
+from stream_app.outlook.course import Course, Horizon, Spend, Watch
 from stream_app.privacy.dummies.request import drawn
-from stream_app.privacy.policy import SCHEMES, Policy, PolicyError, policy_of
+from stream_app.privacy.policy import Policy, PolicyError, policy_of
+from stream_app.privacy.scheme import SCHEMES
 from stream_app.privacy.values import NANO
 
 REGULAR_SHARES = (0.25, 0.5, 0.75)
@@ -94,7 +94,7 @@ class PlanRequest(NamedTuple):
         policy = self.policy
         if policy.dummies is None:
             return policy.parameters
-        asked = drawn(policy.parameters, policy.dummies.landmarks, policy.step_ms)
+        asked = drawn(policy.parameters, policy.dummies.landmarks, policy.grid)
         return {**asked, "dummies": policy.parameters["dummies"]}
 
     @property

@@ -5,18 +5,17 @@ spend that the guard allowed. Pure: same key, policy, state and record give the 
 """
 
 from collections.abc import Iterable
-from typing import Final, Generic, TypeVar, final
+from dataclasses import replace
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-from stream_app.privacy.claim import bound_of, claim_of
+from stream_app.privacy.amounts import Flag, Ints, Whole, every, most, some, where
 from stream_app.privacy.dummies.request import MethodName
 from stream_app.privacy.guard import NO_WINDOW, Guard
 from stream_app.privacy.landmarks import MOST_INTERVALS, Interval, aligned
 from stream_app.privacy.level import drifted, measured
+from stream_app.privacy.noise.draws import Draw, Draws
 from stream_app.privacy.noise.key import KeyRing
-from stream_app.privacy.noise.mechanisms import differs
-from stream_app.privacy.noise.randomness import happens_rational
-from stream_app.privacy.noise.streams import closing_stream, coin_stream, dissimilarity_stream, noise_stream
-from stream_app.privacy.place import Place, place, proposal, spent, unspent, window_after
+from stream_app.privacy.place import Place, added, first_step, place, proposal, window_after
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.published import (
@@ -33,46 +32,49 @@ from stream_app.privacy.published import (
     Withheld,
 )
 from stream_app.privacy.reason import Reason, Refused
-from stream_app.privacy.state import NEVER, Clock, Latest, State, new_period
-from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
+from stream_app.privacy.rule import Rule
+from stream_app.privacy.state import NEVER, Clock, Latest, State, bound_of, claim_of, new_period
+from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, frozen
 from stream_app.privacy.weaker import less_protected
 
 E_co = TypeVar("E_co", bound=ControlEntry, covariant=True)
 
 
-@final
+@frozen
 class Stepped:
-    """A decided step: the state after it, its release, and what its ledger entry says besides.
+    """A decided step: the state after it, what it spent in nano-epsilon, and what its ledger entry says besides.
 
     ``landmarks_left`` counts those after the step, unused spare included.
     """
 
-    __slots__ = ("decision", "landmark", "landmarks_left", "release", "state")
-
-    def __init__(
-        self, state: State, release: Release, decision: Decision, *, landmark: bool, landmarks_left: int
-    ) -> None:
-        self.state: Final = state
-        self.release: Final = release
-        self.decision: Final[Decision] = decision
-        self.landmark: Final = landmark
-        self.landmarks_left: Final = landmarks_left
+    state: State
+    spend_nano: int
+    landmark: bool
+    landmarks_left: int
 
     @property
-    def spend_nano(self) -> int:
-        """Return what the release spent, in nano-epsilon."""
-        return self.release.spend_nano if isinstance(self.release, Perturbed) else 0
+    def decision(self) -> Decision:
+        """What became of the step."""
+        if self.spend_nano:
+            return "perturbed"
+        return "approximated" if self.state.released else "withheld"
+
+    @property
+    def release(self) -> Release:
+        """What is published of the step."""
+        start_ms, latest = self.state.clock.decided_ms, self.state.latest
+        if self.spend_nano:
+            return Perturbed(start_ms, latest.estimate, latest.measurement, self.spend_nano)
+        if self.state.released:
+            return Approximated(start_ms, latest.estimate, latest.source_ms)
+        return Withheld(start_ms)
 
 
-@final
-class Moved(Generic[E_co]):
+class Moved(NamedTuple, Generic[E_co]):
     """What a record without a release came to: the state after it, and its ledger entry."""
 
-    __slots__ = ("entry", "state")
-
-    def __init__(self, state: State, entry: E_co) -> None:
-        self.state: Final = state
-        self.entry: Final = entry
+    state: State
+    entry: E_co
 
 
 def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms: int, value: Raw) -> Stepped | Refused:
@@ -81,56 +83,53 @@ def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms:
     Guarantee: over all steps of a period, spends on landmarks plus any one other step never exceed the budget
     (Katsomallos et al. 2022, definition 3).
     """
-    index = timestamp_ms // policy.step_ms
-    start_ms = index * policy.step_ms
+    index = policy.index_of(timestamp_ms)
+    start_ms = policy.start_of(index)
     epoch = keys.epoch_of(start_ms)
     secret = keys.secret_of(epoch)
-    if state.closed or start_ms < state.clock.decided_end_ms or secret is None:
+    if secret is None or refused(keys, epoch, start_ms, state.clock.decided_end_ms, closed=state.closed):
         return Refused(untimely(policy, state, start_ms))
     # PRIVACY: this branch shows whether the value was valid, nothing else of it; `invalid` with a substitute closes it.
     cells = policy.kind.quantise(value)
     if cells is None:
         return Refused("invalid-value")
-    return publish(policy, state, series, index, secret, epoch, cells, None)
+    return publish(policy, state, index, Draw(secret, epoch, series), cells)
 
 
-def publish(  # noqa: PLR0913, PLR0917 (what a step's release is a function of)
-    policy: Policy,
-    state: State,
-    series: str,
-    index: int,
-    secret: bytes,
-    epoch: int,
-    cells: RawCells,
-    seed: bytes | None,
-) -> Stepped:
+@overload
+def publish(policy: Policy, state: State, index: int, draws: Draw, cells: RawCells) -> Stepped: ...
+
+
+@overload
+def publish(policy: Rule, state: State, index: Ints, draws: Draws, cells: tuple[Ints]) -> Stepped: ...
+
+
+def publish(policy: Any, state: State, index: Any, draws: Any, cells: Any) -> Stepped:
     """Decide a step by its budget, and perturb its cells if it is published; its time was found to be right.
 
-    ``secret`` is the key of the step's ``epoch``. The noise is drawn under it, or from ``seed`` where that is given.
+    Or one step of each of many series under a rule, whose states are columns; its outcome is one of columns then.
     """
-    start_ms = index * policy.step_ms
+    start_ms = policy.start_of(index)
     at = place(policy, state, index)
     spend_nano = proposal(policy, state, index, at)
+    guard, latest, level = state.guard, state.latest, policy.windows
     # PRIVACY: budget, landmarks and rate come from releases and public facts, the coin from key, series and step:
     # whether this event is published depends on no raw value, but through a private dissimilarity that is paid for.
-    if spend_nano and state.latest.rate_nano < NANO:
-        coin = coin_stream(secret, epoch, policy, series, start_ms)
-        if not happens_rational(coin, state.latest.rate_nano, NANO):
-            spend_nano = 0
-    level = policy.windows
+    asked = (spend_nano > 0) & (latest.rate_nano < NANO)
+    if some(asked):
+        spend_nano = spend_nano * draws.coins(policy, start_ms, latest.rate_nano, asked)
     if level is not None and level.charge_nano and spend_nano and state.released:
-        draw = dissimilarity_stream(secret, epoch, policy, series, start_ms, level, cells, state.latest.estimate)
-        if not differs(draw, level, cells, state.latest.estimate, spend_nano):
-            spend_nano = 0
-    guard = spent(policy, state, index, at, spend_nano) if spend_nano else None
-    if guard is None:
-        return advance(policy, state, index, at, unspent(policy, state, index), None, 0)
-    if seed is None:
-        noise = noise_stream(secret, epoch, policy, series, start_ms, spend_nano, cells)
-    else:
-        noise = closing_stream(seed, policy, series, start_ms, spend_nano, cells)
-    measurement = policy.kind.perturb(noise, cells, spend_nano)
-    return advance(policy, state, index, at, guard, measurement, spend_nano)
+        spend_nano *= draws.differs(policy, start_ms, level, cells, latest.estimate, spend_nano)
+    if not some(spend_nano > 0):
+        return advance(policy, state, index, at, guard.unspent(level, index, start_ms), None, spend_nano)
+    guard, spend_nano = guard.offered(level, index, start_ms, landmark=at[0], spend_nano=spend_nano)
+    fresh = draws.noise(policy, start_ms, spend_nano, cells) if some(spend_nano > 0) else None
+    return advance(policy, state, index, at, guard, fresh, spend_nano)
+
+
+def refused(keys: KeyRing, epoch: Whole, start_ms: Whole, decided_end_ms: Whole, *, closed: bool) -> Flag:
+    """Return whether a step may not be decided now, behind the end of the last decided one; `untimely` says why."""
+    return closed | (start_ms < decided_end_ms) | keys.erased(epoch)
 
 
 def untimely(policy: Policy, state: State, start_ms: int) -> Reason:
@@ -143,64 +142,56 @@ def untimely(policy: Policy, state: State, start_ms: int) -> Reason:
 
 
 def advance(
-    policy: Policy, state: State, index: int, at: Place, guard: Guard, fresh: ReleasedCells | None, spend_nano: int
+    policy: Policy | Rule,
+    state: State,
+    index: int,
+    at: Place,
+    guard: Guard,
+    fresh: ReleasedCells | None,
+    spend_nano: int,
 ) -> Stepped:
     """Return the step's outcome from its measurement (None: not perturbed): no raw value comes here.
 
     ``guard`` is the one after the spend; post-processing of releases is free (Dwork and Roth 2014, proposition 2.1).
     """
-    start_ms = index * policy.step_ms
+    start_ms = policy.start_of(index)
     kind, filtered = policy.kind, policy.filter == "level"
-    clock, latest = state.clock, state.latest
-    release: Release
-    decision: Decision = "perturbed"
+    clock, latest, published = state.clock, state.latest, spend_nano > 0
+    kept, level = latest, latest.level
+    if filtered and level and not every(published):
+        kept = replace(latest, level=drifted(kind, level, state.elapsed_steps(index)))
     if fresh is None:
-        if latest.source_ms != NEVER:
-            release, decision = Approximated(start_ms, latest.estimate, latest.source_ms), "approximated"
-        else:
-            release, decision = Withheld(start_ms), "withheld"
-        if filtered and latest.level:
-            latest = Latest(
-                source_ms=latest.source_ms,
-                measurement=latest.measurement,
-                estimate=latest.estimate,
-                rate_nano=latest.rate_nano,
-                level=drifted(kind, latest.level, state.elapsed_steps(index)),
-            )
+        latest = kept
     else:
-        level, estimate = latest.level, fresh
+        estimate, paid_nano = fresh, most(spend_nano, 1)  # of columns also where nothing is published
         if filtered:
-            level, estimate = measured(kind, level, fresh, spend_nano, state.elapsed_steps(index))
+            level, estimate = measured(kind, level, fresh, paid_nano, state.elapsed_steps(index))
         latest = Latest(
             source_ms=start_ms,
             measurement=fresh,
             estimate=kind.clamp(estimate),
-            rate_nano=next_rate(policy, state, fresh, spend_nano),
+            rate_nano=next_rate(policy, state, fresh, paid_nano),
             level=level,
-        )
-        release = Perturbed(start_ms, latest.estimate, fresh, spend_nano)
+        ).where(published, kept)
     now = Clock(
         period_start_ms=clock.period_start_ms,
         decided_ms=start_ms,
         decided_end_ms=start_ms + policy.step_ms,
-        first_step=clock.first_step if clock.first_step != NEVER else index,
+        first_step=first_step(state, index),
         last_step=index,
     )
     moved = State(guard, state.promise, now, latest, closed=state.closed)
     landmark, left = at
-    if landmark and left:
-        left -= 1
-    return Stepped(moved, release, decision, landmark=landmark, landmarks_left=left)
+    return Stepped(moved, spend_nano, landmark=landmark, landmarks_left=left - (landmark & (left > 0)))
 
 
-def next_rate(policy: Policy, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
+def next_rate(policy: Policy | Rule, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
     """Return the sampling rate after a publication, from this measurement and the one before it."""
-    sampling = policy.sampling
-    if not state.latest.measurement or sampling is None:
-        return state.latest.rate_nano
-    return sampling.next_rate(
-        state.latest.rate_nano, still=policy.kind.still(state.latest.measurement, fresh, spend_nano)
-    )
+    sampling, latest = policy.sampling, state.latest
+    if not latest.measurement or sampling is None:
+        return latest.rate_nano
+    rate_nano = sampling.next_rate(latest.rate_nano, still=policy.kind.still(latest.measurement, fresh, spend_nano))
+    return where(latest.source_ms != NEVER, rate_nano, latest.rate_nano)
 
 
 def adopt(
@@ -256,37 +247,35 @@ def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int)
     guard = state.guard.charge(policy.windows, charge_nano)
     if guard is None:
         return Refused("budget-cap")
-    return Moved(state.replaced(guard=guard), DummiesEntry(policy.version, method, charge_nano))
+    return Moved(replace(state, guard=guard), DummiesEntry(policy.version, method, charge_nano))
 
 
 def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -> Moved[LandmarksEntry] | Refused:
     """Register landmarks late, all or none.
 
     Guarantee: it holds for every pair of series that are neighbours under the set after this; a step already decided
-    is charged the largest regular spend, which its own cannot exceed.
+    is charged the largest regular spend, which its own cannot exceed, and a unit of one its part of that.
     """
     if state.closed:
         return Refused("closed")
-    add = aligned(spans_ms, policy.step_ms)
+    add, begun_ms = aligned(spans_ms, *policy.grid), state.clock.period_start_ms
     if not isinstance(policy.protection, LandmarkLevel) or policy.protection.fixed:
         return Refused("refused-landmark")
-    if add.count_before(-(-state.clock.period_start_ms // policy.step_ms)):
+    if begun_ms and add.count_before(policy.grid.ceiling_of(begun_ms)):
         return Refused("refused-landmark")
     union = state.promise.landmarks.union(add)
     if len(union.intervals) > MOST_INTERVALS:
         return Refused("refused-landmark")
-    next_step = state.clock.last_step + 1
-    passed = union.count_before(next_step) - state.promise.landmarks.count_before(next_step)
-    guard = state.guard.charge_passed(policy.windows, passed, add)
+    guard, used, coming = added(policy, state, union, add)
     if guard is None:
         return Refused("refused-landmark")
-    future = len(union) - len(state.promise.landmarks) - passed
-    spare_left = max(0, state.promise.spare_left - future)
-    left = union.count_from(next_step) + spare_left
-    add_ms = tuple((first * policy.step_ms, end * policy.step_ms) for first, end in add.intervals)
+    spare_left = max(0, state.promise.spare_left - used)
+    left = coming + spare_left
+    add_ms = tuple(map(policy.grid.span_of, add.intervals))
     charged = guard.landmark_spent_nano - state.guard.landmark_spent_nano
     figures = Figures(guard.budget_nano, guard.landmark_spent_nano, left, guard.regular_peak_nano)
-    moved = state.replaced(guard=guard, landmarks=union, spare_left=spare_left)
+    promise = replace(state.promise, landmarks=union, spare_left=spare_left)
+    moved = replace(state, guard=guard, promise=promise)
     return Moved(moved, LandmarksEntry(policy.version, add_ms, charged, figures))
 
 
@@ -294,4 +283,4 @@ def close(policy: Policy, state: State) -> Moved[CloseEntry] | Refused:
     """End a series: its state is kept for ever, so that it never begins anew."""
     if state.closed:
         return Refused("closed")
-    return Moved(state.replaced(closed=True), CloseEntry(policy.version))
+    return Moved(replace(state, closed=True), CloseEntry(policy.version))

@@ -19,17 +19,23 @@ At level w-event each event may also cost e1, a private dissimilarity: a window 
 off what may be spent, ``P = E - w*e1``, and counts in W from the first charged event on. Source: Kellaris,
 Papadopoulos, Xiao, Papadias, Differentially private event sequences over infinite streams, VLDB 2014, theorem 3.
 
-Versions: one with w > 1, and any after one, spends nothing while a window of its own, or of an earlier version, holds
-its step and one that an earlier version spent on. Steps of versions differ in length: this is counted in milliseconds.
+Steps of units: the release of a step that spends x loses at most x*a/w where a of its units differ, w the window in
+units. Any w in a row have a's of w in all, so they lose at most M, the largest x. A unit that is a landmark before its
+step is decided enters no release. n units of decided steps that become landmarks lose at most n*M/w, and S grows by it.
+
+Versions: one with w > 1, and any after one, spends nothing while a window of its own holds its step and the last one
+that was spent on before it, nor while a window of an earlier version holds its step and the last one that this earlier
+version itself spent on. Steps of versions differ in length: this is counted in milliseconds. A window of a version does
+not bind two later ones to each other: what is protected across many versions, the lifetime bounds.
+Where one of two versions has units, equal ones in equal windows on one grid need not wait: what is protected together
+is the same. Any other waits as long as a window of either, of units or steps, after the last step that was spent on.
 
 Rule of this file: nothing in it reads a value, a rate or a clock, and no other file changes S, W, m or a window.
 """
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from stream_app.privacy.amounts import Flag, Whole, most, where
 from stream_app.privacy.landmarks import LandmarkSet
 
 Spend = tuple[int, int]
@@ -49,6 +55,11 @@ class WindowLevel(NamedTuple):
     sensitivity: int = 0
     landmarks: bool = False
 
+    @property
+    def name(self) -> str:
+        """The level's name, as records have it."""
+        return "landmark" if self.landmarks else "w-event"
+
 
 class Window(NamedTuple):
     """What regular steps spent as far as a window reaches back, and what earlier periods left to wait for.
@@ -62,6 +73,7 @@ class Window(NamedTuple):
     spends: tuple[Spend, ...] = ()  # of the present period, in order; those that no window reaches are forgotten
     peak_nano: int = 0  # m, where steps may become landmarks
     last: Spend | None = None  # the last regular publication there, though it became a landmark since
+    whole: bool = False  # whether this version or the one before it has units: then it waits for whole windows
 
     def spent_nano(self, level: WindowLevel, step: int) -> int:
         """Return what the window that ends with ``step`` has spent before it."""
@@ -90,8 +102,11 @@ class Window(NamedTuple):
     def of_single_steps(self, source_ms: int) -> "Window":
         """Return the window of a stored version of single steps, whose last release is at ``source_ms`` (-1: none).
 
-        Old rows of such a version, which did not wait, still hold when the version before it was to open.
+        Old rows of such a version, which did not wait, still hold when the version before it was to open. None of them
+        knew units.
         """
+        if self.whole:
+            return self
         opens_ms = min(self.opens_ms, max(self.spent_end_ms, self.reach_ms))
         return self._replace(opens_ms=0 if 0 <= source_ms < opens_ms else opens_ms)
 
@@ -111,19 +126,34 @@ class Guard(NamedTuple):
     regular_peak_nano: int = 0
     window: Window = NO_WINDOW
 
+    def offered(
+        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
+    ) -> "tuple[Guard, int]":
+        """Return the guard after ``step`` for which so much is proposed, and what is spent: all, or 0 where refused.
+
+        Where windows are single steps, of many series alike: the figures are columns then.
+        """
+        if level is not None:
+            guard = self.spend(level, step, start_ms, landmark=landmark, spend_nano=spend_nano) if spend_nano else None
+            return (self.unspent(level, step, start_ms), 0) if guard is None else (guard, spend_nano)
+        budget, spent, peak, window = self
+        if window.opens_ms:  # columns have none
+            spend_nano = where(start_ms >= window.opens_ms, spend_nano, 0)
+        spend_nano = where(allowed(budget, spent, peak, spend_nano, landmark=landmark), spend_nano, 0)
+        return Guard(budget, *paid(spent, peak, spend_nano, landmark=landmark), window), spend_nano
+
     def spend(
         self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
     ) -> "Guard | None":
         """Return the guard after ``step`` is published for ``spend_nano``, or None: refused, and nothing happened."""
+        if level is None:
+            guard, spent = self.offered(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
+            return guard if spent == spend_nano and start_ms >= self.window.opens_ms else None
         budget, spent, peak, window = self
         if spend_nano < 0 or start_ms < window.opens_ms:
             return None
         if landmark:
             return self.charge(level, spend_nano)
-        if level is None:
-            if spend_nano > budget - spent:
-                return None
-            return Guard(budget, spent, max(peak, spend_nano), window)
         held_nano = window.spent_nano(level, step)
         if spend_nano > level.spendable_nano - spent - held_nano:
             return None
@@ -138,9 +168,9 @@ class Guard(NamedTuple):
     def charge(self, level: WindowLevel | None, charge_nano: int) -> "Guard | None":
         """Return the guard after the landmarks together cost so much more, or None: refused."""
         budget, spent, peak, window = self
-        if charge_nano < 0 or charge_nano > budget - spent - peak or not _takes_landmarks(level):
+        if not _takes_landmarks(level) or not allowed(budget, spent, peak, charge_nano, landmark=True):
             return None
-        return Guard(budget, spent + charge_nano, peak, window)
+        return Guard(budget, *paid(spent, peak, charge_nano, landmark=True), window)
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> "Guard | None":
         """Return the guard after ``steps`` decided regular ones, all in ``added``, became landmarks, or None: refused.
@@ -155,6 +185,17 @@ class Guard(NamedTuple):
             return None
         kept = tuple(spend for spend in window.spends if spend[0] not in added)
         return Guard(budget, spent + steps * largest, peak, window._replace(spends=kept))
+
+    def charge_units(self, window: int, units: int) -> "Guard | None":
+        """Return the guard after so many units of decided steps became landmarks, or None: refused.
+
+        ``window`` of them in a row are protected together. ``units`` counts those without a reading, too.
+        """
+        budget, spent, peak, window_before = self
+        charge_nano = -(-units * peak // window)
+        if spent + charge_nano + peak > budget:
+            return None
+        return Guard(budget, spent + charge_nano, peak, window_before) if units else self
 
     def unspent(self, level: WindowLevel | None, step: int, start_ms: int) -> "Guard":
         """Return the guard after ``step`` was not published: what the charges of its window are stands in W."""
@@ -178,19 +219,12 @@ def _takes_landmarks(level: WindowLevel | None) -> bool:
     return level is None or level.landmarks
 
 
-Nanos = npt.NDArray[np.int64]
-"""Nano-epsilon of many series."""
-Flags = npt.NDArray[np.bool_]
+def allowed(budget: Whole, spent: Whole, peak: Whole, spend_nano: Whole, *, landmark: Flag) -> Flag:
+    """Return whether a landmark, or a step where windows are single steps, may spend so much; sums are below 2^63."""
+    return (spend_nano >= 0) & (spend_nano <= budget - spent - where(landmark, peak, 0))
 
 
-def spend_each(
-    budget: Nanos, spent: Nanos, peak: Nanos, spend_nano: Nanos, landmark: Flags
-) -> tuple[Flags, Nanos, Nanos]:
-    """Return `Guard.spend` of a step of each of many series whose windows are single steps and wait for nothing.
-
-    That is whether it is published, and S and W after it. 0 publishes nothing. All are below 2^62.
-    """
-    room = budget - spent - np.where(landmark, peak, 0)
-    published = (spend_nano > 0) & (spend_nano <= room)
-    paid = np.where(published, spend_nano, 0)
-    return published, spent + np.where(landmark, paid, 0), np.where(landmark, peak, np.maximum(peak, paid))
+def paid(spent: Whole, peak: Whole, spend_nano: Whole, *, landmark: Flag) -> tuple[Whole, Whole]:
+    """Return S and W after it has spent what was allowed; a spend of 0 changes nothing."""
+    own = where(landmark, spend_nano, 0)
+    return spent + own, most(peak, spend_nano - own)

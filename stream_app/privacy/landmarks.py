@@ -1,12 +1,12 @@
 """A set of landmark steps, kept as disjoint intervals of step indices."""
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from stream_app.privacy.amounts import Flags, Ints, Whole, count_up_to, taken
 
 Interval = tuple[int, int]
 """Steps ``[first, end)`` by index: a step's start is its index times the step's length."""
@@ -20,14 +20,16 @@ class LandmarkSet:
     """Disjoint, sorted, non-touching intervals of step indices; look-ups take O(log n)."""
 
     intervals: tuple[Interval, ...] = ()
-    _firsts: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    _before: tuple[int, ...] = field(init=False, repr=False, compare=False)  # steps in all intervals before the nth
+    _bounds: tuple[int, ...] = field(init=False, repr=False, compare=False)  # where intervals begin and end, in turn
+    _left: tuple[int, ...] = field(init=False, repr=False, compare=False)  # behind n bounds, but for `left`'s own part
 
     def __post_init__(self) -> None:
         """Derive the look-up tables."""
-        object.__setattr__(self, "_firsts", tuple(first for first, _ in self.intervals))
-        counts = accumulate((end - first for first, end in self.intervals), initial=0)
-        object.__setattr__(self, "_before", tuple(counts))
+        left, after = [0], 0  # from the last bound to the first
+        for first, end in reversed(self.intervals):
+            left += (after + end, after := after + end - first)
+        object.__setattr__(self, "_bounds", tuple(bound for interval in self.intervals for bound in interval))
+        object.__setattr__(self, "_left", tuple(reversed(left)))
 
     @classmethod
     def of(cls, intervals: Iterable[Interval]) -> "LandmarkSet":
@@ -42,45 +44,25 @@ class LandmarkSet:
 
     def __len__(self) -> int:
         """Return how many steps are landmarks."""
-        return self._before[-1]
+        return self._left[0]
 
     def __contains__(self, step: int) -> bool:
         """Return whether ``step`` is a landmark."""
-        nth = bisect_right(self._firsts, step) - 1
-        return nth >= 0 and step < self.intervals[nth][1]
+        return bool(self.left(step)[0])
+
+    def left(self, step: Whole) -> tuple[Any, Whole]:
+        """Return whether a step is a landmark, and how many landmarks lie at or after it."""
+        passed = count_up_to(self._bounds, step)
+        inside = passed & 1 > 0
+        return inside, taken(self._left, passed) - step * inside
 
     def count_before(self, step: int) -> int:
         """Return how many landmarks lie before ``step``."""
-        nth = bisect_right(self._firsts, step) - 1
-        if nth < 0:
-            return 0
-        first, end = self.intervals[nth]
-        return self._before[nth] + min(step, end) - first
+        return len(self) - self.count_from(step)
 
     def count_from(self, step: int) -> int:
         """Return how many landmarks lie at or after ``step``."""
-        return self._before[-1] - self.count_before(step)
-
-    def contains_each(self, steps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Return whether each of many steps is a landmark."""
-        _, ends, nth = self._nearest(steps)
-        return (nth >= 0) & (steps < ends)
-
-    def count_from_each(self, steps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return `count_from` of each of many steps."""
-        firsts, ends, nth = self._nearest(steps)
-        before = np.array(self._before, np.int64)
-        passed = np.where(nth >= 0, before[nth] + np.minimum(steps, ends) - firsts, 0)
-        found: npt.NDArray[np.int64] = before[-1] - passed
-        return found
-
-    def _nearest(
-        self, steps: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the last interval that begins at or before each step: its first, its end and its place, or -1."""
-        both = np.array(self.intervals or ((0, 0),), np.int64)
-        nth = np.searchsorted(both[:, 0], steps, side="right") - 1 if self.intervals else np.full(len(steps), -1)
-        return both[nth, 0], both[nth, 1], nth
+        return self.left(step)[1]
 
     def latest(self, count: int) -> "LandmarkSet":
         """Return the set of the last ``count`` landmarks."""
@@ -96,18 +78,82 @@ class LandmarkSet:
         """Return the set of all steps in either."""
         return LandmarkSet.of(self.intervals + other.intervals)
 
+    def from_index(self, step: int) -> "LandmarkSet":
+        """Return the set of those at or after a step."""
+        return LandmarkSet.of((max(first, step), end) for first, end in self.intervals if end > step)
+
+    def without(self, other: "LandmarkSet") -> "LandmarkSet":
+        """Return the set of those that are not in another one."""
+        kept: list[Interval] = []
+        for first, end in self.intervals:
+            at = first
+            for start, stop in other.intervals:
+                if stop > at and start < end:
+                    kept += [(at, start)] if start > at else []
+                    at = stop
+            kept += [(at, end)] if at < end else []
+        return LandmarkSet(tuple(kept))
+
 
 NO_LANDMARKS = LandmarkSet()
 
 
-def aligned(spans_ms: Iterable[int | Interval], step_ms: int) -> LandmarkSet:
-    """Return the landmark steps of timestamps and ``[start, end)`` intervals in milliseconds.
+@dataclass(frozen=True, slots=True)
+class LandmarkSets:
+    """The sets of many series, one each."""
 
-    An interval is every step it intersects; a single timestamp is floored to its step; duplicates change nothing.
+    sets: tuple[LandmarkSet, ...]
+
+    def left(self, steps: Ints) -> tuple[Flags, Ints]:
+        """Return `LandmarkSet.left` of a step of each series."""
+        if len(set(map(id, self.sets))) == 1:
+            inside, left = self.sets[0].left(steps)
+            return np.asarray(inside), left
+        found = [own.left(step) for step, own in zip(steps.tolist(), self.sets, strict=True)]
+        return np.array([inside for inside, _ in found], np.bool_), np.array([left for _, left in found], np.int64)
+
+
+class Grid(NamedTuple):
+    """Intervals of ``length_ms`` each that follow one another; the one of index 0 starts at ``origin_ms``.
+
+    Those of a policy are its steps, and its units. The index of a time before the origin is negative.
     """
+
+    length_ms: int
+    origin_ms: int = 0
+
+    def index_of(self, timestamp_ms: int) -> int:
+        """Return the index of the interval that a time lies in."""
+        return (timestamp_ms - self.origin_ms) // self.length_ms
+
+    def ceiling_of(self, timestamp_ms: int) -> int:
+        """Return the index of the first interval that starts at or after a time."""
+        return -((self.origin_ms - timestamp_ms) // self.length_ms)
+
+    def start_of(self, index: int) -> int:
+        """Return when an interval starts, in ms."""
+        return self.origin_ms + index * self.length_ms
+
+    def span_of(self, interval: Interval) -> Interval:
+        """Return when intervals ``[first, end)`` start and end, in ms; no time lies before 1970."""
+        first, end = interval
+        return max(0, self.start_of(first)), self.start_of(end)
+
+    def taken_over(self, landmarks: LandmarkSet, former: "Grid") -> LandmarkSet:
+        """Return landmarks that are counted on another grid as those of this one that they touch."""
+        return landmarks if former == self else aligned(map(former.span_of, landmarks.intervals), *self)
+
+
+def aligned(spans_ms: Iterable[int | Interval], step_ms: int, offset_ms: int = 0) -> LandmarkSet:
+    """Return the landmark steps, or units, of timestamps and ``[start, end)`` intervals in milliseconds.
+
+    ``step_ms`` is the length of one, ``offset_ms`` where the first begins. An interval is every one it intersects; a
+    single timestamp is floored to its own; duplicates change nothing.
+    """
+    grid = Grid(step_ms, offset_ms)
     return LandmarkSet.of(
-        (span // step_ms, span // step_ms + 1)
+        (grid.index_of(span), grid.index_of(span) + 1)
         if isinstance(span, int)
-        else (span[0] // step_ms, -(-span[1] // step_ms))
+        else (grid.index_of(span[0]), grid.ceiling_of(span[1]))
         for span in spans_ms
     )

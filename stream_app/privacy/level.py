@@ -3,21 +3,18 @@
 Free post-processing (Dwork and Roth 2014, proposition 2.1): it reads releases, never raw values. Several models run
 side by side, which differ in how fast the level may move (``q``); the one with the smallest running cost is published.
 Scalar Kalman updates with a heavy-tailed gain for bounded numbers; a Bayesian belief for categories. Only + - * / and
-sqrt in a fixed order, so all machines agree: do not reorder or factor. Columns of many series (`.._each`) take the same
-operations in the same order, element by element, and agree as well.
+sqrt in a fixed order, so all machines agree: do not reorder or factor.
 
 The state is one flat tuple of doubles, empty before the first measurement; its layout stands above each function.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
-from math import sqrt
-from typing import assert_never
 
-import numpy as np
-import numpy.typing as npt
-
-from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.privacy.amounts import Real, cheapest, least, most, root
+from stream_app.privacy.kinds import Category, Counts, Kind, Location, Number, Unfiltered, UnitMean, Vector
 from stream_app.privacy.kinds.axis import Axis
+from stream_app.privacy.kinds.sums import nearest
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.values import ReleasedCells
 
@@ -28,7 +25,6 @@ NUMBER_POWERS = (3, 2, 1, 0)
 LOCATION_POWERS = (3, 2, 1, 0)
 COUNTS_POWERS = (4, 3, 2, 1, 0)
 SMALLEST_BELIEF = 0.001
-UNFILTERED = "a policy of this kind has no filter"
 INTEGERS = Axis(Fraction(1), 0, 0)
 
 
@@ -39,7 +35,7 @@ def measured(
 
     ``elapsed`` is the steps since the last decided step of the period (0 for its first).
     """
-    k = float(min(elapsed, MOST_STEPS))
+    k = least(elapsed, MOST_STEPS) * 1.0
     match kind:
         case Number():
             return _number_measured(kind, state, cells, spend_nano, k)
@@ -51,23 +47,22 @@ def measured(
             return _category_measured(kind, state, cells, spend_nano)
         case Vector():
             return _vector_measured(kind, state, cells, spend_nano, k)
-        case Sum() | Mean() | HiddenMean() | Choice():
-            raise AssertionError(UNFILTERED)
+        case UnitMean():
+            return _mean_measured(kind, state, cells, spend_nano, k)
         case _:
-            assert_never(kind)
+            raise _unfiltered(kind)
 
 
 def drifted(kind: Kind, state: LevelState, elapsed: int) -> LevelState:
     """Return the state after a step without measurement: the level may have moved."""
     if not state:
         return state
-    k = float(min(elapsed, MOST_STEPS))
+    k = least(elapsed, MOST_STEPS) * 1.0
     match kind:
         case Number():
-            w = kind.upper - kind.lower
-            most = w * w / 12
-            moved = [min(state[3 * n + 1] + w * w / 16 / 64**j * k, most) for n, j in enumerate(NUMBER_POWERS)]
-            return tuple(moved[n // 3] if n % 3 == 1 else part for n, part in enumerate(state))
+            return tuple(number_drifted(kind, state, k))
+        case UnitMean():
+            return tuple(number_drifted(kind.item, state, k))
         case Location():
             radius = kind.radius.numerator / kind.radius.denominator
             wide = [state[4 * n + 2] + 256 * radius * radius / 64**j * k for n, j in enumerate(LOCATION_POWERS)]
@@ -81,91 +76,67 @@ def drifted(kind: Kind, state: LevelState, elapsed: int) -> LevelState:
         case Vector():
             places = zip(kind.parts, range(0, len(state), NUMBER_WIDTH), strict=True)
             return tuple(m for part, at in places for m in drifted(part, state[at : at + NUMBER_WIDTH], elapsed))
-        case Sum() | Mean() | HiddenMean() | Choice():
-            raise AssertionError(UNFILTERED)
         case _:
-            assert_never(kind)
+            raise _unfiltered(kind)
+
+
+def _unfiltered(_: Unfiltered) -> AssertionError:
+    return AssertionError("a policy of this kind has no filter")
 
 
 # Number: m, p, c for each model.
-def _number_measured(
-    kind: Number, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
-) -> tuple[LevelState, ReleasedCells]:
-    w = kind.upper - kind.lower
-    most = w * w / 12
-    if not state:
-        state = ((kind.lower + kind.upper) / 2, most, 0.0) * len(NUMBER_POWERS)
-    z = kind.axis.double(cells[0])
-    b = kind.scale(spend_nano)
-    r = 2 * b * b
-    new: list[float] = []
-    best = chosen = 0.0
-    for n, j in enumerate(NUMBER_POWERS):
-        m, p, c = state[3 * n : 3 * n + 3]
-        p = p + w * w / 16 / 64**j * k
-        p = min(p, most)
-        d = z - m
-        v = p + 1.25 * b * sqrt(p)
-        if b * abs(d) > v:
-            gain = p / (b * abs(d))  # an outlier, which tells nothing of how well the level is known: p stays
-        else:
-            gain = p / v
-            p = p - p * gain
-        m = m + gain * d
-        h = 1 - gain
-        c = c + (h * h * d * d / r + 2 * gain - 1)
-        if n == 0 or c < best:
-            best, chosen = c, m
-        new += (m, p, c)
-    return tuple(new), ReleasedCells((kind.axis.nearest(chosen),))
-
-
-Levels = npt.NDArray[np.float64]
-"""The states of many series, a row each, or figures of them."""
-Steps = npt.NDArray[np.int64]
 NUMBER_WIDTH = 3 * len(NUMBER_POWERS)
 
 
-def number_measured_each(
-    kind: Number, levels: Levels, began: npt.NDArray[np.bool_], numbers: Levels, scales: Levels, elapsed: Steps
-) -> tuple[Levels, Levels]:
-    """Return `measured` of many numbers: the states after it, and the estimates as numbers, not yet of cells.
+def _number_measured(
+    kind: Number, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
+) -> tuple[LevelState, ReleasedCells]:
+    before = state or number_begun(kind)
+    new, chosen = number_measured(kind, before, kind.axis.double(cells[0]), kind.scale(spend_nano), k)
+    cell = kind.axis.within(chosen) if kind.clamped else kind.axis.nearest(chosen)
+    return tuple(new), ReleasedCells((cell,))
 
-    ``began`` says which series have a state, ``elapsed`` is as for `measured`. The same operations in the same order,
-    so the same doubles.
-    """
+
+def _mean_measured(
+    kind: UnitMean, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
+) -> tuple[LevelState, ReleasedCells]:
+    before, number = state or number_begun(kind.item), cells[1]
+    new, chosen = number_measured(kind.item, before, kind.publish(cells), kind.scale(spend_nano, number), k)
+    # As a total over the same number of units, so the estimate is as fine as the measurement.
+    return tuple(new), ReleasedCells((nearest(kind.item, chosen, number), number))
+
+
+def number_begun(kind: Number) -> LevelState:
+    """Return the state of a number before its first measurement."""
     w = kind.upper - kind.lower
-    most = w * w / 12
-    k, b = np.minimum(elapsed, MOST_STEPS).astype(np.float64), scales
-    fresh = np.array(((kind.lower + kind.upper) / 2, most, 0.0) * len(NUMBER_POWERS))
-    new = np.where(began[:, None], levels, fresh)
+    return ((kind.lower + kind.upper) / 2, w * w / 12, 0.0) * len(NUMBER_POWERS)
+
+
+def number_measured(kind: Number, state: Sequence[Real], z: Real, b: Real, k: Real) -> tuple[list[Real], Real]:
+    """Return the state after the measurement ``z`` of scale ``b``, ``k`` steps later, and the estimate as a number."""
+    w = kind.upper - kind.lower
     r = 2 * b * b
-    best = chosen = np.zeros(len(numbers))
+    new: list[Real] = []
     for n, j in enumerate(NUMBER_POWERS):
-        m, p, c = new[:, 3 * n], new[:, 3 * n + 1], new[:, 3 * n + 2]
-        p = np.minimum(p + w * w / 16 / 64**j * k, most)
-        d = numbers - m
-        v = p + 1.25 * b * np.sqrt(p)
-        far = b * np.abs(d)
-        outlier = far > v
-        gain = p / np.where(outlier, far, v)
-        p = np.where(outlier, p, p - p * gain)
+        m, p, c = state[3 * n : 3 * n + 3]
+        p = least(p + w * w / 16 / 64**j * k, w * w / 12)
+        d = z - m
+        v = p + 1.25 * b * root(p)
+        far = b * abs(d)
+        gain = p / most(v, far)
+        p = p - p * gain * (far <= v)  # beyond it is an outlier, which tells nothing of how well the level is known
         m = m + gain * d
         h = 1 - gain
         c = c + (h * h * d * d / r + 2 * gain - 1)
-        better = c < best if n else np.ones(len(c), np.bool_)
-        best, chosen = np.where(better, c, best), np.where(better, m, chosen)
-        new[:, 3 * n], new[:, 3 * n + 1], new[:, 3 * n + 2] = m, p, c
-    return new, chosen
+        new += (m, p, c)
+    return new, cheapest(new[2::3], new[::3])
 
 
-def number_drifted_each(kind: Number, levels: Levels, elapsed: Steps) -> Levels:
-    """Return `drifted` of many numbers, whose series have a state."""
+def number_drifted(kind: Number, state: Sequence[Real], k: Real) -> list[Real]:
+    """Return the state of a number after ``k`` steps without a measurement."""
     w = kind.upper - kind.lower
-    k, new = np.minimum(elapsed, MOST_STEPS).astype(np.float64), levels.copy()
-    for n, j in enumerate(NUMBER_POWERS):
-        new[:, 3 * n + 1] = np.minimum(new[:, 3 * n + 1] + w * w / 16 / 64**j * k, w * w / 12)
-    return new
+    moved = [least(state[3 * n + 1] + w * w / 16 / 64**j * k, w * w / 12) for n, j in enumerate(NUMBER_POWERS)]
+    return [moved[n // 3] if n % 3 == 1 else part for n, part in enumerate(state)]
 
 
 # Location: x, y, p, c for each model, metres on the plane.

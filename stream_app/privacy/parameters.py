@@ -7,9 +7,10 @@ checked where the policy is made (policy.py).
 from itertools import pairwise
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
+from pydantic import Field, StrictBool, StrictInt, field_validator
 
 from stream_app.plain import MEMBERS_BY
+from stream_app.privacy.value_forms import BoundsForm, Form, RangeForm, Text, ValueForm
 
 LAST_TIMESTAMP_MS = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z."""
@@ -17,13 +18,6 @@ LARGEST_VERSION = 2**53 - 1
 """The highest version of a policy: every reader of JSON has it exactly, and none can follow."""
 LARGEST_EPSILON = 1_000_000.0
 """Beyond it nothing is protected, and exact sampling would only get slower."""
-LARGEST_NUMBER = 1e100
-"""Beyond it squares of the range and of the noise scale are no doubles."""
-SMALLEST_RESOLUTION = 1e-100
-MOST_KEYS = 4096
-MOST_CATEGORIES = 4096
-MOST_PARTS = 64
-"""Of a vector: each has a 64th of the budget then."""
 MOST_WINDOW_STEPS = 10_000
 """A series' row holds a spend for each step of the window that published, and is written with every batch."""
 MOST_OPEN_STEPS = 1000
@@ -36,15 +30,7 @@ MOST_BOUNDS = 1000
 """Renewals of a policy: each row and each renewed version's entry holds those to come."""
 
 Timestamp = Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)]
-Double = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
-
-
-class Form(BaseModel):
-    """An object without unknown members, which cannot be changed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ProtectionForm(Form):
@@ -59,6 +45,8 @@ class ProtectionForm(Form):
     within: Literal["last", "sum", "mean", "max"] | None = None
     open_steps: Annotated[StrictInt, Field(ge=1, le=MOST_OPEN_STEPS)] | None = None
     absent: object = None  # "approximated", or a value of the policy's kind
+    unit: Annotated[StrictInt, Field(ge=1, le=LAST_TIMESTAMP_MS)] | None = None
+    offset: Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)] | None = None
 
     @field_validator("landmarks")
     @classmethod
@@ -131,80 +119,6 @@ class BudgetAbsorptionForm(KellarisForm):
     name: Literal["ba"]
 
 
-class RangeForm(Form):
-    """The grid of a number, or of a part of a vector."""
-
-    lower: Annotated[Double, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
-    upper: Annotated[Double, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
-    resolution: Annotated[Double, Field(ge=SMALLEST_RESOLUTION, le=LARGEST_NUMBER)]
-
-
-class NumberForm(RangeForm):
-    """Value kind number."""
-
-    kind: Literal["number"]
-    sensitivity: Annotated[Double, Field(gt=0)] | None = None
-    clamp: StrictBool = True
-    invalid: Double | Literal["reject"] = "reject"
-
-
-class CountsForm(Form):
-    """Value kind counts."""
-
-    kind: Literal["counts"]
-    keys: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_KEYS)]
-    sensitivity: Annotated[StrictInt, Field(ge=1, le=2**53 - 1)] = 1
-    clamp: StrictBool = True
-    invalid: dict[str, StrictInt] | Literal["reject"] = "reject"
-
-
-class BoundsForm(Form):
-    """A box in degrees."""
-
-    south: Annotated[Double, Field(ge=-85, le=85)]
-    west: Annotated[Double, Field(ge=-180, le=180)]
-    north: Annotated[Double, Field(ge=-85, le=85)]
-    east: Annotated[Double, Field(ge=-180, le=180)]
-
-
-class LocationForm(Form):
-    """Value kind location."""
-
-    kind: Literal["location"]
-    # A millimetre at least: the filter squares it, and a square that underflows would divide by zero.
-    radius: Annotated[Double, Field(ge=0.001, le=20_100_000)]
-    # Below 0.1 m the 7 decimals of a published degree could not name the lattice point.
-    resolution: Annotated[Double, Field(ge=0.1, le=20_100_000)]
-    bounds: BoundsForm
-    clamp: StrictBool = True
-    invalid: dict[str, Double] | Literal["reject"] = "reject"
-
-
-class CategoryForm(Form):
-    """Value kind category."""
-
-    kind: Literal["category"]
-    categories: Annotated[tuple[StrictBool | Text, ...], Field(min_length=2, max_length=MOST_CATEGORIES)]
-    clamp: StrictBool = True
-    invalid: StrictBool | StrictStr = "reject"
-
-
-class ChoiceForm(Form):
-    """Value kind choice."""
-
-    kind: Literal["choice"]
-    items: Annotated[tuple[Text, ...], Field(min_length=2, max_length=MOST_KEYS)]
-
-
-class VectorForm(Form):
-    """Value kind vector."""
-
-    kind: Literal["vector"]
-    parts: Annotated[dict[Text, RangeForm], Field(min_length=1, max_length=MOST_PARTS)]
-    clamp: StrictBool = True
-    invalid: dict[str, Double] | Literal["reject"] = "reject"
-
-
 class DrawnForm(Form):
     """Dummy landmarks, one option of many, drawn by the exponential mechanism."""
 
@@ -229,9 +143,6 @@ SchemeForm = Annotated[
     Field(discriminator="name"),
 ]
 DummiesForm = Annotated[DrawnForm | PaddingForm, Field(discriminator="method")]
-ValueForm = Annotated[
-    NumberForm | CountsForm | LocationForm | CategoryForm | VectorForm | ChoiceForm, Field(discriminator="kind")
-]
 
 
 class ParametersForm(Form):
@@ -274,7 +185,7 @@ def members_at(place: tuple[int | str, ...]) -> tuple[str, ...]:
             found = _named(member, name)
         case _:
             found = None
-    return () if found is None else tuple(found.model_fields)
+    return () if found is None else tuple(field.alias or name for name, field in found.model_fields.items())
 
 
 def _named(member: str, name: str) -> type[Form] | None:

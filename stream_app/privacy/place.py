@@ -1,67 +1,82 @@
 """A step in its period, for every level: what it is under the policy, what its scheme proposes, what the guard allows.
 
-Every spend of a step goes through `spent`, every charge without one through `unspent`; `guard` has the arithmetic.
+What is said of a step holds for one of each of many series alike, where their states are columns (`amounts`).
+
+Every spend of a step goes through `Guard.offered` or `spent`, every charge without one through these or `unspent`;
+`guard` has the arithmetic.
 """
 
 from typing import assert_never
 
+from stream_app.privacy.amounts import Whole, most, where
 from stream_app.privacy.guard import NO_WINDOW, Guard, Window, WindowLevel
 from stream_app.privacy.kinds import HiddenMean
+from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
-from stream_app.privacy.scheme import propose, propose_user, propose_window
+from stream_app.privacy.rule import Rule
+from stream_app.privacy.scheme import propose, propose_units, propose_user, propose_window
 from stream_app.privacy.state import NEVER, State
 
 Place = tuple[bool, int]
 """A step within its period: whether it is a landmark, and R, the landmarks at or after it, spare included."""
 
 
-def place(policy: Policy, state: State, index: int) -> Place:
+def place(policy: Policy | Rule, state: State, index: int) -> Place:
     """Return whether step ``index`` is a landmark, and how many landmarks are left from it on."""
     match policy.protection:
+        case LandmarkLevel() if policy.units is not None:
+            return False, state.promise.spare_left  # landmark units enter no step
         case LandmarkLevel():
-            landmarks = state.promise.landmarks
-            return index in landmarks, landmarks.count_from(index) + state.promise.spare_left
+            inside, left = state.promise.landmarks.left(index)
+            return inside, left + state.promise.spare_left
         case EventLevel() | WindowLevel():
             return False, 0
         case UserLevel(length):
-            decided = index - state.clock.first_step if state.clock.first_step != NEVER else 0
-            return True, max(0, length - decided)
+            return True, steps_left(length, index - first_step(state, index))
         case _:
             assert_never(policy.protection)
 
 
-def proposal(policy: Policy, state: State, index: int, at: Place) -> int:
+def first_step(state: State, index: int) -> int:
+    """Return the first step of a period that decides step ``index`` now."""
+    return where(state.clock.first_step == NEVER, index, state.clock.first_step)
+
+
+def steps_left(length: int, passed: Whole) -> Whole:
+    """Return how many steps of a user level are left at the one so many steps after its first."""
+    return most(length - passed, 0)
+
+
+def proposal(policy: Policy | Rule, state: State, index: int, at: Place) -> int:
     """Return what the policy would spend at a step, in nano-epsilon."""
-    offered = _proposal(policy, state, index, at)
-    # Two measurements share what this mean spends, and a nano-epsilon has no halves.
-    return 0 if offered == 1 and isinstance(policy.kind, HiddenMean) else offered
-
-
-def _proposal(policy: Policy, state: State, index: int, at: Place) -> int:
     landmark, left = at
     level, guard = policy.windows, state.guard
-    if index * policy.step_ms < guard.window.opens_ms:
+    if guard.window.opens_ms and policy.start_of(index) < guard.window.opens_ms:  # columns have none
         return 0
+    budget, spent, peak, window = guard
+    if policy.units is not None:
+        return propose_units(budget, spent, left, policy.units.window)
     if isinstance(policy.protection, UserLevel):
-        return propose_user(guard, left)
-    offered = propose(policy.scheme, guard, left, landmark=landmark)
-    if landmark or level is None:
-        return offered
-    first_step = state.clock.first_step if state.clock.first_step != NEVER else index
-    spendable_nano = offered - (guard.budget_nano - level.spendable_nano)  # but for what may be charged
-    return propose_window(policy.scheme, level, guard.window, spendable_nano, first_step, index)
+        offered = propose_user(budget, spent, left)
+    else:
+        offered = propose(policy.scheme, budget, spent, peak, left, landmark=landmark)
+    if level is not None and not landmark:
+        spendable_nano = offered - (budget - level.spendable_nano)  # but for what may be charged
+        offered = propose_window(policy.scheme, level, window, spendable_nano, first_step(state, index), index)
+    # Two measurements share what this mean spends, and a nano-epsilon has no halves.
+    return 0 if isinstance(policy.kind, HiddenMean) and offered == 1 else offered
 
 
 def spent(policy: Policy, state: State, index: int, at: Place, spend_nano: int) -> Guard | None:
     """Return the guard after a step that is published for so much, or None: refused."""
-    start_ms = index * policy.step_ms
+    start_ms = policy.start_of(index)
     return state.guard.spend(policy.windows, index, start_ms, landmark=at[0], spend_nano=spend_nano)
 
 
 def unspent(policy: Policy, state: State, index: int) -> Guard:
     """Return the guard after a step that is not published: what its private dissimilarity cost stands in it."""
-    return state.guard.unspent(policy.windows, index, index * policy.step_ms)
+    return state.guard.unspent(policy.windows, index, policy.start_of(index))
 
 
 def charge_nano(policy: Policy, state: State, start_ms: int) -> int:
@@ -70,18 +85,63 @@ def charge_nano(policy: Policy, state: State, start_ms: int) -> int:
     return 0 if level is None or start_ms < state.guard.window.opens_ms else level.charge_nano
 
 
+def added(policy: Policy, state: State, union: LandmarkSet, add: LandmarkSet) -> tuple[Guard | None, int, int]:
+    """Return the guard after landmarks join (None: refused), how many use `spare`, and how many are still to come.
+
+    Landmark units cost nothing unless their step was decided: those alone are charged and use `spare`, and none of the
+    others needs a share.
+    """
+    units, landmarks, decided = policy.units, state.promise.landmarks, state.clock.last_step + 1
+    if units is not None:
+        end = decided * units.per_step
+        passed = union.count_before(end) - landmarks.count_before(end) if decided else 0
+        return state.guard.charge_units(units.window, passed), passed, 0
+    passed = union.count_before(decided) - landmarks.count_before(decided)
+    guard = state.guard.charge_passed(policy.windows, passed, add)
+    return guard, len(union) - len(landmarks) - passed, union.count_from(decided)
+
+
 def window_after(policy: Policy, before: Policy, state: State) -> Window:
     """Return the window that a version begins with, after the state in which the version before it ends."""
-    level, window = before.windows, state.guard.window
-    if level is not None:
-        spent_ms = state.latest.source_ms
-        if level.charge_nano and state.guard.used_nano:
-            spent_ms = state.clock.decided_ms  # since the first charge every event was charged
-        if spent_ms != NEVER:
-            window = window.closed(spent_ms + before.step_ms, spent_ms + level.steps * before.step_ms)
-    elif policy.windows is not None or window != NO_WINDOW:
-        if state.released:
-            window = window.closed(state.latest.source_ms + before.step_ms, 0)
-        elif window == NO_WINDOW:  # the versions before it kept no count of their spends: the careful side
-            window = window.closed(state.clock.decided_end_ms, 0)
+    if policy.units is not None or before.units is not None:
+        return _after_units(policy, before, state)
+    level, window, end_ms = before.windows, state.guard.window, _spent_end_ms(before, state)
+    if end_ms and (level is not None or policy.windows is not None or window != NO_WINDOW):
+        window = window.closed(end_ms, 0 if level is None else end_ms + (level.steps - 1) * before.step_ms)
     return window.opened(policy.windows, policy.step_ms)
+
+
+def _after_units(policy: Policy, before: Policy, state: State) -> Window:
+    """Return `window_after` where one of the versions has units: it counts from the end of the last step spent on."""
+    window, spent_end_ms = state.guard.window, _spent_end_ms(before, state)
+    reach_ms = spent_end_ms + _span_ms(before) if spent_end_ms else 0
+    kept = window.closed(spent_end_ms or window.spent_end_ms, reach_ms)._replace(whole=True)
+    if _protects_alike(policy, before):
+        return kept._replace(opens_ms=window.opens_ms)
+    own_ms = kept.spent_end_ms + _span_ms(policy) if kept.spent_end_ms else 0
+    return kept._replace(opens_ms=max(own_ms, kept.reach_ms))
+
+
+def _spent_end_ms(before: Policy, state: State) -> int:
+    """Return the end of the last step that the version spent on, or may have where nobody counted; 0: there is none."""
+    level = before.windows
+    spent_ms = state.latest.source_ms
+    if level is not None and level.charge_nano and state.guard.used_nano:
+        spent_ms = state.clock.decided_ms  # since the first charge every event was charged
+    if spent_ms != NEVER:
+        return spent_ms + before.step_ms
+    # Versions of single steps kept no count of their spends while no other had ruled: the careful side.
+    counted = level is not None or before.units is not None or state.guard.window != NO_WINDOW
+    return 0 if counted else state.clock.decided_end_ms
+
+
+def _span_ms(policy: Policy) -> int:
+    """Return how long a window of the policy is; a step where it has none."""
+    return policy.window * policy.grid.length_ms
+
+
+def _protects_alike(policy: Policy, before: Policy) -> bool:
+    units, former = policy.units, before.units
+    if units is None or former is None:
+        return False
+    return (units.unit_ms, units.window, units.offset_ms) == (former.unit_ms, former.window, former.offset_ms)

@@ -6,7 +6,7 @@ Refused parameters raise `PolicyError`, which lists every fault with its member,
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from hashlib import blake2b
-from typing import Literal, assert_never
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -17,17 +17,9 @@ from stream_app.privacy.dummies.request import Dummies, drawn, dummies_of, undra
 from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.kinds import Kind
 from stream_app.privacy.kinds.kind_form import KindFault, kind_of, substitute_fault, takes_filter
-from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet
-from stream_app.privacy.parameters import (
-    CountsForm,
-    KellarisForm,
-    NumberForm,
-    ParametersForm,
-    SkipForm,
-    members_at,
-)
+from stream_app.privacy.landmarks import NO_LANDMARKS, Grid, LandmarkSet
+from stream_app.privacy.parameters import ParametersForm, members_at
 from stream_app.privacy.protection import (
-    EventLevel,
     LandmarkLevel,
     Protection,
     UserLevel,
@@ -36,16 +28,10 @@ from stream_app.privacy.protection import (
     windows_of,
 )
 from stream_app.privacy.rule import CARRIED, LARGEST_BUDGET_NANO, Rule, rule_for
-from stream_app.privacy.scheme import Adaptive, Scheme, sampling_of, scheme_of
+from stream_app.privacy.scheme import Adaptive, Scheme, sampling_of, scheme_faults, scheme_of
+from stream_app.privacy.units.units import Units, unit_faults, unit_kind, units_of
 from stream_app.privacy.values import nano
 
-SCHEMES: dict[str, tuple[str, ...]] = {
-    "landmark": ("uniform", "adaptive", "skip", "balanced", "bd", "ba"),
-    "event": ("uniform", "adaptive", "skip", "balanced"),
-    "user": ("uniform", "adaptive"),
-    "w-event": ("uniform", "bd", "ba"),
-}
-"""The schemes of each level; at level landmark bd and ba need a window of several steps."""
 LANDMARKS = ("protection", "landmarks")
 NO_LANDMARK = "is neither milliseconds since 1970, a whole number from 0 on, nor [start, end] of two of them"
 EITHER = {
@@ -90,8 +76,11 @@ class Policy:
     dummies: Dummies | None = None  # not drawn yet; until they are, these alone hold the landmarks
     renew: tuple[int, ...] = ()  # bounds in ms, ascending: what begins again at them stands in deciding/renewal.py
     lifetime_nano: int | None = None  # for all versions of a series; counts in its first one alone
-    within: Within | None = None  # None: a step has one observation
+    within: Within | None = None  # None: a step has one observation, or units
+    units: Units | None = None  # None: a step is what is protected; else landmarks and windows are units
 
+    offset_ms: int = field(init=False, repr=False, compare=False)  # steps start at it, and every ``step_ms`` after
+    grid: Grid = field(init=False, repr=False, compare=False)  # of landmarks: units, where steps hold them, else steps
     windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # None: single steps
     sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
     rule: Rule | None = field(init=False, repr=False, compare=False)  # None: its steps are decided one by one
@@ -100,7 +89,11 @@ class Policy:
 
     def __post_init__(self) -> None:
         """Look up once what every event asks for."""
-        object.__setattr__(self, "windows", windows_of(self.protection, self.epsilon_nano))
+        units = self.units
+        object.__setattr__(self, "offset_ms", 0 if units is None else units.offset_ms)
+        object.__setattr__(self, "grid", Grid(self.step_ms) if units is None else units.grid)
+        windows = windows_of(self.protection, self.epsilon_nano, units=units is not None)
+        object.__setattr__(self, "windows", windows)
         object.__setattr__(self, "sampling", sampling_of(self.scheme))
         object.__setattr__(self, "rule", self._rule())
         object.__setattr__(self, "exhaustible", isinstance(self.protection, LandmarkLevel | UserLevel))
@@ -114,20 +107,25 @@ class Policy:
         parts = (self.version, self.step_ms, self.protection, self.scheme, self.filter, self.kind, self.identity)
         return rule_for(*parts)
 
+    def index_of(self, timestamp_ms: int) -> int:
+        """Return the step that a time lies in; before the first one it is -1."""
+        return (timestamp_ms - self.offset_ms) // self.step_ms
+
+    def start_of(self, index: int) -> int:
+        """Return when a step starts, in ms."""
+        return index * self.step_ms + self.offset_ms
+
     @property
     def level(self) -> str:
         """The level's name, as records have it."""
-        match self.protection:
-            case LandmarkLevel():
-                return "landmark"
-            case EventLevel():
-                return "event"
-            case UserLevel():
-                return "user"
-            case WindowLevel():
-                return "w-event"
-            case _:
-                assert_never(self.protection)
+        return self.protection.name
+
+    @property
+    def window(self) -> int:
+        """How many steps, or units, in a row are protected together; 1 where the level has no window."""
+        if self.units is not None:
+            return self.units.window
+        return 1 if self.windows is None else self.windows.steps
 
     @property
     def landmarks(self) -> LandmarkSet:
@@ -147,12 +145,12 @@ class Policy:
     def reaches_before(self, end_ms: int) -> bool:
         """Return whether a landmark step, or the range that dummies are drawn from, begins before ``end_ms``."""
         if self.dummies is not None:
-            return self.dummies.first * self.step_ms < end_ms
-        return self.landmarks.count_before(-(-end_ms // self.step_ms)) > 0
+            return self.grid.start_of(self.dummies.first) < end_ms
+        return end_ms > 0 and self.landmarks.count_before(self.grid.ceiling_of(end_ms)) > 0
 
     def ruling(self, landmarks: LandmarkSet) -> "Policy":
         """Return the policy with the landmarks that were drawn for it, as rows and ledger hold it."""
-        parameters = drawn(self.parameters, landmarks, self.step_ms)
+        parameters = drawn(self.parameters, landmarks, self.grid)
         assert isinstance(self.protection, LandmarkLevel), "dummies are refused elsewhere"
         protection = replace(self.protection, landmarks=landmarks)
         return replace(self, protection=protection, parameters=parameters, dummies=None)
@@ -179,17 +177,10 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         form = ParametersForm.model_validate(parameters)
     except ValidationError as error:
         raise PolicyError(_faults(error)) from None
-    faults = [Fault(*fault) for fault in protection_faults(form.protection)] + _scheme_faults(form)
-    kind = kind_of(form.value)
-    faults += [Fault(*fault) for fault in collect_faults(form, None if isinstance(kind, KindFault) else kind)]
-    faults += _renewal_faults(form)
+    kind: Kind | KindFault = kind_of(form.value)
+    faults = [Fault(*fault) for fault in _member_faults(form, kind, stored=stored)]
     if form.collect is not None and not isinstance(kind, KindFault):
         kind = collected_kind(kind, form.collect)
-    if isinstance(kind, KindFault):
-        faults.append(Fault(f"value.{kind.member}", kind.message))
-    elif not stored and (hidden := substitute_fault(kind)) and form.collect is None:
-        faults.append(Fault(f"value.{hidden.member}", hidden.message))
-    faults += [Fault(*fault) for fault in within_faults(form, None if isinstance(kind, KindFault) else kind)]
     epsilon_nano = nano(form.epsilon)
     if epsilon_nano < 1:
         faults.append(Fault("epsilon", f"found {form.epsilon}, less than one nano-epsilon; use at least 1e-9"))
@@ -201,6 +192,8 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         faults += [Fault(*fault) for fault in dummies]
     if faults or isinstance(kind, KindFault) or isinstance(dummies, tuple):
         raise PolicyError(tuple(faults))
+    units, kind = units_of(form.protection), unit_kind(kind, form)
+    divided = (str(form.protection.step), *(units.identity if units else ()))
     protection = protection_of(form, epsilon_nano, kind)
     if dummies is not None and isinstance(protection, LandmarkLevel):
         protection = replace(protection, landmarks=NO_LANDMARKS, fixed=True)
@@ -215,12 +208,28 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
         correlation=form.correlation,
         collect=collect_of(form.collect, kind),
         parameters=undrawn(parameters),
-        identity=_identity((str(version), str(form.protection.step), *kind.identity)),
+        identity=_identity((str(version), *divided, *kind.identity)),
         dummies=dummies,
         renew=form.renew or (),
         lifetime_nano=lifetime_nano,
         within=within_of(form, kind),
+        units=units,
     )
+
+
+def _member_faults(form: ParametersForm, kind: Kind | KindFault, *, stored: bool) -> Iterator[tuple[str, str]]:
+    """Yield the members that do not go together, and why; ``kind`` is what `value` came to by itself."""
+    made = None if isinstance(kind, KindFault) else kind
+    yield from protection_faults(form.protection)
+    yield from scheme_faults(form)
+    yield from collect_faults(form, made)
+    yield from _renewal_faults(form)
+    if isinstance(kind, KindFault):
+        yield f"value.{kind.member}", kind.message
+    elif not stored and form.collect is None and (hidden := substitute_fault(kind)):
+        yield f"value.{hidden.member}", hidden.message
+    yield from within_faults(form, made)
+    yield from unit_faults(form, made)
 
 
 def _identity(parts: tuple[str, ...]) -> bytes:
@@ -253,47 +262,13 @@ def _faults(error: ValidationError) -> tuple[Fault, ...]:
     return tuple(found.values())
 
 
-def _scheme_faults(form: ParametersForm) -> list[Fault]:
-    scheme, level = form.scheme, form.protection.level
-    faults = []
-    if isinstance(scheme, SkipForm) and not scheme.accept_risk:
-        message = 'skip reveals where the landmarks are; say "accept_risk": true or choose another scheme'
-        faults.append(Fault("scheme.accept_risk", message))
-    if scheme.name not in SCHEMES[level]:
-        known = ", ".join(SCHEMES[level])
-        faults.append(Fault("scheme.name", f"level {level} does not know {scheme.name}; its schemes are {known}"))
-    elif level == "landmark" and isinstance(scheme, KellarisForm) and (form.protection.window or 1) == 1:
-        message = f"{scheme.name} spreads budget over windows; give protection.window or choose another scheme"
-        faults.append(Fault("scheme.name", message))
-    if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
-        faults += _dissimilarity_faults(form, scheme)
-    return faults
-
-
-def _renewal_faults(form: ParametersForm) -> Iterator[Fault]:
+def _renewal_faults(form: ParametersForm) -> Iterator[tuple[str, str]]:
     if form.renew is None:
         return
     level = form.protection.level
     if level not in {"landmark", "user"}:
         message = f"at level {level} no budget is used up for good, so there is none to renew; remove it"
-        yield Fault("renew", message)
+        yield "renew", message
     if form.collect is not None:
         message = "collected steps stay open across a bound, and would count under two versions; send the next version"
-        yield Fault("renew", message)
-
-
-def _dissimilarity_faults(form: ParametersForm, scheme: KellarisForm) -> Iterator[Fault]:
-    for member in sorted(scheme.model_fields_set & {"increase", "decrease", "minimum"}):
-        message = "moves the rate of dissimilarity released; with private there is no rate, remove it"
-        yield Fault(f"scheme.{member}", message)
-    if not isinstance(form.value, NumberForm | CountsForm):
-        message = f"private compares numbers or counts, not {form.value.kind}; use released"
-        yield Fault("scheme.dissimilarity", message)
-    if form.protection.level == "landmark":
-        yield Fault("scheme.dissimilarity", "level landmark keeps no budget for private ones; use released")
-    if form.collect is not None:
-        yield Fault("scheme.dissimilarity", "collected counts are read where they are published alone; use released")
-    window = form.protection.window
-    if window is not None and nano(form.epsilon) < 2 * window:
-        message = f"private needs a nano-epsilon for each of 2 * window = {2 * window} shares; raise it or use released"
-        yield Fault("epsilon", message)
+        yield "renew", message

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import assert_never
+from typing import ClassVar, assert_never
 
 from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.kinds import Counts, Kind, Number
@@ -14,6 +14,8 @@ from stream_app.privacy.parameters import KellarisForm, ParametersForm, Protecti
 class LandmarkLevel:
     """Landmarks together with any ``window`` steps in a row; ``spare`` landmarks may be added without new shares.
 
+    Where steps hold units, all of these are units.
+
     ``fixed`` when dummies are among them: none may be added, it would be known as a true one.
     """
 
@@ -21,11 +23,14 @@ class LandmarkLevel:
     spare: int
     fixed: bool = False
     window: int = 1
+    name: ClassVar[str] = "landmark"
 
 
 @dataclass(frozen=True, slots=True)
 class EventLevel:
     """Any one step."""
+
+    name: ClassVar[str] = "event"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,7 @@ class UserLevel:
     """All ``length`` steps from the first decided one."""
 
     length: int
+    name: ClassVar[str] = "user"
 
 
 Protection = LandmarkLevel | EventLevel | UserLevel | WindowLevel
@@ -52,9 +58,12 @@ def protection_faults(form: ProtectionForm) -> Iterator[tuple[str, str]]:
         yield "protection.window", f"level {form.level} takes no window; remove it"
 
 
-def windows_of(protection: Protection, epsilon_nano: int) -> WindowLevel | None:
-    """Return what the guard must know of a protection's windows; None: they are single steps."""
-    if isinstance(protection, LandmarkLevel) and protection.window > 1:
+def windows_of(protection: Protection, epsilon_nano: int, *, units: bool) -> WindowLevel | None:
+    """Return what the guard must know of a protection's windows; None: they are single steps.
+
+    Windows of ``units`` are in the noise: each step loses so little that any window's losses add up to one step's.
+    """
+    if isinstance(protection, LandmarkLevel) and protection.window > 1 and not units:
         return WindowLevel(protection.window, epsilon_nano, landmarks=True)
     return protection if isinstance(protection, WindowLevel) else None
 
@@ -64,7 +73,8 @@ def protection_of(form: ParametersForm, epsilon_nano: int, kind: Kind) -> Protec
     protection = form.protection
     match protection.level:
         case "landmark":
-            landmarks = aligned(protection.landmarks, protection.step)
+            unit_ms = protection.unit or protection.step
+            landmarks = aligned(protection.landmarks, unit_ms, protection.offset or 0)
             return LandmarkLevel(landmarks, protection.spare, window=protection.window or 1)
         case "event":
             return EventLevel()

@@ -5,7 +5,7 @@ entry never changes: an old ledger must audit for ever.
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, final
+from typing import Literal, NamedTuple
 
 from stream_app.privacy.dummies.request import MethodName
 from stream_app.privacy.landmarks import Interval
@@ -14,39 +14,27 @@ from stream_app.privacy.values import ReleasedCells
 Decision = Literal["perturbed", "approximated", "withheld"]
 
 
-@final
-class Perturbed:
+class Perturbed(NamedTuple):
     """A fresh measurement of the step that starts at ``timestamp_ms``, paid for; ``estimate`` is what to use."""
 
-    __slots__ = ("estimate", "measurement", "spend_nano", "timestamp_ms")
-
-    def __init__(self, timestamp_ms: int, estimate: ReleasedCells, measurement: ReleasedCells, spend_nano: int) -> None:
-        self.timestamp_ms: Final = timestamp_ms
-        self.estimate: Final = estimate
-        self.measurement: Final = measurement
-        self.spend_nano: Final = spend_nano
+    timestamp_ms: int
+    estimate: ReleasedCells
+    measurement: ReleasedCells
+    spend_nano: int
 
 
-@final
-class Approximated:
+class Approximated(NamedTuple):
     """The estimate of the earlier release at ``source_ms`` again, free."""
 
-    __slots__ = ("estimate", "source_ms", "timestamp_ms")
-
-    def __init__(self, timestamp_ms: int, estimate: ReleasedCells, source_ms: int) -> None:
-        self.timestamp_ms: Final = timestamp_ms
-        self.estimate: Final = estimate
-        self.source_ms: Final = source_ms
+    timestamp_ms: int
+    estimate: ReleasedCells
+    source_ms: int
 
 
-@final
-class Withheld:
+class Withheld(NamedTuple):
     """Nothing: the step has no budget, and no earlier release could be repeated."""
 
-    __slots__ = ("timestamp_ms",)
-
-    def __init__(self, timestamp_ms: int) -> None:
-        self.timestamp_ms: Final = timestamp_ms
+    timestamp_ms: int
 
 
 Release = Perturbed | Approximated | Withheld
@@ -64,7 +52,8 @@ class Figures(NamedTuple):
 class PolicyEntry(NamedTuple):
     """A policy version begins to rule; ``weaker``: with less protected together than before it, as was allowed.
 
-    ``lifetime_nano`` is the series' claim, where its first version makes one.
+    ``lifetime_nano`` is the series' claim, where its first version makes one. ``view``: the series is a view, which
+    its first entry says.
     """
 
     version: int
@@ -73,6 +62,7 @@ class PolicyEntry(NamedTuple):
     parameters: Mapping[str, object]
     weaker: bool = False
     lifetime_nano: int | None = None
+    view: bool = False
 
 
 class LandmarksEntry(NamedTuple):

@@ -4,11 +4,12 @@ Budget, landmarks and spare are each series' own, and so are bounds of renewals;
 its rule.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal, final
+from typing import Final, Literal
 
+from stream_app.privacy.amounts import Whole
 from stream_app.privacy.kinds import Kind, Number
-from stream_app.privacy.kinds.axis import Boundaries
 from stream_app.privacy.landmarks import NO_LANDMARKS
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, Protection, UserLevel
 from stream_app.privacy.scheme import Adaptive, Scheme, sampling_of
@@ -29,33 +30,29 @@ _LARGEST = 2**63 - 1
 RuleProtection = LandmarkLevel | EventLevel | UserLevel
 
 
-@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """Everything but what each series has of its own; equal rules are one object, as long as they are in use."""
 
-    __slots__ = ("boundaries", "filtered", "identity", "kind", "protection", "sampling", "scheme", "step_ms", "version")
+    version: int
+    step_ms: int
+    protection: RuleProtection  # a landmark level without its landmarks
+    scheme: Scheme
+    kind: Number
+    identity: bytes
+    filter: Literal["none", "level"]
+    sampling: Adaptive | None
+    windows: None = None  # single steps
+    units: None = None  # a step is what is protected
 
-    def __init__(  # noqa: PLR0913 (the parts of a rule)
-        self,
-        version: int,
-        step_ms: int,
-        protection: RuleProtection,
-        scheme: Scheme,
-        kind: Number,
-        identity: bytes,
-        boundaries: Boundaries,
-        *,
-        filtered: bool,
-    ) -> None:
-        self.version: Final = version
-        self.step_ms: Final = step_ms
-        self.protection: Final[RuleProtection] = protection  # a landmark level without its landmarks
-        self.scheme: Final[Scheme] = scheme
-        self.sampling: Final[Adaptive | None] = sampling_of(scheme)
-        self.kind: Final = kind
-        self.identity: Final = identity
-        self.boundaries: Final = boundaries
-        self.filtered: Final = filtered
+    def start_of(self, index: Whole) -> Whole:
+        """Return when a step starts, in ms, as `Policy.start_of`."""
+        return index * self.step_ms
+
+    @property
+    def filtered(self) -> bool:
+        """Whether estimates are those of the filter."""
+        return self.filter == "level"
 
     @property
     def exhaustible(self) -> bool:
@@ -76,34 +73,21 @@ def rule_for(
 
     ``name`` is that of its filter.
     """
-    filtered = name == "level"
     if not isinstance(kind, Number) or type(kind) is not Number:  # a kind made of it may decide otherwise
         return None
     if kind.sensitivity * NANO > _LARGEST:
         return None
-    if filtered and not kind.clamped:  # an estimate may lie anywhere, and boundaries are those of cells in the range
+    # Of a filter that does not clamp an estimate may lie anywhere, and boundaries are those of cells in the range.
+    if kind.axis.boundaries is None or (name == "level" and not kind.clamped):
         return None
     match protection:
         case LandmarkLevel(landmarks, spare, fixed) if protection == LandmarkLevel(landmarks, spare, fixed):
-            return _rule(version, step_ms, LandmarkLevel(NO_LANDMARKS, 0), scheme, kind, identity, filtered=filtered)
+            own: RuleProtection = LandmarkLevel(NO_LANDMARKS, 0)
         case EventLevel() | UserLevel():
-            return _rule(version, step_ms, protection, scheme, kind, identity, filtered=filtered)
+            own = protection
         case _:
             return None
+    return _shared(version, step_ms, own, scheme, kind, identity, name, sampling_of(scheme))
 
 
-@lru_cache(maxsize=4096)
-def _rule(
-    version: int,
-    step_ms: int,
-    protection: RuleProtection,
-    scheme: Scheme,
-    kind: Number,
-    identity: bytes,
-    *,
-    filtered: bool,
-) -> Rule | None:
-    boundaries = kind.axis.boundaries
-    if boundaries is None:
-        return None
-    return Rule(version, step_ms, protection, scheme, kind, identity, boundaries, filtered=filtered)
+_shared: Final = lru_cache(maxsize=4096)(Rule)

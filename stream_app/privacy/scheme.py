@@ -8,25 +8,35 @@ Differentially private event sequences over infinite streams, VLDB 2014 (Uniform
 this project's.
 """
 
+from collections.abc import Iterator
 from math import floor
 from typing import Literal, NamedTuple, assert_never
 
-import numpy as np
-
-from stream_app.privacy.guard import Flags, Guard, Nanos, Window, WindowLevel
+from stream_app.privacy.amounts import Flag, Whole, least, most, where
+from stream_app.privacy.guard import Window, WindowLevel
 from stream_app.privacy.parameters import (
     AdaptiveForm,
     BalancedForm,
     BudgetAbsorptionForm,
     BudgetDistributionForm,
+    KellarisForm,
+    ParametersForm,
     SamplingForm,
     SchemeForm,
     SkipForm,
     UniformForm,
 )
+from stream_app.privacy.value_forms import CountsForm, NumberForm
 from stream_app.privacy.values import NANO, exact, nano
 
 MILLION = 10**6
+SCHEMES: dict[str, tuple[str, ...]] = {
+    "landmark": ("uniform", "adaptive", "skip", "balanced", "bd", "ba"),
+    "event": ("uniform", "adaptive", "skip", "balanced"),
+    "user": ("uniform", "adaptive"),
+    "w-event": ("uniform", "bd", "ba"),
+}
+"""The schemes of each level; at level landmark bd and ba need a window of several steps."""
 
 
 class Uniform(NamedTuple):
@@ -43,19 +53,11 @@ class Adaptive(NamedTuple):
     minimum_nano: int = NANO // 10
     name: Literal["adaptive"] = "adaptive"
 
-    def next_rate(self, rate_nano: int, *, still: bool) -> int:
+    def next_rate(self, rate_nano: Whole, *, still: Flag) -> Whole:
         """Return the rate after a publication; ``still`` when the noise scale exceeded the change."""
-        if still:
-            rate_nano = rate_nano * (NANO - self.decrease_nano) // NANO
-        else:
-            rate_nano += (NANO - rate_nano) * self.increase_nano // NANO
-        return max(rate_nano, self.minimum_nano)
-
-    def next_rates(self, rates_nano: Nanos, still: Flags) -> Nanos:
-        """Return `next_rate` of each of many series."""
-        fallen = rates_nano * (NANO - self.decrease_nano) // NANO
-        risen = rates_nano + (NANO - rates_nano) * self.increase_nano // NANO
-        return np.maximum(np.where(still, fallen, risen), self.minimum_nano)
+        fallen = rate_nano * (NANO - self.decrease_nano) // NANO
+        risen = rate_nano + (NANO - rate_nano) * self.increase_nano // NANO
+        return most(where(still, fallen, risen), self.minimum_nano)
 
 
 class Skip(NamedTuple):
@@ -94,55 +96,44 @@ class BudgetAbsorption(NamedTuple):
 Scheme = Uniform | Adaptive | Skip | Balanced | BudgetDistribution | BudgetAbsorption
 
 
-def propose(scheme: Scheme, guard: Guard, landmarks_left: int, *, landmark: bool) -> int:
+def propose(
+    scheme: Scheme, budget: Whole, spent: Whole, peak: Whole, landmarks_left: Whole, *, landmark: Flag
+) -> Whole:
     """Return the proposed spend in nano-epsilon for a landmark, or A: what regular steps may spend together.
 
     A is for the present step where windows are steps, else for the window that ends with it (`propose_window`). 0
-    proposes to publish nothing new.
+    proposes to publish nothing new. ``budget``, ``spent`` and ``peak`` are E, S and W of the guard; in columns they are
+    below 2^63 millionths.
     """
-    budget, spent, peak, _ = guard
-    left = budget - spent
+    left, some = budget - spent, most(landmarks_left, 1)
     match scheme:
         case Uniform() | Adaptive() | BudgetDistribution() | BudgetAbsorption():
-            # Without the min, rounding alone breaks the theorem: R landmarks must fit beside W as well.
-            share = min(left // (landmarks_left + 1), (left - peak) // landmarks_left) if landmarks_left else 0
+            # Without the least, rounding alone breaks the theorem: R landmarks must fit beside W as well.
+            share = least(left // (landmarks_left + 1), (left - peak) // some)
         case Balanced():
             regular = budget * scheme.regular_millionth // MILLION
-            share = max(0, left - max(regular, peak)) // landmarks_left if landmarks_left else 0
+            share = most(left - most(regular, peak), 0) // some
         case Skip():
-            share = 0
+            share = 0 * left
         case _:
             assert_never(scheme)
-    return share if landmark else left - landmarks_left * share
+    share = share * (landmarks_left > 0)
+    return where(landmark, share, left - landmarks_left * share)
 
 
-def propose_each(
-    scheme: Scheme, budget: Nanos, spent: Nanos, peak: Nanos, landmarks_left: Nanos, landmark: Flags
-) -> Nanos:
-    """Return `propose` of each of many series whose windows are single steps; budgets are below 2^63 millionths."""
-    left, some = budget - spent, np.maximum(landmarks_left, 1)
-    match scheme:
-        case Uniform() | Adaptive() | BudgetDistribution() | BudgetAbsorption():
-            share = np.minimum(left // (landmarks_left + 1), (left - peak) // some)
-        case Balanced():
-            regular = budget * scheme.regular_millionth // MILLION
-            share = np.maximum(0, left - np.maximum(regular, peak)) // some
-        case Skip():
-            share = np.zeros_like(left)
-        case _:
-            assert_never(scheme)
-    share = np.where(landmarks_left > 0, share, 0)
-    return np.where(landmark, share, left - landmarks_left * share)
-
-
-def propose_user(guard: Guard, steps_left: int) -> int:
+def propose_user(budget: Whole, spent: Whole, steps_left: Whole) -> Whole:
     """Return the proposed spend at user level: an equal share of what is left for every step left, then nothing."""
-    return (guard.budget_nano - guard.landmark_spent_nano) // steps_left if steps_left > 0 else 0
+    return where(steps_left > 0, (budget - spent) // most(steps_left, 1), 0)
 
 
-def propose_user_each(budget: Nanos, spent: Nanos, steps_left: Nanos) -> Nanos:
-    """Return `propose_user` of each of many series."""
-    return np.where(steps_left > 0, (budget - spent) // np.maximum(steps_left, 1), 0)
+def propose_units(budget_nano: int, spent_nano: int, spare_left: int, window: int) -> int:
+    """Return the proposed spend of a step of units, of which windows of ``window`` are protected together.
+
+    A step of units is never a landmark, and units that became landmarks in time cost nothing. So that each of the spare
+    ones may still be charged a ``window``-th of the largest spend later on, room is left for these alone.
+    """
+    left_nano = budget_nano - spent_nano
+    return window * (left_nano // (window + spare_left)) if spare_left else left_nano
 
 
 def propose_window(
@@ -199,3 +190,36 @@ def scheme_of(form: SchemeForm) -> Scheme:
 
 def _sampling(form: SamplingForm) -> Adaptive:
     return Adaptive(nano(form.increase), nano(form.decrease), nano(form.minimum))
+
+
+def scheme_faults(form: ParametersForm) -> Iterator[tuple[str, str]]:
+    """Yield the members that do not go with the scheme, and why."""
+    scheme, level = form.scheme, form.protection.level
+    if isinstance(scheme, SkipForm) and not scheme.accept_risk:
+        message = 'skip reveals where the landmarks are; say "accept_risk": true or choose another scheme'
+        yield "scheme.accept_risk", message
+    if scheme.name not in SCHEMES[level]:
+        known = ", ".join(SCHEMES[level])
+        yield "scheme.name", f"level {level} does not know {scheme.name}; its schemes are {known}"
+    elif level == "landmark" and isinstance(scheme, KellarisForm) and (form.protection.window or 1) == 1:
+        message = f"{scheme.name} spreads budget over windows; give protection.window or choose another scheme"
+        yield "scheme.name", message
+    if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
+        yield from _dissimilarity_faults(form, scheme)
+
+
+def _dissimilarity_faults(form: ParametersForm, scheme: KellarisForm) -> Iterator[tuple[str, str]]:
+    for member in sorted(scheme.model_fields_set & {"increase", "decrease", "minimum"}):
+        message = "moves the rate of dissimilarity released; with private there is no rate, remove it"
+        yield f"scheme.{member}", message
+    if not isinstance(form.value, NumberForm | CountsForm):
+        message = f"private compares numbers or counts, not {form.value.kind}; use released"
+        yield "scheme.dissimilarity", message
+    if form.protection.level == "landmark":
+        yield "scheme.dissimilarity", "level landmark keeps no budget for private ones; use released"
+    if form.collect is not None:
+        yield "scheme.dissimilarity", "collected counts are read where they are published alone; use released"
+    window = form.protection.window
+    if window is not None and nano(form.epsilon) < 2 * window:
+        message = f"private needs a nano-epsilon for each of 2 * window = {2 * window} shares; raise it or use released"
+        yield "epsilon", message

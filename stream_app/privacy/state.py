@@ -1,160 +1,89 @@
 """The state of one series: released values, counts and budgets only, never a raw value."""
 
-from typing import Final, final
+from dataclasses import fields
+from functools import lru_cache
+from operator import attrgetter
+from typing import Final
 
+from stream_app.privacy.amounts import Flag, chosen, every, where
 from stream_app.privacy.guard import NO_WINDOW, Guard, Window
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.level import LevelState
-from stream_app.privacy.values import NANO, ReleasedCells
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.values import NANO, ReleasedCells, frozen
 
 NEVER = -1
 """Stands for a step or a timestamp that has not come yet."""
 
-_PROMISE = ("claim_nano", "first_budget_nano", "landmarks", "prior_nano", "spare_left")
-_CLOCK = ("decided_end_ms", "decided_ms", "first_step", "last_step", "period_start_ms")
-_LATEST = ("estimate", "level", "measurement", "rate_nano", "source_ms")
-_STATE = ("clock", "closed", "guard", "latest", "promise")
 
-
-@final
+@frozen
 class Promise:
     """What the period protects together, and what the periods before it have used."""
 
-    __slots__ = _PROMISE
-
-    def __init__(
-        self,
-        *,
-        landmarks: LandmarkSet,
-        spare_left: int,
-        prior_nano: int,
-        first_budget_nano: int,
-        claim_nano: int | None = None,
-    ) -> None:
-        self.landmarks: Final = landmarks  # steps of the present period's length
-        self.spare_left: Final = spare_left
-        self.prior_nano: Final = prior_nano  # S + M of the closed periods
-        self.first_budget_nano: Final = first_budget_nano  # of the first policy: the lifetime where none is configured
-        self.claim_nano: Final = (
-            claim_nano  # what all versions may use together, whatever is configured; None: no claim
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Promise) and _parts(self, _PROMISE) == _parts(other, _PROMISE)
-
-    def __hash__(self) -> int:
-        return hash(_parts(self, _PROMISE))
+    landmarks: LandmarkSet  # steps of the present period's length
+    spare_left: int
+    prior_nano: int  # S + M of the closed periods
+    first_budget_nano: int  # of the first policy: the lifetime where none is configured
+    claim_nano: int | None = None  # what all versions may use together, whatever is configured; None: no claim
 
 
-@final
+@frozen
 class Clock:
     """Where the series is in time; what has not come yet is `NEVER`."""
 
-    __slots__ = _CLOCK
-
-    def __init__(
-        self, *, period_start_ms: int, decided_ms: int, decided_end_ms: int, first_step: int, last_step: int
-    ) -> None:
-        self.period_start_ms: Final = period_start_ms  # steps before it belong to earlier periods
-        self.decided_ms: Final = decided_ms  # start of the last decided step, over all periods
-        self.decided_end_ms: Final = decided_end_ms  # its end
-        self.first_step: Final = first_step  # first decided step of the period (user level)
-        self.last_step: Final = last_step  # last decided step of the period
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Clock) and _parts(self, _CLOCK) == _parts(other, _CLOCK)
-
-    def __hash__(self) -> int:
-        return hash(_parts(self, _CLOCK))
+    period_start_ms: int  # steps before it belong to earlier periods
+    decided_ms: int  # start of the last decided step, over all periods
+    decided_end_ms: int  # its end
+    first_step: int  # first decided step of the period (user level)
+    last_step: int  # last decided step of the period
 
 
-@final
+_clock_of: Final = attrgetter(*(field.name for field in fields(Clock)))
+_SHARED: Final = 4096
+shared_guard: Final = lru_cache(_SHARED)(Guard)
+"""Returns the guard of these fields: one object for all series that have spent alike."""
+shared_clock: Final = lru_cache(_SHARED)(Clock)
+"""Returns the clock of these fields: one object for all series that decided the same steps."""
+
+
+@frozen
 class Latest:
     """The period's last perturbed release, and what was made of it and those before it."""
 
-    __slots__ = _LATEST
+    source_ms: int  # start of its step; `NEVER` before it
+    measurement: ReleasedCells  # empty before it
+    estimate: ReleasedCells  # published with it
+    rate_nano: int  # sampling rate of Adaptive, in 1e-9
+    level: LevelState  # of the filter
 
-    def __init__(
-        self,
-        *,
-        source_ms: int,
-        measurement: ReleasedCells,
-        estimate: ReleasedCells,
-        rate_nano: int,
-        level: LevelState,
-    ) -> None:
-        self.source_ms: Final = source_ms  # start of its step; `NEVER` before it
-        self.measurement: Final = measurement  # empty before it
-        self.estimate: Final = estimate  # published with it
-        self.rate_nano: Final = rate_nano  # sampling rate of Adaptive, in 1e-9
-        self.level: Final = level  # of the filter
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Latest) and _parts(self, _LATEST) == _parts(other, _LATEST)
-
-    def __hash__(self) -> int:
-        return hash(_parts(self, _LATEST))
+    def where(self, condition: Flag, otherwise: "Latest") -> "Latest":
+        """Return it where the condition holds, and the other one elsewhere."""
+        if every(condition):
+            return self
+        return Latest(*[chosen(condition, getattr(self, name), getattr(otherwise, name)) for name in _LATEST])
 
 
-@final
+_LATEST: Final = tuple(field.name for field in fields(Latest))
+
+
+@frozen
 class State:
     """A series between two records; O(1) besides its landmark intervals. A value: replaced, never edited."""
 
-    __slots__ = _STATE
+    guard: Guard
+    promise: Promise
+    clock: Clock
+    latest: Latest
+    closed: bool = False
 
-    def __init__(self, guard: Guard, promise: Promise, clock: Clock, latest: Latest, *, closed: bool) -> None:
-        self.guard: Final = guard
-        self.promise: Final = promise
-        self.clock: Final = clock
-        self.latest: Final = latest
-        self.closed: Final = closed
-
-    def replaced(
-        self,
-        *,
-        guard: Guard | None = None,
-        landmarks: LandmarkSet | None = None,
-        spare_left: int | None = None,
-        source_ms: int | None = None,
-        rate_nano: int | None = None,
-        estimate: ReleasedCells | None = None,
-        closed: bool | None = None,
-    ) -> "State":
-        """Return the state with other values for some of the fields that may change between two steps."""
-        promise, latest = self.promise, self.latest
-        if landmarks is not None or spare_left is not None:
-            promise = Promise(
-                landmarks=promise.landmarks if landmarks is None else landmarks,
-                spare_left=promise.spare_left if spare_left is None else spare_left,
-                prior_nano=promise.prior_nano,
-                first_budget_nano=promise.first_budget_nano,
-                claim_nano=promise.claim_nano,
-            )
-        if source_ms is not None or rate_nano is not None or estimate is not None:
-            latest = Latest(
-                source_ms=latest.source_ms if source_ms is None else source_ms,
-                measurement=latest.measurement,
-                estimate=latest.estimate if estimate is None else estimate,
-                rate_nano=latest.rate_nano if rate_nano is None else rate_nano,
-                level=latest.level,
-            )
-        return State(
-            self.guard if guard is None else guard,
-            promise,
-            self.clock,
-            latest,
-            closed=self.closed if closed is None else closed,
-        )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, State) and _parts(self, _STATE) == _parts(other, _STATE)
-
-    def __hash__(self) -> int:
-        return hash(_parts(self, _STATE))
+    def compact(self) -> "State":
+        """Return an equal state whose guard and clock are those of all series that have equal ones."""
+        guard, clock = shared_guard(*self.guard), shared_clock(*_clock_of(self.clock))
+        return State(guard, self.promise, clock, self.latest, self.closed)
 
     def elapsed_steps(self, index: int) -> int:
         """Return the steps from the last decided one of the period to ``index``; 0 for its first."""
-        return index - self.clock.last_step if self.clock.last_step != NEVER else 0
+        return where(self.clock.last_step != NEVER, index - self.clock.last_step, 0)
 
     @property
     def released(self) -> bool:
@@ -196,9 +125,32 @@ def new_period(
             rate_nano=NANO,
             level=(),
         ),
-        closed=False,
     )
 
 
-def _parts(part: object, names: tuple[str, ...]) -> tuple[object, ...]:
-    return tuple([getattr(part, name) for name in names])
+def claim_of(policy: Policy, lifetime_nano: int | None, *, claims: bool) -> int | None:
+    """Return what a new series under ``policy`` claims, in nano-epsilon; None: nothing.
+
+    It is the configured lifetime, without one the policy's epsilon, or what the policy itself gives if that is less.
+    ``claims``: every series makes a claim, but for a collected one; else those whose policies give a lifetime.
+    """
+    if policy.lifetime_nano is None and (not claims or policy.collect is not None):
+        return None
+    most_nano = policy.epsilon_nano if lifetime_nano is None else lifetime_nano
+    return most_nano if policy.lifetime_nano is None else min(most_nano, policy.lifetime_nano)
+
+
+def bound_of(promise: Promise, lifetime_nano: int | None) -> int:
+    """Return what all versions of a series may use together now: its claim, or today's lifetime if that is less."""
+    most_nano = promise.first_budget_nano if lifetime_nano is None else lifetime_nano
+    return most_nano if promise.claim_nano is None else min(most_nano, promise.claim_nano)
+
+
+def uncovered(policy: Policy, before: Policy | None, *, many: bool) -> bool:
+    """Return whether a version would let a member's data out beside what its series claim.
+
+    Collected series claim nothing; so no series of ``many`` collects, and none that collects stops with that.
+    """
+    if policy.collect is not None:
+        return many
+    return before is not None and before.collect is not None

@@ -3,9 +3,22 @@
 A strict type check fails where a raw value is used for a released one.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import NewType, TypeGuard
+from typing import NewType, TypeGuard, TypeVar, dataclass_transform
+
+_T = TypeVar("_T")
+
+
+@dataclass_transform(frozen_default=True)
+def frozen(made: type[_T]) -> type[_T]:
+    """Make a dataclass whose fields the type checker alone keeps from being set: for values made at every event.
+
+    ``dataclass(frozen=True)`` takes three times as long to make one, and a named tuple a tenth more of a decision.
+    """
+    return dataclass(slots=True, unsafe_hash=True)(made)
+
 
 Raw = NewType("Raw", object)
 """A value as the event carries it, unchecked."""

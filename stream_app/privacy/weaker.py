@@ -1,14 +1,16 @@
 """What a new policy version would protect less together than the one that rules, from the step where it begins.
 
 Neighbours of a version are two histories that differ on its landmarks L and on any w of its steps in a row, on each of
-these as its kind says. With s and w the ruling version's step in ms and window (1 where there is none), s' and w' the
-new one's, and d the end of the last decided step, rounded up to a step of the new version (0 before any), it is *not
-weaker* iff every two neighbours of the ruling version that differ from d on are neighbours of the new one. So
+these as its kind says. Where steps hold units, units are meant wherever steps are named, but in d. With s and w the
+ruling version's step in ms and window (1 where there is none), s' and w' the new one's, and d the end of the last
+decided step, rounded up to a step of the new version (0 before any), it is *not weaker* iff every two neighbours of the
+ruling version that differ from d on are neighbours of the new one. So
 
 * ``landmarks``: ruling landmarks to come, late and drawn ones too, are landmarks of the new version from d on.
   Else those left out, promised one epsilon in all, would spend one each.
-* ``window``: ``w'*s' >= w*s + s' - gcd(s, s')``. A window of w*s ms begins anywhere that both grids allow, at worst
-  ``s' - gcd(s, s')`` after a new step does; what lies outside w' steps from there would spend once more.
+* ``window``: ``w'*s' >= w*s + s' - g + (o - o') mod g`` with g = gcd(s, s') and o, o' where steps are counted from. A
+  window of w*s ms begins anywhere that both grids allow, at worst ``s' - g + (o - o') mod g`` after a new step does;
+  what lies outside w' steps from there would spend once more.
 * ``length``: what is to come of a ruling user level, ``length`` steps from its first (d before it), is landmarks.
   Else all of its steps but one would spend anew.
 * ``neighbours``: no two values, nor an invalid one and its substitute, nor items, nor a reading and none, cease to be
@@ -23,9 +25,9 @@ from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import Final, Literal
 
-from stream_app.privacy.kinds import Category, Choice, Counts, Kind, Location, Number, Statistic, Vector
-from stream_app.privacy.kinds.kind_form import takes_substitute
-from stream_app.privacy.landmarks import Interval, LandmarkSet
+from stream_app.privacy.kinds import Category, Choice, Counts, Location, Number, OfStep, Statistic, Vector
+from stream_app.privacy.kinds.kind_form import of_one, takes_substitute
+from stream_app.privacy.landmarks import Grid, Interval, LandmarkSet, aligned
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import UserLevel
 from stream_app.privacy.state import NEVER, State
@@ -45,15 +47,18 @@ def less_protected(policy: Policy, before: Policy, state: State) -> tuple[Less, 
     begin_ms = _begin_ms(policy, state)
     cover = _cover(policy, before, state)
     rest = _rest_of_user_level(before, state, begin_ms)
-    step_ms, former_ms = policy.step_ms, before.step_ms
     found: list[Less] = []
-    if not _covered(_to_come(state.promise.landmarks, former_ms, begin_ms), cover):
+    if not _covered(_to_come(state.promise.landmarks, before.grid, begin_ms), cover):
         found.append("landmarks")
-    if _window(policy) * step_ms < _window(before) * former_ms + step_ms - gcd(former_ms, step_ms):
+    if policy.window * policy.grid.length_ms < _needed_ms(policy.grid, before.grid, before.window):
         found.append("window")
     if not _covered(rest, cover):
         found.append("length")
-    kept = _keeps_values(policy.kind, before.kind) and _keeps_items(policy, before) and _keeps_absence(policy, before)
+    kept = (
+        _keeps_values(of_one(policy.kind), of_one(before.kind))
+        and _keeps_items(policy, before)
+        and _keeps_absence(policy, before)
+    )
     if not kept:
         found.append("neighbours")
     return tuple(found)
@@ -64,27 +69,30 @@ def carried(policy: Policy, before: Policy, state: State) -> LandmarkSet:
 
     A version whose landmarks are drawn could not name the ones before it: its own are a secret, and these are known.
     """
-    step_ms = policy.step_ms
-    spans = _to_come(state.promise.landmarks, before.step_ms, _begin_ms(policy, state))
-    return LandmarkSet.of((start // step_ms, -(-end // step_ms)) for start, end in spans)
+    return aligned(_to_come(state.promise.landmarks, before.grid, _begin_ms(policy, state)), *policy.grid)
 
 
 def _begin_ms(policy: Policy, state: State) -> int:
-    return -(-state.clock.decided_end_ms // policy.step_ms) * policy.step_ms
+    """Return d: the first start of a step that is not before the end of the last decided one; 0 before any."""
+    end_ms = state.clock.decided_end_ms
+    return policy.start_of(-((policy.offset_ms - end_ms) // policy.step_ms)) if end_ms else 0
 
 
-def _window(policy: Policy) -> int:
-    return 1 if policy.windows is None else policy.windows.steps
+def _needed_ms(grid: Grid, former: Grid, window: int) -> int:
+    """Return how long a window on a grid has to be to hold each of so many on the former one."""
+    common_ms = gcd(grid.length_ms, former.length_ms)
+    late_ms = grid.length_ms - common_ms + (former.origin_ms - grid.origin_ms) % common_ms
+    return window * former.length_ms + late_ms
 
 
 def _cover(policy: Policy, before: Policy, state: State) -> Sequence[Interval]:
     """Return what the new version protects together besides a window, in ms, disjoint, ascending."""
-    step_ms, begin_ms = policy.step_ms, _begin_ms(policy, state)
     if isinstance(policy.protection, UserLevel):
-        return ((begin_ms, begin_ms + policy.protection.length * step_ms),)
+        begin_ms = _begin_ms(policy, state)
+        return ((begin_ms, begin_ms + policy.protection.length * policy.step_ms),)
     # PRIVACY: landmarks that dummies are to hide count for nothing here: a refusal must not tell where they are.
     landmarks = policy.landmarks if policy.dummies is None else carried(policy, before, state)
-    return [(first * step_ms, end * step_ms) for first, end in landmarks.intervals]
+    return list(map(policy.grid.span_of, landmarks.intervals))
 
 
 def _rest_of_user_level(before: Policy, state: State, begin_ms: int) -> Iterable[Interval]:
@@ -96,11 +104,11 @@ def _rest_of_user_level(before: Policy, state: State, begin_ms: int) -> Iterable
         yield begin_ms, end_ms
 
 
-def _to_come(landmarks: LandmarkSet, step_ms: int, begin_ms: int) -> Iterable[Interval]:
+def _to_come(landmarks: LandmarkSet, grid: Grid, begin_ms: int) -> Iterable[Interval]:
     """Yield what of the landmarks lies from ``begin_ms`` on, in ms, ascending."""
-    for first, end in landmarks.intervals:
-        if end * step_ms > begin_ms:
-            yield max(first * step_ms, begin_ms), end * step_ms
+    for first_ms, end_ms in map(grid.span_of, landmarks.intervals):
+        if end_ms > begin_ms:
+            yield max(first_ms, begin_ms), end_ms
 
 
 def _covered(spans: Iterable[Interval], cover: Sequence[Interval]) -> bool:
@@ -114,7 +122,7 @@ def _covered(spans: Iterable[Interval], cover: Sequence[Interval]) -> bool:
     return True
 
 
-def _keeps_values(kind: Kind, former: Kind) -> bool:
+def _keeps_values(kind: OfStep, former: OfStep) -> bool:
     """Return whether any two values that were neighbours still are, valid or not."""
     if former.substitute is not None and kind.substitute is None and takes_substitute(kind):
         return False

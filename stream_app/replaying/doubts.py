@@ -7,11 +7,25 @@ from math import isfinite
 from typing import Final, Literal, NamedTuple
 
 from stream_app.calendar.words import moment_as_seconds
-from stream_app.deciding.decision import Lookup
 from stream_app.deciding.landmarksmet import LandmarksMet
+from stream_app.deciding.rows import Lookup
 from stream_app.formats import wire
-from stream_app.formats.records import Contribution, Observation
-from stream_app.privacy.kinds import HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.formats.records import Contribution, EventRecord, Malformed, MemberRecord, Observation, Parsed
+from stream_app.privacy.kinds import (
+    ByBins,
+    HiddenMean,
+    Histogram,
+    Kind,
+    Location,
+    Mean,
+    Number,
+    Share,
+    Sum,
+    UnitMean,
+    UnitSum,
+    Vector,
+)
+from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
 from stream_app.privacy.values import is_number
 
@@ -50,6 +64,8 @@ class CheckedRows:
         self.refused: Counter[Reason] = Counter()
         self.first: dict[Reason, int] = {}
         """Of each reason the first row that was refused for it, by its number in the input, from 0 on."""
+        self.ruling: dict[Reason, Policy] = {}
+        """The policy of the series of each of them, for what was refused under one."""
         self.clamped = 0
         """Values outside their policy's range. PRIVACY: a raw count, for the eyes of whoever has the input."""
         self._earlier, self._topic = earlier, topic
@@ -57,36 +73,39 @@ class CheckedRows:
         self._newest_ms: dict[str, int] = {}  # of series without a policy that is known
         self._repeats: list[tuple[Reason, bytes]] = []
 
-    def take(self, number: int, record: bytes, reason: Reason | None, row_of: Lookup) -> None:
-        """Take a record and why it was refused; ``row_of`` gives the state of a series behind it."""
+    def take(self, number: int, record: bytes, parsed: Parsed, reason: Reason | None, row_of: Lookup) -> None:
+        """Take a record, what it holds and why it was refused; ``row_of`` gives the state of a series behind it."""
         if number < self._earlier:
             return
         self.count += 1
-        found = wire.decode(record)
-        at_ms: int | None = getattr(found, "timestamp_ms", None)
+        series, at_ms, value = parsed if type(parsed) is tuple else _dated(wire.record_of(parsed))
         if at_ms is not None and (warning := moment_as_seconds(at_ms)):
             self._first_seconds = self._first_seconds if self._seconds else (number, warning)
             self._seconds += 1
         if reason == "no-policy" and self._topic:
-            reason = self._unruled(found)
+            reason = self._unruled(parsed)
         if reason is not None:
             self.refused[reason] += 1
-            self.first.setdefault(reason, number)
+            if reason not in self.first:
+                self.first[reason] = number
+                if type(parsed) is tuple and (row := row_of(parsed[0])) is not None:
+                    self.ruling[reason] = row.policy
             if self._earlier and reason in {"late", "duplicate"}:
                 self._repeats.append((reason, _digest(record)))
-        elif isinstance(found, Observation | Contribution) and (row := row_of(found.series)) is not None:
+        elif series is not None and (row := row_of(series)) is not None:
             # PRIVACY: raw values become a count here, which no output, log, metric or report may hold: it is shown to
             # whoever runs the command on the input, and so has the values, and to nobody else.
             summed = row.policy.within is not None and row.policy.within.aggregate in {"sum", "mean"}
-            self.clamped += not summed and is_outside(row.policy.kind, found.value)
+            self.clamped += not summed and is_outside(row.policy.kind, value)
 
-    def _unruled(self, found: object) -> Reason | None:
-        """Return what times alone tell of a record under a policy that only the topic has."""
-        if not isinstance(found, Observation):
+    def _unruled(self, parsed: Parsed) -> Reason | None:
+        """Return what times alone tell of an observation under a policy that only the topic has."""
+        if type(parsed) is not tuple:
             return None
-        newest_ms = self._newest_ms.get(found.series, -1)
-        self._newest_ms[found.series] = max(newest_ms, found.timestamp_ms)
-        return "late" if found.timestamp_ms < newest_ms else None
+        series, at_ms, _ = parsed
+        newest_ms = self._newest_ms.get(series, -1)
+        self._newest_ms[series] = max(newest_ms, at_ms)
+        return "late" if at_ms < newest_ms else None
 
     def repeated(self, earlier: Iterable[bytes]) -> None:
         """Leave out what repeats the rows of the run before, which are read again if any row may."""
@@ -105,18 +124,27 @@ class CheckedRows:
         if self._seconds:
             number, warning = self._first_seconds
             yield Doubt("seconds", f"{self._seconds:,} of {self.count:,} rows: {warning}", number)
-        if met.missed:
-            yield Doubt("landmarks", met.sentence)
         late = self.refused["late"]
         if late:
             told = f"{late:,} of {self.count:,} rows lie before a row of their series that comes earlier in the input"
             remedy = "rows are decided in their order, so these would be refused; sort them by time, oldest first"
             yield Doubt("order", f"{told}: {remedy}", self.first["late"])
+        if met.missed:  # after the checks that tell why: rows out of order are not decided, and so meet no landmark
+            yield Doubt("landmarks", met.sentence)
         refused = self.refused.total() - late
         if 100 * refused > MOST_REFUSED_PERCENT * self.count:
             reasons = ", ".join(f"{count:,} {name}" for name, count in self.refused.most_common() if name != "late")
             told = f"{refused:,} of {self.count:,} rows would be refused ({reasons})"
-            yield Doubt("refused", f"{told}; see what each reason means, and mend the rows")
+            yield Doubt("refused", f"{told}; see what each reason means, and correct the rows")
+
+
+def _dated(found: EventRecord | MemberRecord | Malformed) -> tuple[str | None, int | None, object]:
+    """Return series and value of what brings a value, None of what does not, and the timestamp that a record has."""
+    match found:
+        case Observation(series, at_ms, value) | Contribution(series, at_ms, value=value):
+            return series, at_ms, value
+        case _:
+            return None, getattr(found, "timestamp_ms", None), None
 
 
 def unaccepted(doubts: Iterable[Doubt], accepted: Collection[str]) -> list[Doubt]:
@@ -129,7 +157,7 @@ def is_outside(kind: Kind, value: object) -> bool:
     match kind:
         case Number():
             return is_number(value) and isfinite(value) and not kind.lower <= value <= kind.upper
-        case Sum() | Mean() | HiddenMean():
+        case Sum() | Mean() | HiddenMean() | UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
             return is_outside(kind.item, value)
         case Vector():
             parts = value if isinstance(value, dict) else {}

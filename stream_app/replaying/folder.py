@@ -123,7 +123,8 @@ class ReplayFolder:
     @contextmanager
     def claimed(cls, path: Path) -> Iterator[Self]:
         """Make the folder where there is none and keep other runs out of it; raises `ReplayFolderError`, `OSError`."""
-        made = _made(path)
+        made = [each for each in (path, *path.parents) if not each.exists()]
+        path.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         found: Self | None = None
         try:
@@ -192,11 +193,7 @@ class ReplayFolder:
         return keyfile.load(path, epoch_ms)
 
     def check(self, found: Read, keys: KeyRing) -> None:
-        """Refuse an input that may not follow the latest run under ``keys``, the ones of that run if all is well.
-
-        Raises:
-            ReplayFolderError: unless the folder is empty, or the input begins with all records of its latest run.
-        """
+        """Raise `ReplayFolderError` for an input that may not follow the latest run, under the keys of that run."""
         latest = self.latest
         if latest is None:
             if self.holds:
@@ -268,13 +265,6 @@ class ReplayFolder:
         for name in (RECORD_NAME, *OUTPUTS):
             _beside(self.path / name).replace(self.path / name)
             keyfile.settle(self.path)
-
-
-def _made(path: Path) -> list[Path]:
-    """Make a folder; return those that were not there before, the innermost first."""
-    made = [each for each in (path, *path.parents) if not each.exists()]
-    path.mkdir(parents=True, exist_ok=True)
-    return made
 
 
 def _beside(path: Path) -> Path:

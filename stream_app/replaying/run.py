@@ -19,7 +19,8 @@ from stream_app.replaying.doubts import CheckedRows, Doubt
 from stream_app.replaying.folder import OUTPUTS, Digest, Read, ReplayFolder, ReplayFolderError, ReplayRun, read
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import default_policies, limits_of
-from stream_app.setup.settings import Settings
+from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
+from stream_app.setup.views import joint_faults
 from stream_app.words.amount import summed
 
 Records = Callable[[], Iterator[bytes]]
@@ -53,11 +54,6 @@ class Answered(NamedTuple):
     used: MostUsed
     rows: CheckedRows  # what was found of the rows that no earlier run had
     notes: tuple[str, ...] = ()  # what its user should know besides
-
-    @property
-    def first(self) -> Mapping[Reason, int]:
-        """Of each reason the first row that was refused for it, by its number in the input, from 0 on."""
-        return self.rows.first
 
     @property
     def doubts(self) -> list[Doubt]:
@@ -149,11 +145,15 @@ def replay(
 
 
 def _asked(folder: ReplayFolder, records: Records, wanted: Wanted, watched: Watched) -> _Asked:
-    """Read the input once, and see whether it may follow the folder's latest run, or is to replace it."""
     epoch_ms = wanted.settings.key_epoch_ms
     given = keyfile.load(wanted.key, epoch_ms) if wanted.key else None
     limits = replace(limits_of(wanted.settings), max_future_ms=None)  # a file has no append time to compare with
     defaults = (*wanted.policies, *default_policies(wanted.settings))
+    if wrong := [
+        Problem(f"default policy {defaults[nth].glob!r}: {member}", said)
+        for nth, member, said in joint_faults(defaults)
+    ]:
+        raise InvalidSettingsError(tuple(wrong))
 
     def under(ring: KeyRing, latest: ReplayRun | None) -> tuple[Read, _Asked]:
         context = Context(ring, defaults, limits)
@@ -181,9 +181,10 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
     def events() -> Iterator[bytes]:
         for event in watched(records(), "replay"):
             taken.take(event)
-            yield _mixed(asked.context.keys, event) if asked.mixes else event
+            yield event
 
-    answered = _answered(asked.context, events(), CheckedRows(asked.earlier), map(_lines, files.values()))
+    rows, outputs = CheckedRows(asked.earlier), map(_lines, files.values())
+    answered = _answered(asked.context, events(), rows, outputs, mixes=asked.mixes)
     if taken.hex() != asked.run.digest:
         raise ReplayFolderError("FILE: changed while it was read, nothing is written; try again when it is whole")
     answered.rows.repeated(islice(records(), asked.earlier))
@@ -197,18 +198,20 @@ def rehearsed(records: Iterable[bytes], defaults: Sequence[DefaultPolicy], limit
     """
     keys = KeyRing("", 0, keyfile.fresh_secret())
     context = Context(keys, tuple(defaults), replace(limits, max_future_ms=None))
-    return _answered(context, records, CheckedRows(topic=True), (_nowhere,) * len(OUTPUTS))
+    return _answered(context, records, CheckedRows(topic=True), (_nowhere,) * len(OUTPUTS), mixes=False)
 
 
-def _answered(context: Context, events: Iterable[bytes], rows: CheckedRows, outputs: Iterable[Append]) -> Answered:
-    """Decide events; what comes of them goes to the appends of ledger, releases and rejects."""
+def _answered(
+    context: Context, events: Iterable[bytes], rows: CheckedRows, outputs: Iterable[Append], *, mixes: bool
+) -> Answered:
     ledger, releases, rejects = outputs
     met, used = LandmarksMet(), MostUsed()
     reason: Reason | None = None
 
     def counted(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
-        met.written(value)
-        used.written(value)
+        entry: Any = wire.load(value)
+        met.written(entry)
+        used.written(entry)
         ledger(key, value, timestamp_ms, headers)
 
     def refused(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
@@ -223,8 +226,11 @@ def _answered(context: Context, events: Iterable[bytes], rows: CheckedRows, outp
     number = -1
     for number, event in enumerate(events):
         reason = None
-        decider.decide([InputRecord("landmark.events", 0, number, 0, None, event)])
-        rows.take(number, event, reason, decider.lookup)
+        parsed = wire.parsed(event)
+        if mixes and type(parsed) is dict:
+            parsed = _mixed(context.keys, parsed)
+        decider.decide([InputRecord("landmark.events", 0, number, 0, None, event, parsed)])
+        rows.take(number, event, parsed, reason, decider.lookup)
     totals = {"events": number + 1} | dict.fromkeys(("perturbed", "approximated", "withheld"), 0)
     for (decision, _, _), found in decider.decisions.items():
         if decision in totals:
@@ -232,7 +238,15 @@ def _answered(context: Context, events: Iterable[bytes], rows: CheckedRows, outp
     totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": sum(decider.spent.values())}
     if decider.renewals:
         totals |= {"renewed": decider.renewals.get("begun", 0), "not_renewed": decider.renewals.get("refused", 0)}
-    return Answered(totals, decider.rejected, met, used, rows, tuple(_left_open(len(collection.readings))))
+    return Answered(
+        totals, decider.rejected, met, used, rows, tuple(_left_open(len(collection.readings) + _open_units(decider)))
+    )
+
+
+def _open_units(decider: Decider) -> int:
+    """Return how many steps of units are open."""
+    opened = (row.open_units for row in decider.changed.values())
+    return sum(len(units.steps) for units in opened if units is not None)
 
 
 def _left_open(steps: int) -> Iterator[str]:
@@ -247,23 +261,16 @@ def _left_open(steps: int) -> Iterator[str]:
         yield f"{counted} no release yet: a later reading closes {it}, or a watermark"
 
 
-def _mixed(keys: KeyRing, event: bytes) -> bytes:
+def _mixed(keys: KeyRing, found: dict[str, Any]) -> dict[str, Any]:
     """Return a record with its seed mixed with the key: what a seed draws would be equal in two runs otherwise."""
-    found = wire.decode(event)
-    match found:
-        case Watermark():
-            document: dict[str, object] = {"type": "watermark", "timestamp": found.timestamp_ms}
-        case Intrusion():
-            document = {"type": "intrusion"}
+    match wire.record_of(found):
+        case Watermark(seed=bytes() as seed) | Intrusion(seed=seed):
+            return {**found, "seed": keys.mixed(seed).hex()}
         case _:
-            return event
-    if found.seed is None:
-        return event
-    return wire.dump({**document, "series": found.series, "seed": keys.mixed(found.seed).hex()})
+            return found
 
 
 def _lines(file: BinaryIO) -> Append:
-    """Return the outlet that writes a record's value as a line of ``file``."""
 
     def write(_key: bytes | None, value: bytes, _timestamp_ms: int, _headers: Headers) -> None:
         file.write(value + b"\n")

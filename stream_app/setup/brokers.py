@@ -3,13 +3,22 @@
 import ssl
 import stat
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings
 
 LAST_PORT = 65_535
 _NAME = r"^[A-Za-z0-9._-]+$"  # what Kafka allows in the names of topics and groups
+
+
+def _there(value: Path) -> Path:
+    if not value.is_file():
+        raise ValueError("names no file")
+    return value
+
+
+PresentFile = Annotated[Path, AfterValidator(_there)]
 
 
 class BrokerSettings(BaseSettings):
@@ -37,9 +46,13 @@ class BrokerSettings(BaseSettings):
         "PLAINTEXT", description="how every client speaks to the brokers"
     )
     allow_plaintext_credentials: bool = Field(default=False, description="lets SASL_PLAINTEXT show the password")
-    ca_file: Path | None = Field(None, description="certificates that sign the brokers' own; unset: the system's")
-    certificate_file: Path | None = Field(None, description="the client's certificate; with certificate_key_file")
-    certificate_key_file: Path | None = Field(None, description="its private key; with certificate_file")
+    ca_file: PresentFile | None = Field(
+        None, description="certificates that sign the brokers' own; unset: the system's"
+    )
+    certificate_file: PresentFile | None = Field(
+        None, description="the client's certificate; with certificate_key_file"
+    )
+    certificate_key_file: PresentFile | None = Field(None, description="its private key; with certificate_file")
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
         "SCRAM-SHA-512", description="how the user is proved, where security_protocol is one of SASL"
     )
@@ -47,7 +60,7 @@ class BrokerSettings(BaseSettings):
         None, description="who the program is to the brokers; SASL needs it, others refuse it"
     )
     sasl_password: SecretStr | None = Field(None, description="the password; this or sasl_password_file with SASL")
-    sasl_password_file: Path | None = Field(None, description="a file that holds the password alone")
+    sasl_password_file: PresentFile | None = Field(None, description="a file that holds the password alone")
 
     @field_validator("bootstrap_servers")
     @classmethod
@@ -71,11 +84,6 @@ class BrokerSettings(BaseSettings):
         if (value is None) != (info.data.get("certificate_file") is None):
             raise ValueError("certificate_file and certificate_key_file belong together: set both or none")
         return value
-
-    @field_validator("ca_file", "certificate_file", "certificate_key_file", "sasl_password_file")
-    @classmethod
-    def _file_exists(cls, value: Path | None) -> Path | None:
-        return file_exists(value)
 
     @field_validator("sasl_password_file", "certificate_key_file")
     @classmethod
@@ -135,13 +143,6 @@ class BrokerSettings(BaseSettings):
         if self.sasl_password_file is not None:
             return self.sasl_password_file.read_text().rstrip("\r\n")
         return None if self.sasl_password is None else self.sasl_password.get_secret_value()
-
-
-def file_exists(value: Path | None) -> Path | None:
-    """Return the path; raises `ValueError` where no file has it."""
-    if value is not None and not value.is_file():
-        raise ValueError("names no file")
-    return value
 
 
 def load_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:

@@ -11,13 +11,14 @@ from stream_app.files import unread
 from stream_app.formats import documents, wire
 from stream_app.loss.envelope import Envelope
 from stream_app.plain import shown
-from stream_app.privacy.claim import claim_of
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
+from stream_app.privacy.state import claim_of
 from stream_app.privacy.values import NANO, nano
 from stream_app.setup import correlationfile
 from stream_app.setup.correlationfile import CorrelationFileError
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
+from stream_app.setup.views import joint_faults, name_fault, view_faults
 
 DEFAULT_VERSION = 1
 NO_LIFETIME = (
@@ -28,11 +29,7 @@ NO_LIFETIME = (
 
 
 def context_of(settings: Settings, keys: KeyRing, partition_of: Callable[[bytes], int] | None = None) -> Context:
-    """Return the context that settings and keys make.
-
-    Raises:
-        InvalidSettingsError: with every faulty policy and correlation, and whatever setting a policy misses.
-    """
+    """Return the context that settings and keys make; raises `InvalidSettingsError` with every fault of them."""
     problems: list[Problem] = []
     defaults: tuple[DefaultPolicy, ...] = ()
     correlations: Mapping[str, Envelope] = {}
@@ -45,12 +42,8 @@ def context_of(settings: Settings, keys: KeyRing, partition_of: Callable[[bytes]
     except InvalidSettingsError as error:
         problems += error.problems
     problems += _unknown_correlations(settings, defaults)
-    if settings.lifetime_epsilon is None:
-        problems += [
-            Problem("lifetime_epsilon", f"default policy {default.glob!r} has renew: {NO_LIFETIME}")
-            for default in defaults
-            if default.policy.renew
-        ]
+    renewed = [default.glob for default in defaults if default.policy.renew and settings.lifetime_epsilon is None]
+    problems += [Problem("lifetime_epsilon", f"default policy {glob!r} has renew: {NO_LIFETIME}") for glob in renewed]
     if problems:
         raise InvalidSettingsError(tuple(problems))
     return Context(keys, defaults, limits_of(settings), partition_of, correlations)
@@ -120,6 +113,7 @@ def policies_from(found: Iterable[Written], limits: Limits) -> tuple[DefaultPoli
     """Return default policies as they are written; raises `InvalidSettingsError` with every fault."""
     problems: list[Problem] = []
     policies: list[DefaultPolicy] = []
+    places: list[str] = []
     for place, written, folder, fault in found:
         document = written
         if fault:
@@ -135,14 +129,18 @@ def policies_from(found: Iterable[Written], limits: Limits) -> tuple[DefaultPoli
         except ValueError as error:
             problems.append(Problem(place.removesuffix(": ").removesuffix("."), str(error)))
         else:
+            places.append(place)
             problems += [Problem(f"{place}epsilon", each) for each in _over(policies[-1], limits)]
+            if policies[-1].view:
+                faults = view_faults(policies[-1], limits)
+                problems += [Problem(f"{place}{member}", message) for member, message in faults]
+    problems += [Problem(f"{places[nth]}{member}", message) for nth, member, message in joint_faults(policies)]
     if problems:
         raise InvalidSettingsError(tuple(problems))
     return tuple(policies)
 
 
 def _named(folder: Path, name: str) -> bytes:
-    """Return the bytes of a file that a policy in a folder names."""
     return (folder / name).read_bytes()
 
 
@@ -182,8 +180,11 @@ def _default_policy(document: object) -> DefaultPolicy:
         raise ValueError("a default policy has version 1; leave it out (a series' own versions come after it)")
     if type(document.get("weaker", False)) is not bool:
         raise ValueError('"weaker" is neither true nor false; leave it out (a default policy begins a series)')
-    parameters = {name: document[name] for name in document if name not in wire.POLICY_ENVELOPE}
-    return DefaultPolicy(glob, policy_of(parameters, DEFAULT_VERSION))
+    view = document.get("view", "")
+    if "view" in document and (fault := name_fault(view)):
+        raise ValueError(f'"view" {fault}')
+    parameters = {name: document[name] for name in document if name not in wire.POLICY_ENVELOPE and name != "view"}
+    return DefaultPolicy(glob, policy_of(parameters, DEFAULT_VERSION), view)
 
 
 def _lines(path: Path) -> list[Written]:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from stream_app.files import unread
-from stream_app.loss.correlation import Correlation, CorrelationError
-from stream_app.loss.form import correlation_of
+from stream_app.loss.correlation import Correlation, CorrelationError, correlation_of
 from stream_app.loss.temporal import Adversary
 
 _LONGEST_INTEGER = 18  # digits that surely fit 64 bits; what is longer is read as a double, which may be infinite
@@ -21,11 +20,7 @@ class CorrelationFileError(Exception):
 
 
 def load(path: Path) -> Correlation:
-    """Return the correlation of a file, members besides ``backward`` and ``forward`` ignored.
-
-    Raises:
-        CorrelationFileError: if it cannot be read or holds none.
-    """
+    """Return the correlation of a file, other members ignored; raises `CorrelationFileError` where there is none."""
     try:
         return correlation_of(decoded(path.read_text(encoding="utf-8")))
     except OSError as error:
@@ -41,10 +36,7 @@ def adversary_of(
 ) -> tuple[Adversary | None, str]:
     """Return the adversary who knows the correlation of a file, else the one that a policy names; or why there is none.
 
-    ``correlations`` are the configured files by name.
-
-    Raises:
-        CorrelationFileError: if the file cannot be read or holds none.
+    ``correlations`` are the configured files by name. Raises what `load` raises.
     """
     if file is None and name is not None:
         file = correlations().get(name)
@@ -54,11 +46,7 @@ def adversary_of(
 
 
 def decoded(text: str) -> object:
-    """Return the values of a JSON text, NaN and infinities too, so that the row that holds them can be named.
-
-    Raises:
-        ValueError: for what is not JSON.
-    """
+    """Return the values of a JSON text, NaN and infinities too, so that their row can be named; raises `ValueError`."""
     try:
         return json.loads(text, parse_int=_number)
     except json.JSONDecodeError as error:

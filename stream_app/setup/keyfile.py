@@ -124,11 +124,7 @@ class ClaimedKey(HeldKey):
 
 @contextmanager
 def looked_at(path: Path, epoch_ms: int) -> Iterator[HeldKey]:
-    """Hold a key file, as workers may do at the same time, to see what an erasure would leave of it.
-
-    Raises:
-        KeyFileError: if the file cannot be used, or its keys are being erased at this moment.
-    """
+    """Hold a key file, as workers may meanwhile, to see what an erasure would leave of it; raises `KeyFileError`."""
     with held(path):
         yield HeldKey(path, load(path, epoch_ms))
 
@@ -138,10 +134,7 @@ def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
     """Lock a key file against all other processes, to erase keys in it.
 
     A worker that read the key before would go on with it, and could write entries that nobody can compute again once
-    the key is gone: so no worker of this machine may run with it.
-
-    Raises:
-        KeyFileError: if the file cannot be used, or a worker of this machine uses it.
+    the key is gone: so no worker of this machine may run with it. Raises `KeyFileError`.
     """
     remedy = "a worker of this machine runs with it, and would go on with the erased keys; stop it first"
     real = _real(path)
@@ -169,8 +162,8 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
             except BlockingIOError:
                 raise KeyFileError(path, refusal) from None
             except OSError as error:
-                problem = f"cannot be locked ({error.strerror})"
-                raise KeyFileError(path, f"{problem}; keep it on a file system that knows locks") from None
+                remedy = "keep it on a file system that knows locks"
+                raise KeyFileError(path, f"cannot be locked ({error.strerror}); {remedy}") from None
             if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
                 yield file
                 return

@@ -10,13 +10,13 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from stream_app.files import unread
 from stream_app.plain import fault, meant
 from stream_app.privacy.parameters import LARGEST_EPSILON, LAST_TIMESTAMP_MS
-from stream_app.setup.brokers import BrokerSettings, file_exists
+from stream_app.setup.brokers import BrokerSettings, PresentFile
 
 DEFAULT_FILE = Path("landmark-stream.toml")
 PREFIX = "LANDMARK_STREAM_"
@@ -84,7 +84,7 @@ class Settings(BrokerSettings):
         None, ge=0, le=LAST_TIMESTAMP_MS, description="how far ahead of its append time an event may lie; unset: any"
     )
     policies: tuple[dict[str, Any], ...] = Field((), description="default policies; the first matching glob rules")
-    policies_file: Path | None = Field(None, description="default policies as JSON Lines, after `policies`")
+    policies_file: PresentFile | None = Field(None, description="default policies as JSON Lines, after `policies`")
     correlations: dict[Annotated[str, Field(min_length=1, max_length=200)], Path] = Field(
         default_factory=dict, description="correlation files by the name that policies give them"
     )
@@ -130,11 +130,6 @@ class Settings(BrokerSettings):
         "text", description="lines of the log as text, or as one JSON object each"
     )
 
-    @field_validator("policies_file")
-    @classmethod
-    def _policies_are_there(cls, value: Path | None) -> Path | None:
-        return file_exists(value)
-
     @classmethod
     def settings_customise_sources(
         cls,
@@ -149,11 +144,7 @@ class Settings(BrokerSettings):
 
     @classmethod
     def load(cls, file: Path | None = None) -> Self:
-        """Read ``file`` (else ``landmark-stream.toml`` if it is there) and the environment over it.
-
-        Raises:
-            InvalidSettingsError: with every problem of both.
-        """
+        """Read ``file`` (else the default one, if it is there) and the environment; raises `InvalidSettingsError`."""
         problems = [
             Problem(name, _no_field(name))
             for name in sorted(os.environ)  # noqa: TID251 (this file is the reader of the environment)
@@ -166,7 +157,10 @@ class Settings(BrokerSettings):
         try:
             settings = cls(**content)
         except ValidationError as error:
-            problems += [Problem(".".join(map(str, found["loc"])), _sentence(found)) for found in error.errors()]
+            problems += [
+                Problem(".".join(map(str, found["loc"])), fault(found, lambda _: cls.model_fields, noun="field"))
+                for found in error.errors()
+            ]
         except SettingsError as error:
             field = QUOTED.search(str(error))
             name = PREFIX + field[1].upper() if field else "environment"
@@ -221,10 +215,5 @@ def _unread(file: str, error: Exception) -> Problem:
 
 
 def _no_field(name: str) -> str:
-    """Say that a variable of the environment names no field."""
     known = [PREFIX + field.upper() for field in Settings.model_fields]
     return f"no field of that name{meant(name, known) or '; the fields are ' + ', '.join(Settings.model_fields)}"
-
-
-def _sentence(found: Any) -> str:
-    return fault(found, lambda _: Settings.model_fields, noun="field")

@@ -3,15 +3,16 @@
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_app.privacy.policy import Policy
+from stream_app.deciding.rows import SeriesRow
 from stream_app.processes import pooled
 from stream_app.verify.gathered import pairs_of
 from stream_app.verify.neighbours import Pair
-from stream_app.verify.trial import Seen, Subject, UnusableError, derived, ruled, seen_of
+from stream_app.verify.trial import Seen, UnusableError, derived, ruled, seen_of
 
 CHUNK = 200
 """Runs between two looks at the clock."""
@@ -33,30 +34,26 @@ class Part(NamedTuple):
 class Experiment(NamedTuple):
     """What is verified, on which pairs, and the control, which behaves like a worker with a fault."""
 
-    subject: Subject
-    control: Subject | None
+    subject: SeriesRow
+    """Of a series that the policy begins to rule."""
+    control: SeriesRow | None
     """None: no policy may have twice the budget of this one."""
     pairs: tuple[Pair, ...]
     secret: bytes
     """All keys of all runs come of it."""
 
-    @property
-    def policy(self) -> Policy:
-        """Return the policy that rules."""
-        return self.subject.row.policy
-
-    def subject_of(self, part: Part) -> Subject:
-        """Return whose runs a part has."""
+    def subject_of(self, part: Part) -> SeriesRow:
+        """Return the row that a part's runs begin with."""
         subject = self.control if part.control else self.subject
         assert subject is not None, "only what is there is run"
         return subject
 
     def seen(self, part: Part) -> Seen:
-        """Return what is seen in some runs; each has a key of its own, which no other run has."""
-        secrets = (
+        """Return what is seen in some runs, under a key that no other part has."""
+        secrets = [
             derived(self.secret, part.pair, part.control, part.side, run)
             for run in range(part.start, part.start + part.runs)
-        )
+        ]
         return seen_of(self.subject_of(part), self.pairs[part.pair], part.side, secrets)
 
     def parts(self, runs: int) -> Iterator[Part]:
@@ -78,10 +75,7 @@ def experiment(parameters: Mapping[str, Any], secret: bytes) -> Experiment:
     """Return the experiment for the policy of ``parameters``, a policy record without type, series and version.
 
     The control is the same policy under twice its epsilon (and intrusion), which is what a worker does that makes every
-    spend with twice the budget that it charges.
-
-    Raises:
-        UnusableError: if the worker would reject the policy.
+    spend with twice the budget that it charges. Raises `UnusableError`.
     """
     row = ruled(parameters, derived(secret, _DRAW))
     doubled = dict(row.policy.parameters)
@@ -89,12 +83,10 @@ def experiment(parameters: Mapping[str, Any], secret: bytes) -> Experiment:
     collect = parameters.get("collect")
     if collect is not None and "intrusion_nano" in collect:
         doubled["collect"] = {**collect, "intrusion_nano": TWICE * collect["intrusion_nano"]}
-    control: Subject | None
-    try:
-        control = Subject(ruled(doubled, derived(secret, _DRAW)))
-    except UnusableError:
-        control = None
-    return Experiment(Subject(row), control, pairs_of(row.policy), secret)
+    control = None
+    with suppress(UnusableError):
+        control = ruled(doubled, derived(secret, _DRAW))
+    return Experiment(row, control, pairs_of(row.policy), secret)
 
 
 Results = Generator[tuple[Part, Seen], None, None]

@@ -1,11 +1,11 @@
 """Pairs of histories that are neighbours under a policy, as records of the events topic."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, assert_never
 
 from stream_app.formats import wire
-from stream_app.privacy.kinds import Category, Choice, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
+from stream_app.privacy import kinds
 from stream_app.privacy.kinds.kind_form import PI, cosine
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES
 from stream_app.privacy.policy import Policy
@@ -28,6 +28,10 @@ class Extremes(NamedTuple):
     far: Any
     cells: tuple[RawCells, RawCells]
 
+    def of(self, place: int) -> tuple[Any, RawCells]:
+        """Return the one value (0) or the other (1) with its cells."""
+        return (self.near, self.far)[place], self.cells[place]
+
     @property
     def watched(self) -> tuple[int, ...]:
         """Return the cells in which the two differ, as the noise of all others tells nothing; all if none does."""
@@ -36,36 +40,37 @@ class Extremes(NamedTuple):
         return differing or tuple(range(len(near)))
 
 
-def extremes(kind: Kind) -> Extremes:
+def extremes(kind: kinds.Kind) -> Extremes:
     """Return two values that neighbours may have, as far apart as the promise covers.
 
     Those of a number whose sensitivity is its range lie outside of the range, to test that it clamps. Those of a vector
     differ in all parts.
     """
-    return _extremes(kind, *_values(kind))
+    return extremes_of(kind, *_values(kind))
 
 
-def _extremes(kind: Kind, near: Any, far: Any) -> Extremes:
+def extremes_of(kind: kinds.Kind, near: Any, far: Any) -> Extremes:
+    """Return two values of the kind with their cells."""
     cells = kind.quantise(Raw(near)), kind.quantise(Raw(far))
     assert cells[0] is not None, "a value of the kind"
     assert cells[1] is not None, "a value of the kind"
     return Extremes(near, far, (cells[0], cells[1]))
 
 
-def one_cell_apart(kind: Kind) -> Extremes | None:
+def one_cell_apart(kind: kinds.Kind) -> Extremes | None:
     """Return two values whose cells are next to each other, in each part; None: there are none, or no others."""
     values = _adjacent(kind)
-    found = None if values is None else _extremes(kind, *values)
+    found = None if values is None else extremes_of(kind, *values)
     return None if found is None or found.cells == extremes(kind).cells else found
 
 
-def _adjacent(kind: Kind) -> tuple[Any, Any] | None:
+def _adjacent(kind: kinds.Kind) -> tuple[Any, Any] | None:
     match kind:
-        case Number(axis=axis):
+        case kinds.Number(axis=axis):
             return axis.double(axis.low), axis.double(axis.low + 1)
-        case Counts(keys=keys):
+        case kinds.Counts(keys=keys):
             return {keys[0]: 0}, {keys[0]: 1}
-        case Vector():
+        case kinds.Vector():
             ends = [(part.axis.double(part.axis.low), part.axis.double(part.axis.low + 1)) for part in kind.parts]
             near, far = (dict(zip(kind.names, side, strict=True)) for side in zip(*ends, strict=True))
             return near, far
@@ -73,7 +78,7 @@ def _adjacent(kind: Kind) -> tuple[Any, Any] | None:
             return None
 
 
-def _invalid(kind: Kind) -> Iterator[tuple[str, Extremes]]:
+def invalid(kind: kinds.Kind) -> Iterator[tuple[str, Extremes]]:
     """Yield what is no value of the kind, for which a substitute stands, beside another value and beside that one."""
     substitute = kind.quantise(Raw(None))
     if substitute is None:
@@ -85,24 +90,24 @@ def _invalid(kind: Kind) -> Iterator[tuple[str, Extremes]]:
     yield "an invalid value or its substitute", Extremes(None, same, (substitute, substitute))
 
 
-def _values(kind: Kind) -> tuple[Any, Any]:
+def _values(kind: kinds.Kind) -> tuple[Any, Any]:
+    if isinstance(kind, kinds.Statistic | kinds.UnitStatistic):
+        return _values(kind.item)
     match kind:
-        case Number():
+        case kinds.Number():
             axis = kind.axis
             if kind.sensitivity < axis.high - axis.low:
                 return axis.double(axis.low), axis.double(axis.low + kind.sensitivity)
             return beyond(kind)
-        case Sum() | Mean() | HiddenMean():
-            return _values(kind.item)
-        case Counts():
+        case kinds.Counts():
             return {kind.keys[0]: 0}, {kind.keys[0]: kind.sensitivity}
-        case Location():
+        case kinds.Location():
             return _positions(kind)
-        case Category():
+        case kinds.Category():
             return kind.categories[0], kind.categories[1]
-        case Choice():
+        case kinds.Choice():
             return kind.items[0], kind.items[1]
-        case Vector():
+        case kinds.Vector():
             ends = [_values(part) for part in kind.parts]
             near, far = (dict(zip(kind.names, side, strict=True)) for side in zip(*ends, strict=True))
             return near, far
@@ -110,13 +115,13 @@ def _values(kind: Kind) -> tuple[Any, Any]:
             assert_never(kind)
 
 
-def beyond(kind: Number) -> tuple[float, float]:
+def beyond(kind: kinds.Number) -> tuple[float, float]:
     """Return a number below a range, and one above it."""
     width = kind.upper - kind.lower
     return kind.lower - width, kind.upper + width
 
 
-def _positions(kind: Location) -> tuple[Any, Any]:
+def _positions(kind: kinds.Location) -> tuple[Any, Any]:
     """Return the south-west corner of the bounds, and a point within the radius of it, due north or east."""
     (west, east), (south, north) = kind.east, kind.north
     arc = float(kind.radius / EARTH_RADIUS_METRES) * DEGREES / float(PI) * INWARD  # degrees of a great circle
@@ -139,11 +144,11 @@ class Sent(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What an observer sees at one place of both histories: a release, or the counters in memory."""
+    """What an observer sees at one place of a history, or of both: a release, or the counters in memory."""
 
     name: str
-    cells: tuple[RawCells, RawCells]
-    """The raw values there, under the one history and the other."""
+    cells: tuple[RawCells, ...]
+    """The raw values there; of both histories, under the one and the other."""
     look_nano: int | None = None
     """The rate of the noise on counters; None: a release, which says its own."""
     after: int | None = None
@@ -169,28 +174,38 @@ def pairs(policy: Policy) -> tuple[Pair, ...]:
     courses = tuple(pair_steps(policy))
     found = [_plain(policy, course, extremes(policy.kind)) for course in courses]
     close = one_cell_apart(policy.kind)
-    more = ([] if close is None else [("one cell apart", close)]) + list(_invalid(policy.kind))
+    more = ([] if close is None else [("one cell apart", close)]) + list(invalid(policy.kind))
     for name, ends in more:
         found.append(replace(_plain(policy, courses[0]._replace(name=name), ends), controlled=False))
     return tuple(found)
 
 
 def _plain(policy: Policy, course: PairSteps, ends: Extremes) -> Pair:
-    sides: list[tuple[Sent, ...]] = []
-    for side in (0, 1):
-        records: list[Sent] = []
-        for step in course.steps:
-            if step.registers is not None:
-                add = [step.registers * policy.step_ms]
-                records.append(record_of({"type": "landmarks", "add": add}, needed=True))
-            value = (ends.near, ends.far)[which(step, side)]
-            records.append(record_of({"timestamp": step.at * policy.step_ms, "value": value}, releases=1))
-        sides.append(tuple(records))
-    outputs = tuple(
-        Output(f"release {nth}", (ends.cells[which(step, 0)], ends.cells[which(step, 1)]))
-        for nth, step in enumerate(course.steps, 1)
-    )
-    return Pair(course.name, policy.epsilon_nano, (sides[0], sides[1]), outputs, ends.watched)
+    def happening(side: int) -> Iterator[Sent | Output]:
+        for nth, step in enumerate(course.steps, 1):
+            yield from registered(policy, step)
+            value, cells = ends.of(which(step, side))
+            yield record_of({"timestamp": step.at * policy.step_ms, "value": value}, releases=1)
+            yield Output(f"release {nth}", (cells,))
+
+    return paired(course.name, policy.epsilon_nano, happening, ends.watched)
+
+
+def paired(
+    name: str, declared_nano: int, happening: Callable[[int], Iterable[Sent | Output]], watched: tuple[int, ...]
+) -> Pair:
+    """Return a pair; ``happening`` says in order what is sent and seen in the one history (0), and in the other (1)."""
+    sides = [list(happening(side)) for side in (0, 1)]
+    one, other = (tuple(found for found in side if isinstance(found, Sent)) for side in sides)
+    shown = [[found for found in side if isinstance(found, Output)] for side in sides]
+    outputs = (here._replace(cells=here.cells + there.cells) for here, there in zip(*shown, strict=True))
+    return Pair(name, declared_nano, (one, other), tuple(outputs), watched)
+
+
+def registered(policy: Policy, step: Step) -> Iterator[Sent]:
+    """Yield the registration of a landmark that comes before a step, if there is one."""
+    if step.registers is not None:
+        yield record_of({"type": "landmarks", "add": [step.registers * policy.step_ms]}, needed=True)
 
 
 def which(step: Step, side: int) -> int:

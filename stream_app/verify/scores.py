@@ -7,8 +7,7 @@ for events, DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds
 (Neyman and Pearson).
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,49 +25,32 @@ UNSEEN = 0.5
 """EventCount in each bin beside what was seen, so that none is impossible."""
 
 
-class BinRatios(NamedTuple):
-    """The logarithm of how much likelier each bin of a column is under the first history, as learnt."""
-
-    edges: NDArray[np.float64]
-    ratios: NDArray[np.float64]
-
-    @classmethod
-    def learnt(cls, first: Score, second: Score) -> "BinRatios":
-        """Learn from a column of runs of either history."""
-        quantiles = np.quantile(np.concatenate((first, second)), np.linspace(0, 1, BINS + 1), method="lower")
-        edges = np.unique(quantiles)
-        bins = len(edges) + 1
-        counts = [np.bincount(np.searchsorted(edges, side, side="right"), minlength=bins) for side in (first, second)]
-        shares = [(count + UNSEEN) / (count.sum() + UNSEEN * bins) for count in counts]
-        return cls(edges, np.log(shares[0] / shares[1]))
-
-    def of(self, column: Score) -> Score:
-        """Return the logarithm of the ratio for each run."""
-        ratios: Score = self.ratios[np.searchsorted(self.edges, column, side="right")]
-        return ratios
+def bin_ratios(first: Score, second: Score) -> Callable[[Score], Score]:
+    """Learn from a column of runs of either history how much likelier each bin is under the first, as a logarithm."""
+    quantiles = np.quantile(np.concatenate((first, second)), np.linspace(0, 1, BINS + 1), method="lower")
+    edges = np.unique(quantiles)
+    bins = len(edges) + 1
+    counts = [np.bincount(np.searchsorted(edges, side, side="right"), minlength=bins) for side in (first, second)]
+    shares = [(count + UNSEEN) / (count.sum() + UNSEEN * bins) for count in counts]
+    ratios: Score = np.log(shares[0] / shares[1])
+    return lambda column: ratios[np.searchsorted(edges, column, side="right")]
 
 
-class PatternRatios(NamedTuple):
-    """The logarithm of how much likelier a run's decisions and spends, all together, are under the first history."""
+def pattern_ratios(first: Seen, second: Seen) -> Callable[[Seen], Score]:
+    """Learn how much likelier a run's decisions and spends, all together, are; 0 for a pattern that was never seen."""
+    counts: dict[tuple[int, ...], list[float]] = {}
+    for nth, side in enumerate((first, second)):
+        patterns, found = np.unique(side, axis=0, return_counts=True)
+        for pattern, count in zip(patterns.tolist(), found.tolist(), strict=True):
+            counts.setdefault(tuple(pattern), [UNSEEN, UNSEEN])[nth] += count / len(side) * len(first)
+    known = {pattern: float(np.log(one / other)) for pattern, (one, other) in counts.items()}
 
-    ratios: dict[tuple[int, ...], float]
-
-    @classmethod
-    def learnt(cls, first: Seen, second: Seen) -> "PatternRatios":
-        """Learn from the columns of decisions and spends of either history."""
-        counts: dict[tuple[int, ...], list[float]] = {}
-        for nth, side in enumerate((first, second)):
-            patterns, found = np.unique(side, axis=0, return_counts=True)
-            for pattern, count in zip(patterns.tolist(), found.tolist(), strict=True):
-                counts.setdefault(tuple(pattern), [UNSEEN, UNSEEN])[nth] += count / len(side) * len(first)
-        return cls({pattern: float(np.log(one / other)) for pattern, (one, other) in counts.items()})
-
-    def of(self, columns: Seen) -> Score:
-        """Return the logarithm of the ratio for each run; 0 for a pattern that was never seen."""
+    def ratios(columns: Seen) -> Score:
         patterns, which = np.unique(columns, axis=0, return_inverse=True)
-        ratios = np.array([self.ratios.get(tuple(pattern), 0.0) for pattern in patterns.tolist()])
-        found: Score = ratios[which.reshape(-1)]
-        return found
+        found: Score = np.array([known.get(tuple(pattern), 0.0) for pattern in patterns.tolist()])
+        return found[which.reshape(-1)]
+
+    return ratios
 
 
 class Scores:
@@ -79,19 +61,19 @@ class Scores:
         self._pair, self._kind = pair, kind
         self._heads = head_columns(pair)
         self._rates = [cell_columns(pair, place)[0].start - 1 for place in range(len(pair.outputs))]
-        self._patterns = PatternRatios.learnt(first[:, self._heads], second[:, self._heads])
+        self._patterns = pattern_ratios(first[:, self._heads], second[:, self._heads])
         columns = zip(self._columns(first), self._columns(second), strict=True)
-        self._histograms = [BinRatios.learnt(one, other) for (_, one), (_, other) in columns]
+        self._histograms = [bin_ratios(one, other) for (_, one), (_, other) in columns]
         self._tossed = any((side[:, self._rates] < NANO).any() for side in (first, second))
 
     def of(self, seen: Seen) -> Iterator[tuple[str, Score]]:
         """Yield each score of some runs, with the name of what it looks at."""
-        patterns = self._patterns.of(seen[:, self._heads])
+        patterns = self._patterns(seen[:, self._heads])
         yield "the decisions", patterns
         nearer = [weight * contrast for weight, contrast in self._contrasts(seen)]
         yield "all measurements, weighed by what they spent", patterns + np.sum(nearer, axis=0)
         columns = list(self._columns(seen))
-        learnt = [histogram.of(column) for histogram, (_, column) in zip(self._histograms, columns, strict=True)]
+        learnt = [histogram(column) for histogram, (_, column) in zip(self._histograms, columns, strict=True)]
         yield "all that is seen, as learnt", patterns + np.sum(learnt, axis=0)
         yield from columns
         yield from self._distances(seen)

@@ -78,7 +78,7 @@ def _landmarks(landmarks: LandmarkSet, *, fixed: bool) -> Iterator[PairSteps]:
         if not fixed:
             yield PairSteps("a landmark registered ahead", (Step(FIRST), Step(FIRST + 1, registers=FIRST + 1)))
         return
-    last = tuple(_from_the_end(landmarks))
+    last = tuple(last_landmarks(landmarks))
     before, after = _regular(landmarks, last[0], -1), _regular(landmarks, last[-1], 1)
     if before is not None:
         yield _course("landmarks and a regular step before", (), (before, *last))
@@ -92,7 +92,7 @@ def _landmarks(landmarks: LandmarkSet, *, fixed: bool) -> Iterator[PairSteps]:
 
 
 def _beside_windows(landmarks: LandmarkSet, window: int, *, fixed: bool) -> Iterator[PairSteps]:
-    last = tuple(_from_the_end(landmarks))
+    last = tuple(last_landmarks(landmarks))
     first = last[-1] + 1 if last else FIRST
     yield _course("landmarks and a window after" if last else "a window", (), (*last, *_window(first, window)))
     yield _course("a window after a step", (first,), (*last, *_window(first + 1, window)))
@@ -127,7 +127,8 @@ def _course(name: str, common: tuple[int, ...], differing: tuple[int, ...]) -> P
     return PairSteps(name, tuple(sorted(both)))
 
 
-def _from_the_end(landmarks: LandmarkSet) -> list[int]:
+def last_landmarks(landmarks: LandmarkSet) -> list[int]:
+    """Return the last landmarks, `MOST_LANDMARKS` at most, ascending."""
     found: list[int] = []
     for first, end in reversed(landmarks.intervals):
         for index in range(end - 1, first - 1, -1):

@@ -1,26 +1,38 @@
-"""One run: a history through the real decisions under a fresh key, and all that an observer sees of it, as integers."""
+"""Runs: a history through the path of a worker, many times at once, and all that an observer sees of each, as integers.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+One run is one series, and some runs have one fresh key: the bits of each come of a keyed hash of a message that names
+its series. So no two of them share a message, and they are as independent as runs under keys of their own, as far as
+the hash is pseudo-random, which the noise of a worker's series rests on as well. A record of all these runs is decided
+before the next one of any: columns decide what they decide in a worker, and the rest goes one by one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stream_app.deciding.columns.batch import BatchDecider
+from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.decision import Lookup, decide
-from stream_app.deciding.outcome import Advanced, Decided, Outcome, Rejected
+from stream_app.deciding.decider import INPUT_HEADER, Headers, Outlets
+from stream_app.deciding.decision import decide
+from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.units.blocks import Blocks, Table
 from stream_app.formats import encoding, wire
-from stream_app.formats.records import InputRecord
-from stream_app.privacy.kinds import HiddenMean, Kind
+from stream_app.formats.records import InputRecord, Records
+from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.cache import RowReader
+from stream_app.privacy.kinds import HiddenMean, Kind, UnitStatistic
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO, ReleasedCells
 from stream_app.verify.neighbours import SEED, SERIES, Output, Pair, Sent
 
-Decide = Callable[[Context, Lookup, Collection, InputRecord], Outcome]
 Seen = NDArray[np.int64]
 """A row a run: for each output its decision, its spend, the watched cells measured, and those published."""
 MISSING = -(2**62)
@@ -30,13 +42,11 @@ DECISIONS = {"withheld": 0, "approximated": 1, "perturbed": 2}
 REJECTED, LOOKED = -1, 3
 HEAD = 3
 """Columns of an output before its cells: decision, spend, and the rate at which it was published or not."""
-
-
-class Subject(NamedTuple):
-    """What is verified: a series under the policy that rules it, and what decides its records."""
-
-    row: SeriesRow
-    decide: Decide = decide
+_ALL = 10**6
+"""Series that are kept in memory: more than ever run at once, so none is read back."""
+_TOPIC = "verified"
+"""Stands for the id of an events topic, in what rows of units are sealed with."""
+_OWN_SERIES: Final = wire.dump({"series": SERIES})[1:-1]
 
 
 class UnusableError(ValueError):
@@ -48,11 +58,7 @@ class UnusableError(ValueError):
 
 
 def ruled(parameters: Mapping[str, object], secret: bytes) -> SeriesRow:
-    """Return the row of a series that the policy of ``parameters`` begins to rule; its dummies are drawn by ``secret``.
-
-    Raises:
-        UnusableError: if the worker would reject the policy.
-    """
+    """Return the row of a series that a policy begins to rule; ``secret`` draws its dummies. Raises `UnusableError`."""
     record = wire.dump({"type": "policy", "series": SERIES, "version": 1, **parameters})
     context = Context(KeyRing(FINGERPRINT, 0, secret))
     outcome = decide(context, lambda _: None, Collection(secret), InputRecord(SERIES, 0, 0, 0, None, record))
@@ -68,13 +74,7 @@ def derived(secret: bytes, *numbers: int) -> bytes:
     return blake2b(message, key=secret, digest_size=SECRET_BYTES, person=b"landmark-verify1").digest()
 
 
-def seen_of(subject: Subject, pair: Pair, side: int, secrets: Iterator[bytes]) -> Seen:
-    """Return what is seen of one history of the pair, a run for each of the secrets."""
-    rows = [_run(subject, pair, side, secret) for secret in secrets]
-    return np.array(rows, dtype=np.int64).reshape(len(rows), -1)
-
-
-class Answer(NamedTuple):
+class RecordOutcome(NamedTuple):
     """What came of one record of a history."""
 
     accepted: bool
@@ -83,11 +83,23 @@ class Answer(NamedTuple):
     """The columns of a look at the counters before it was decided."""
 
 
-def _run(subject: Subject, pair: Pair, side: int, secret: bytes) -> list[int]:
-    return row_of(subject.row.policy, pair, side, _answers(subject, pair, side, secret))
+def seen_of(row: SeriesRow, pair: Pair, side: int, secrets: Sequence[bytes]) -> Seen:
+    """Return what is seen of one history, a run for each of the secrets; the first one is the key of all.
+
+    Each run is a series that begins with ``row``.
+    """
+    names = [series_of(number) for number in range(len(secrets))]
+    answers = zip(*_answers(row, pair, side, names, secrets), strict=True)
+    rows = [row_of(row.policy, pair, side, each) for each in answers]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), -1)
 
 
-def row_of(policy: Policy, pair: Pair, side: int, answers: Iterable[Answer]) -> list[int]:
+def series_of(number: int) -> str:
+    """Return the series of a run: names are equally long, so that nothing else differs."""
+    return f"run{number:012d}"
+
+
+def row_of(policy: Policy, pair: Pair, side: int, answers: Iterable[RecordOutcome]) -> list[int]:
     """Return the row of one run: what is seen of a history whose records, in order, had these answers."""
     observer = Observer(policy, pair)
     seen: list[int] = []
@@ -102,35 +114,71 @@ def row_of(policy: Policy, pair: Pair, side: int, answers: Iterable[Answer]) -> 
     return seen
 
 
-def _answers(subject: Subject, pair: Pair, side: int, secret: bytes) -> Iterator[Answer]:
-    context, collection = Context(KeyRing(FINGERPRINT, 0, secret)), Collection(secret)
-    rows = {SERIES: subject.row}
-    for offset, sent in enumerate(pair.histories[side]):
-        looked = list(_looked(collection, pair)) if sent.looked else []
-        value = sown(sent, secret, offset)
-        outcome = subject.decide(context, rows.get, collection, InputRecord(SERIES, 0, offset, 0, None, value))
-        if accepted := isinstance(outcome, Decided | Advanced):
-            rows[SERIES] = outcome.row
-        yield Answer(accepted, list(_releases(outcome)), looked)
+def _answers(
+    row: SeriesRow, pair: Pair, side: int, names: list[str], secrets: Sequence[bytes]
+) -> Iterator[list[RecordOutcome]]:
+    """Yield for each record of a history what came of it in each of some runs."""
+    partition = _Partition(row, names, secrets[0])
+    for place, sent in enumerate(pair.histories[side]):
+        looked = [list(_looked(partition.collection, pair, name)) if sent.looked else [] for name in names]
+        found = partition.decide([sown(sent, *run, place) for run in zip(names, secrets, strict=True)])
+        yield [answer._replace(looked=seen) for answer, seen in zip(found, looked, strict=True)]
+
+
+class _Partition:
+    """Series that each have begun with one row, decided as a worker decides those of a partition."""
+
+    def __init__(self, row: SeriesRow, names: Sequence[str], key: bytes) -> None:
+        keys, stored = KeyRing(FINGERPRINT, 0, key), MemoryRows()
+        self._context = Context(keys, partition_of=lambda _: 0)
+        self._stored, self._rows = stored, RowReader(stored, 0, _ALL, FEWEST)
+        self.collection = Collection(key, Blocks(Table(keys, _TOPIC, self._rows.sealed)))
+        self._keys = [name.encode() for name in names]
+        self._end = 0
+        self._rows.take({name: replace(row, series=name, key=name.encode()) for name in names})
+
+    def decide(self, values: list[bytes]) -> list[RecordOutcome]:
+        """Decide a record of each series, and return what came of it."""
+        start, self._end = self._end, self._end + len(values)
+        offsets, rejected = range(start, self._end), set[int]()
+        releases: dict[int, list[bytes]] = {offset: [] for offset in offsets}
+
+        def release(_key: bytes | None, value: bytes, _timestamp_ms: int, headers: Headers) -> None:
+            releases[input_of(headers)].append(value)
+
+        def reject(_key: bytes | None, _value: bytes, _timestamp_ms: int, headers: Headers) -> None:
+            rejected.add(input_of(headers))
+
+        outlets = Outlets(lambda *_: None, release, reject, None)
+        records = Records("events", 0, [*offsets], [0] * len(values), [*self._keys], [*values])
+        while len(records):  # a batch ends where its outputs are many
+            decider = BatchDecider(self._context, self._rows, outlets, self.collection, fewest=self._rows.fewest)
+            for _ in decider.decide(records):
+                pass
+            self._rows.take(decider.alone.changed)
+            self._stored.write(0, self.collection.units.written().items(), None)
+            records = records[decider.end :]
+        return [RecordOutcome(offset not in rejected, releases[offset]) for offset in offsets]
+
+
+def input_of(headers: Headers) -> int:
+    """Return the offset of the record that an output came of."""
+    return next(int(value) for name, value in headers if name == INPUT_HEADER)
 
 
 def _width(pair: Pair) -> int:
     return HEAD + 2 * len(pair.watched)
 
 
-def sown(sent: Sent, secret: bytes, offset: int) -> bytes:
-    """Return a record as one run sends it: with a seed of its own, if it takes one."""
-    return sent.value.replace(SEED, derived(secret, offset).hex().encode()) if sent.seeded else sent.value
+def sown(sent: Sent, series: str, secret: bytes, place: int) -> bytes:
+    """Return a record as one run sends it: of its series, and with a seed of its own if it takes one."""
+    value = sent.value.replace(_OWN_SERIES, wire.dump({"series": series})[1:-1])
+    return value.replace(SEED, derived(secret, place).hex().encode()) if sent.seeded else value
 
 
-def _releases(outcome: Outcome) -> Iterator[bytes]:
-    steps = outcome.steps if isinstance(outcome, Advanced) else (outcome,) if isinstance(outcome, Decided) else ()
-    yield from (step.release for step in steps if step.release is not None)
-
-
-def _looked(collection: Collection, pair: Pair) -> Iterator[int]:
+def _looked(collection: Collection, pair: Pair, series: str) -> Iterator[int]:
     (output,) = (output for output in pair.outputs if output.look_nano is not None)
-    counters = next(iter(collection.opened(SERIES).values()))
+    counters = next(iter(collection.opened(series).values()))
     yield from (LOOKED, output.look_nano or 0, NANO)
     yield from (counters.cells[nth] for nth in pair.watched)
     yield from (MISSING for _ in pair.watched)
@@ -142,6 +190,7 @@ class Observer:
     def __init__(self, policy: Policy, pair: Pair) -> None:
         self._policy, self._watched = policy, pair.watched
         self._rate_nano, self._before = NANO, ReleasedCells(())
+        self._count: object = None  # of units, in the release that is repeated
 
     def seen(self, release: bytes | None) -> list[int]:
         """Return the columns of the next release; None: it did not come."""
@@ -155,8 +204,9 @@ class Observer:
             cells, estimate = encoding.released_cells(kind, found)
             measured, published = ([each[nth] for nth in self._watched] for each in (cells, estimate))
             self._publish(cells, spend_nano)
+            self._count = found.get("count")
         elif "value" in found:
-            cells = _repeated(kind, found["value"])
+            cells = _repeated(kind, found["value"], self._count)
             published = [cells[nth] for nth in self._watched]
         return [DECISIONS[found["decision"]], spend_nano, rate_nano, *measured, *published]
 
@@ -168,8 +218,13 @@ class Observer:
         self._before = cells
 
 
-def _repeated(kind: Kind, value: object) -> ReleasedCells:
-    """Return the cells of a value that was published before; of a mean, over whatever number, its nearest cell."""
+def _repeated(kind: Kind, value: object, count: object) -> ReleasedCells:
+    """Return the cells of a value that was published before; of a mean, over whatever number, its nearest cell.
+
+    ``count`` is the number of units that a statistic of these counted.
+    """
+    if isinstance(kind, UnitStatistic):
+        return kind.read(value, count)
     if isinstance(kind, HiddenMean):
         return ReleasedCells((*kind.item.read(value), 0))
     return kind.read(value)

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from stream_app.pictures import LANDMARK_COLOUR, REGULAR_COLOUR, Draw, legend_below
 from stream_app.privacy.values import NANO
-from stream_app.verify.event import EventCount, counted, least_excluded
+from stream_app.verify.event import counted, least_excluded
 from stream_app.verify.experiment import Experiment
 from stream_app.verify.trial import Seen
 
@@ -104,22 +105,21 @@ def verdict(tried: Experiment, seen: Mapping[tuple[int, bool, int], Seen]) -> Ve
     """Return the verdict on an experiment; ``seen`` holds its runs by pair, control and side."""
     results = []
     for nth, pair in enumerate(tried.pairs):
-        measures = []
-        for control in (False, True):
-            sides = [seen.get((nth, control, side)) for side in (0, 1)]
-            first, second = sides
-            if first is None or second is None:
-                measures.append(_measured(None, 0, len(tried.pairs)))
-                continue
-            found = counted(pair, tried.policy.kind, first, second)
-            measures.append(_measured(found, min(len(first), len(second)), len(tried.pairs)))
-        results.append(PairResult(pair.name, pair.declared_nano / NANO, measures[0], measures[1]))
+        subject, control = (
+            _measured(tried, nth, seen.get((nth, controlled, 0)), seen.get((nth, controlled, 1)))
+            for controlled in (False, True)
+        )
+        results.append(PairResult(pair.name, pair.declared_nano / NANO, subject, control))
     return Verdict(tuple(results), max((len(pair.outputs) for pair in tried.pairs), default=0))
 
 
-def _measured(found: EventCount | None, runs: int, among: int) -> Measured:
+def _measured(tried: Experiment, nth: int, first: Seen | None, second: Seen | None) -> Measured:
+    if first is None or second is None:
+        return Measured(0.0, 0.0, 0, "")
+    found, runs = counted(tried.pairs[nth], tried.subject.policy.kind, first, second), min(len(first), len(second))
     if found is None:
         return Measured(0.0, 0.0, runs, "")
+    among = len(tried.pairs)
     return Measured(found.loss(SHOWN_DOUBT / among), found.loss(BROKEN_DOUBT / among), runs, str(found.event))
 
 
@@ -145,25 +145,21 @@ def plots_of(verdicts: Sequence[tuple[str, Verdict]]) -> Iterator[tuple[str, Dra
             if verdict.results
         ]
     for start in range(0, len(rows), MOST_ROWS):
-        yield title if not start else "", _bounds_of(rows[start : start + MOST_ROWS])
+        yield title if not start else "", partial(_bounds_of, rows[start : start + MOST_ROWS])
 
 
-def _bounds_of(rows: Sequence[Row]) -> Draw:
+def _bounds_of(rows: Sequence[Row], axes: "Axes") -> None:
     """Draw two bars a row, across which lies a line at what is declared."""
-
-    def draw(axes: "Axes") -> None:
-        shown = [result.measured.shown for _, result in rows]
-        controls = [result.control.shown for _, result in rows]
-        upper, lower = ([place + shift for place in range(len(rows))] for shift in (-_BAR / 2, _BAR / 2))
-        axes.barh(upper, shown, _BAR, color=REGULAR_COLOUR, label="told at least")
-        axes.barh(lower, controls, _BAR, color=LANDMARK_COLOUR, label="by the control")
-        for place, (_, result) in enumerate(rows):
-            label = None if place else "declared"
-            axes.plot([result.declared] * 2, [place - 0.45, place + 0.45], color="black", lw=2, label=label)
-        axes.set_yticks(range(len(rows)), [label for label, _ in rows])
-        axes.invert_yaxis()
-        axes.set_xlim(left=0)
-        axes.set_xlabel("epsilon, lower bounds at confidence 95 %")
-        legend_below(axes)
-
-    return draw
+    shown = [result.measured.shown for _, result in rows]
+    controls = [result.control.shown for _, result in rows]
+    upper, lower = ([place + shift for place in range(len(rows))] for shift in (-_BAR / 2, _BAR / 2))
+    axes.barh(upper, shown, _BAR, color=REGULAR_COLOUR, label="told at least")
+    axes.barh(lower, controls, _BAR, color=LANDMARK_COLOUR, label="by the control")
+    for place, (_, result) in enumerate(rows):
+        label = None if place else "declared"
+        axes.plot([result.declared] * 2, [place - 0.45, place + 0.45], color="black", lw=2, label=label)
+    axes.set_yticks(range(len(rows)), [label for label, _ in rows])
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_xlabel("epsilon, lower bounds at confidence 95 %")
+    legend_below(axes)

@@ -14,11 +14,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from stream_app.deciding.decider import INPUT_HEADER
 from stream_app.formats import wire
 from stream_app.kafka.client.cluster import Cluster
 from stream_app.kafka.client.log import LogReader
@@ -26,7 +25,7 @@ from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.kafka.client.topics import TopicNames, told, verified_prefix
 from stream_app.kafka.provision import MOST_REPLICAS, make_and_check
-from stream_app.localbroker.ports import HOST, free_ports
+from stream_app.localbroker.machine import HOST, free_ports
 from stream_app.monitoring.metrics import WorkerMetric
 from stream_app.monitoring.scrape import scrape_of
 from stream_app.privacy.policy import Policy
@@ -34,30 +33,29 @@ from stream_app.processes import running
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 from stream_app.verify.experiment import Experiment, Part, Results
-from stream_app.verify.neighbours import SERIES, Pair, Sent
-from stream_app.verify.trial import Answer, Seen, UnusableError, derived, row_of, sown
+from stream_app.verify.neighbours import Pair
+from stream_app.verify.trial import RecordOutcome, Seen, UnusableError, derived, input_of, row_of, series_of, sown
 
 PARTS = 40
 """Parts whose runs are decided at once."""
 PATIENCE_SECONDS = 120.0
 _POLL_SECONDS = 0.05
 _LAST_LINES = 5
-_OWN_SERIES: Final = wire.dump({"series": SERIES})[1:-1]
 
 
 class WorkerError(Exception):
     """The worker did not decide what it was sent; the message says why, and what to do."""
 
 
-class Decided(NamedTuple):
+class DecidedCounts(NamedTuple):
     """How many records the worker decided, and how many of them together with others, as columns."""
 
     records: int
     together: int
 
-    def since(self, before: "Decided") -> "Decided":
+    def since(self, before: "DecidedCounts") -> "DecidedCounts":
         """Return how many of these came after those before."""
-        return Decided(self.records - before.records, self.together - before.together)
+        return DecidedCounts(self.records - before.records, self.together - before.together)
 
 
 class _Run(NamedTuple):
@@ -76,19 +74,14 @@ class OwnWorker:
     """A worker that runs; ``started`` makes these."""
 
     def __init__(self, settings: Settings, process: "subprocess.Popen[bytes]", log: Path) -> None:
-        self.decided = Decided(0, 0)
+        self.decided = DecidedCounts(0, 0)
         self._settings, self._process, self._log = settings, process, log
         self._names = TopicNames.of(settings.prefix, settings.application)
         self._sent = self._runs = 0
         self._read = {self._names.releases: 0, self._names.rejects: 0}
 
     def results(self, tried: Experiment, parts: Iterable[Part]) -> Results:
-        """Have the worker decide parts of an experiment; results come in the order of the parts.
-
-        Raises:
-            UnusableError: if the worker rejects the policy.
-            WorkerError: if it ends, or gives no answer.
-        """
+        """Have the worker decide parts of an experiment, in their order; raises `UnusableError` and `WorkerError`."""
         remaining = iter(parts)
         while block := list(islice(remaining, PARTS)):
             yield from zip(block, asyncio.run(self._seen(tried, block)), strict=True)
@@ -102,21 +95,18 @@ class OwnWorker:
             await self._send([run for run in runs if place < len(run.values)], place)
         releases: dict[int, list[bytes]] = {}
         async for record in self._records(self._names.releases):
-            releases.setdefault(_input(record), []).append(record.value)
-        rejects = {_input(record): record.value async for record in self._records(self._names.rejects)}
+            releases.setdefault(input_of(record.headers), []).append(record.value)
+        rejects = {input_of(record.headers): record.value async for record in self._records(self._names.rejects)}
         return [np.array([_row(run, releases, rejects) for run in each], dtype=np.int64) for each in of_parts]
 
     def _run(self, tried: Experiment, part: Part, nth: int) -> _Run:
-        subject, pair = tried.subject_of(part), tried.pairs[part.pair]
+        ruling, pair = tried.subject_of(part).policy, tried.pairs[part.pair]
         self._runs += 1
-        series = f"run{self._runs:012d}"  # equally long, so that nothing else differs
-        policy = {"type": "policy", "series": series, "version": 1, **subject.row.policy.parameters}
+        series = series_of(self._runs)
+        policy = {"type": "policy", "series": series, "version": 1, **ruling.parameters}
         secret = derived(tried.secret, part.pair, part.control, part.side, nth)  # of the seeds of its records
-        history = [
-            sown(sent, secret, offset).replace(_OWN_SERIES, wire.dump({"series": series})[1:-1])
-            for offset, sent in enumerate(pair.histories[part.side])
-        ]
-        return _Run(subject.row.policy, pair, part.side, series.encode(), (wire.dump(policy), *history), [])
+        history = [sown(sent, series, secret, place) for place, sent in enumerate(pair.histories[part.side])]
+        return _Run(ruling, pair, part.side, series.encode(), (wire.dump(policy), *history), [])
 
     async def _send(self, runs: Sequence[_Run], place: int) -> None:
         """Send a record of each run, and wait until the worker has committed its answers."""
@@ -151,7 +141,7 @@ class OwnWorker:
         except ConnectionRefusedError:  # it starts, or has ended
             return 0
         found = (scrape.total(f"{each.name}_total") for each in (WorkerMetric.EVENTS, WorkerMetric.TOGETHER))
-        self.decided = Decided(*map(int, found))
+        self.decided = DecidedCounts(*map(int, found))
         return self.decided.records
 
     def _metrics(self) -> str:
@@ -180,36 +170,27 @@ class OwnWorker:
         return "; its log ends:\n" + "\n".join(lines) if lines else ""
 
 
-def _input(record: Any) -> int:
-    return next(int(value) for name, value in record.headers if name == INPUT_HEADER)
-
-
 def _row(run: _Run, releases: dict[int, list[bytes]], rejects: dict[int, bytes]) -> list[int]:
     policy, *rest = run.offsets
     if policy in rejects:
         refused: Any = wire.load(rejects[policy])
         raise UnusableError(refused["reason"])
-    answers = (Answer(offset not in rejects, releases.get(offset, ())) for offset in rest)
+    answers = (RecordOutcome(offset not in rejects, releases.get(offset, ())) for offset in rest)
     return row_of(run.policy, run.pair, run.side, answers)
 
 
 def without_looks(tried: Experiment) -> Experiment:
     """Return the experiment without the pairs in which somebody looks at counters: those of a worker are in memory."""
-    return tried._replace(pairs=tuple(pair for pair in tried.pairs if not any(map(_looked, pair.histories))))
-
-
-def _looked(history: Iterable[Sent]) -> bool:
-    return any(sent.looked for sent in history)
+    pairs = (pair for pair in tried.pairs if not any(sent.looked for history in pair.histories for sent in history))
+    return tried._replace(pairs=tuple(pairs))
 
 
 @contextmanager
 def started(settings: Settings) -> Iterator[OwnWorker]:
     """Run a worker of these settings on topics of its own; at the end nothing is left of it.
 
-    Raises:
-        WorkerError: if the brokers do not make its topics as they must be.
-        ClusterError: when the cluster refuses.
-        aiokafka.errors.KafkaError: when it can not be reached.
+    Raises `WorkerError` if the brokers do not make its topics as they must be, `ClusterError` and
+    `aiokafka.errors.KafkaError`.
     """
     with tempfile.TemporaryDirectory(prefix="landmark-verify-") as made:
         folder = Path(made)

@@ -4,18 +4,16 @@ It is written from the parameters of a policy record, which the ledger has too, 
 the same of it. Every sentence follows docs/guarantee.md.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 from math import exp, floor, log
 from textwrap import fill
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from stream_app.calendar.words import UNITS, duration_in_words, moment_in_words
+from stream_app.calendar.words import moment_in_words
 from stream_app.words.amount import NANO, amount
+from stream_app.words.unit import Parameters, Unit, in_figures, of_units, protected, resemblance
 
-Parameters = Mapping[str, Any]  # the parameters of a valid policy record: what it has besides type, series and version
-
-_NAMES: Final = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
 _GLOB: Final = frozenset("*?[")
 LARGEST_FACTOR: Final = 6_900_000_000
 """Up to this epsilon (in nano-epsilon) the factor itself is said, which is below 1,000; beyond it nobody reads it."""
@@ -58,14 +56,16 @@ def epsilon_nano_of(parameters: Parameters) -> int:
 
 def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Iterator[str]:
     protection, collect = parameters["protection"], parameters.get("collect") or {}
-    unit = Unit.of(protection.get("step", 1))
+    unit = protected(parameters)
     epsilon_nano = epsilon_nano_of(parameters)
     yield (
         f"Any two histories of {_whose(series)} that differ only {where(parameters, unit, known)}"
         f"{how_far(parameters, unit)} look alike up to a factor {factor(epsilon_nano)}: whatever is published is at "
         "most so many times as probable under one as under the other."
     )
-    if protection.get("within"):
+    if protection.get("unit"):
+        yield from of_units(parameters, unit)
+    elif protection.get("within"):
         yield f"All readings of {unit.one} count as one event."
     yield from beyond(parameters, unit)
     if (times := changes(parameters)) > 1:
@@ -86,37 +86,15 @@ def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Ite
     others = "other series of the same person or of others tell"
     if known.cap_nano is not None and not collect:
         others = "is published of the same person in any other way, or of others"
+    if protection.get("unit"):
+        yield f"{resemblance(unit)} Choose a unit, or a window of several, no shorter than values stay alike."
     yield f"Not counted: what neighbouring {unit.plural} tell of each other, nor what {others}."
     yield from _versions(parameters, known)
     yield "The guarantee is computational: the noise comes of a secret key, and who has that can take it off."
 
 
-class Unit(NamedTuple):
-    """What a step is called: an hour, or a step of 5 min."""
-
-    name: str
-    plural: str
-    one: str
-
-    @classmethod
-    def of(cls, step_ms: int) -> "Unit":
-        """Return what a step of so many ms is called."""
-        for unit, length_ms in UNITS:
-            if step_ms == length_ms:
-                name = _NAMES[unit]
-                return cls(name, f"{name}s", f"{'an' if name == 'hour' else 'a'} {name}")
-        length = duration_in_words(step_ms)
-        return cls(f"step of {length}", f"steps of {length}", f"a step of {length}")
-
-    def many(self, number: int) -> str:
-        """Return so many of them in words."""
-        return f"{number:,} {self.name if number == 1 else self.plural}"
-
-
 def _whose(series: str) -> str:
-    if not series:
-        return "a series"
-    return f"a series whose name matches {series}" if _GLOB & set(series) else series
+    return f"a series whose name matches {series}" if _GLOB & set(series) else series or "a series"
 
 
 def where(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
@@ -138,21 +116,23 @@ def _marked(parameters: Parameters, known: Circumstances) -> str:
         # PRIVACY: the true landmarks are a secret, their number too.
         return "its landmarks, dummies among them,"
     number = landmark_steps(parameters) if known.landmarks is None else known.landmarks
+    out = ", which are left out," if parameters["protection"].get("unit") else ""
     if not number:
-        return "its landmarks (none so far)"
+        return f"its landmarks (none so far){out}"
     noun = "landmark" if number == 1 else "landmarks"
-    return f"its {number:,} {noun}, dummies among them," if known.dummies else f"its {number:,} {noun}"
+    out = out.replace("are", "is") if number == 1 else out
+    return f"its {number:,} {noun}, dummies among them{out or ','}" if known.dummies else f"its {number:,} {noun}{out}"
 
 
 def landmark_steps(parameters: Parameters) -> int:
-    """Return how many steps the landmarks of a policy's parameters are."""
+    """Return how many steps, or units, the landmarks of a policy's parameters are."""
     protection = parameters["protection"]
-    step_ms = protection.get("step", 1)
+    step_ms, origin_ms = protection.get("unit") or protection.get("step", 1), protection.get("offset") or 0
     spans = [
         (span, span + 1) if isinstance(span, int) else (span[0], span[1]) for span in protection.get("landmarks") or ()
     ]
-    number, reached = 0, -1
-    for first, end in sorted((start // step_ms, -(-end // step_ms)) for start, end in spans):
+    number, reached = 0, -origin_ms - 1
+    for first, end in sorted(((start - origin_ms) // step_ms, -((origin_ms - end) // step_ms)) for start, end in spans):
         number += max(0, end - max(first, reached))
         reached = max(reached, end)
     return number
@@ -173,11 +153,11 @@ def how_far(parameters: Parameters, unit: Unit) -> str:
             value.get("sensitivity") is not None and value["sensitivity"] < value["upper"] - value["lower"]
         ):
             gathered = " in what the readings come to" if parameters["protection"].get("within") else ""
-            return f", and there by {_number(value['sensitivity'])} at most{gathered},"
+            return f", and there by {in_figures(value['sensitivity'])} at most{gathered},"
         case "counts":
             return f", and there by counts that sum to {value.get('sensitivity', 1):,} at most,"
         case "location":
-            return f", and there by {_number(value['radius'])} m at most, inside its bounds,"
+            return f", and there by {in_figures(value['radius'])} m at most, inside its bounds,"
         case _:
             return ""
 
@@ -205,6 +185,13 @@ def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:
 def _later_landmarks(parameters: Parameters, known: Circumstances) -> Iterator[str]:
     if not (parameters.get("dummies") or known.dummies):
         spare = parameters["protection"].get("spare", 0)
+        if parameters["protection"].get("unit"):
+            kept = f", which is kept for {spare:,} of them" if spare else ""
+            yield (
+                "Landmarks that are registered before their step is published are left out as well. Those registered "
+                f"later count among them and use budget{kept}."
+            )
+            return
         kept = f"; budget is kept for {spare:,} of them" if spare else ""
         yield f"Landmarks that are registered later count among them{kept}."
 
@@ -230,6 +217,8 @@ def not_hidden(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
         told.append(f"which {unit.plural} are published and how many items each of them has")
     elif collect:
         told.append(f"which {unit.plural} are published and that records come in, and how many came in {_FROM_KAFKA}")
+    elif protection.get("unit"):
+        told.append(f"at which {unit.plural} there are readings, and how many of them are counted")
     elif protection.get("absent", "approximated") == "approximated":
         told.append(f"at which {unit.plural} there are {'readings' if protection.get('within') else 'events'}")
     else:
@@ -268,7 +257,3 @@ def factor(epsilon_nano: int) -> str:
 
 def _nano(epsilon: float) -> int:
     return floor(Decimal(repr(epsilon)) * NANO)
-
-
-def _number(number: float) -> str:
-    return f"{number:,}".removesuffix(".0")

@@ -4,12 +4,18 @@ from math import exp
 
 import pytest
 
-from stream_app.accounting.composed import over_series, over_steps, over_window
-from stream_app.accounting.law import LAWS, OVER_SERIES, OVER_STEPS
+from stream_app.accounting.composed import (
+    LAWS,
+    OVER_SERIES,
+    OVER_STEPS,
+    CompositionError,
+    over_series,
+    over_steps,
+    over_window,
+)
 from stream_app.accounting.temporal import CorrelatedLoss, SpentSteps, steps_of
 from stream_app.audit.books.guarantee import SeriesLoss
-from stream_app.loss.composition import CompositionError
-from stream_app.loss.form import correlation_of
+from stream_app.loss.correlation import correlation_of
 from tests.accounting.worked import BACKWARD, MATRIX, TENTH, TOTAL, curve_of
 
 STANDINGS = [

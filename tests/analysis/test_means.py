@@ -14,7 +14,7 @@ from stream_app.analysis.means import Figure, MeasuredRelease, figure_of, mean, 
 from stream_app.analysis.noise import Noise, laplace, noises_of
 from stream_app.analysis.policies import Policies, registered
 from stream_app.analysis.release import Quantity, Release
-from stream_app.analysis.windows import day, day_of_week, hour_of_day, is_landmark, window
+from stream_app.analysis.windows import by_clock, is_landmark, window
 from stream_app.privacy.kinds import HiddenMean
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy, policy_of
@@ -94,7 +94,7 @@ def test_only_measurements_enter() -> None:
     found = mean([MeasuredRelease(each, policy()) for each in (perturbed(0, 5.0), repeat, withheld)])[""]
     assert (found.estimate, found.steps) == (5.0, 1)
     assert mean([MeasuredRelease(repeat, policy()), MeasuredRelease(withheld, policy())]) == {}
-    assert means([MeasuredRelease(repeat, policy())], hour_of_day()) == {}
+    assert means([MeasuredRelease(repeat, policy())], by_clock("hour")) == {}
 
 
 def test_parts_have_means_of_their_own() -> None:
@@ -123,11 +123,11 @@ def test_categories_need_the_policy() -> None:
 def test_windows() -> None:
     """Means are taken by hour of the day, weekday or date of a zone, or by windows of equal length."""
     releases = [MeasuredRelease(perturbed(n * HOUR, float(n % 24)), policy()) for n in range(48)]
-    by_hour = means(releases, hour_of_day("Asia/Kolkata"))  # 5 h 30 ahead
+    by_hour = means(releases, by_clock("hour", "Asia/Kolkata"))  # 5 h 30 ahead
     assert by_hour[5][""].estimate == 0.0
     assert {figures[""].steps for figures in by_hour.values()} == {2}
-    assert [str(key) for key in means(releases, day())] == ["1970-01-01", "1970-01-02"]
-    assert list(means(releases, day_of_week())) == [4, 5]
+    assert [str(key) for key in means(releases, by_clock("day"))] == ["1970-01-01", "1970-01-02"]
+    assert list(means(releases, by_clock("weekday"))) == [4, 5]
     assert list(means(releases, window(12 * HOUR))) == [n * 12 * HOUR for n in range(4)]
 
 
@@ -175,7 +175,8 @@ def test_best_constant_is_the_median() -> None:
 
 def test_figures_are_plain() -> None:
     """A figure is a tuple with names, so that frames and JSON take it as it is."""
-    assert Figure(1.0, 0.1, 0.8, 1.2, 3)._asdict().keys() == {"estimate", "standard_error", "low", "high", "steps"}
+    names = {"estimate", "standard_error", "low", "high", "steps", "units"}
+    assert Figure(1.0, 0.1, 0.8, 1.2, 3)._asdict().keys() == names
     assert list(islice(Figure(1.0, 0.1, 0.8, 1.2, 3), 2)) == [1.0, 0.1]
 
 

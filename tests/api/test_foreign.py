@@ -13,6 +13,7 @@ from stream_app.cli import main
 from stream_app.heads.signing import SigningKey
 from tests.api.conftest import HOUR
 from tests.audit.heads.signed import Signer, tell_story
+from tests.command import Cli
 
 Rows = list[dict[str, Any]]
 GOOD = {"series": "h", "timestamp": 1, "decision": "perturbed", "policy": 1, "measurement": 1, "scale": 1}
@@ -148,7 +149,7 @@ def test_figures_that_no_release_has(function: Any, odd: dict[str, Any], folder:
     assert function(same, policy=policy).rows() == function(rows, policy=policy).rows()
 
 
-def test_heads_are_checked_as_the_command_checks_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_heads_are_checked_as_the_command_checks_them(tmp_path: Path, cli: Cli) -> None:
     """The same document as `audit --heads --witness --json`, over a ledger that holds and over one cut short."""
     story = tell_story()
     heads, ledger = story.sign(Signer()), story.ledger()
@@ -164,7 +165,7 @@ def test_heads_are_checked_as_the_command_checks_them(tmp_path: Path, capsys: py
         found = ls.audit(
             files["ledger"], heads=files["heads"], public_keys=tmp_path / "key.pem", witness=files["witness"]
         )
-        assert found.document() == json.loads(capsys.readouterr().out)
+        assert found.document() == cli.said().document
         assert found.holds is holds
 
 
@@ -186,20 +187,18 @@ def test_heads_without_keys_and_keys_without_heads(folder: Path) -> None:
 MATRIX = [[0.8, 0.2], [0.3, 0.7]]
 
 
-def test_a_plan_under_a_correlation_is_that_of_the_command(
-    policy: ls.Policy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_under_a_correlation_is_that_of_the_command(policy: ls.Policy, tmp_path: Path, cli: Cli) -> None:
     """Temporal loss, the epsilon within a bound and what each event may spend: the figures of `plan --json`."""
     (tmp_path / "c.json").write_text(json.dumps({"backward": MATRIX, "forward": MATRIX}))
     (tmp_path / "settings.toml").write_text(f'[correlations]\nhousehold = "{tmp_path}/c.json"\n')
     named = ls.Policy(policy.record | {"correlation": "household"})
     (tmp_path / "policy.jsonl").write_text(json.dumps(named.record))
     options = ["--config", str(tmp_path / "settings.toml"), "--bound", "1.5", "--json"]
-    assert main(["plan", str(tmp_path / "policy.jsonl"), *options]) == 0
-    told = json.loads(capsys.readouterr().out.splitlines()[0])
+    told = json.loads(cli("plan", tmp_path / "policy.jsonl", *options).out.splitlines()[0])
     for asked in ({"config": tmp_path / "settings.toml"}, {"correlation": tmp_path / "c.json"}):
         given: dict[str, Any] = asked
         found = ls.plan(named, bound=1.5, **given)
+        assert isinstance(found, ls.Plan)
         assert found.within == told["within"]
         assert {(row["temporal_loss"], row["epsilon_within"]) for row in found.table} == {
             (scheme["temporal_loss"]["total"], scheme["epsilon_within"]) for scheme in told["schemes"]
@@ -216,13 +215,13 @@ def test_a_plan_under_a_correlation_is_that_of_the_command(
             ls.plan(policy, correlation=tmp_path / file)
 
 
-def test_a_plan_counts_contributors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_counts_contributors(tmp_path: Path, cli: Cli) -> None:
     """Of collected data: how many bring a release within an error, as `plan --error` has them."""
     collect = ls.Collect("replace", 1, statistic="mean")
     policy = ls.Policy.event(epsilon=1, value=ls.Number(0, 10, 1), collect=collect, step=HOUR)
     (tmp_path / "policy.jsonl").write_text(json.dumps(policy.record))
     assert main(["plan", str(tmp_path / "policy.jsonl"), "--error", "0.5", "--steps", "9", "--json"]) == 0
-    schemes = json.loads(capsys.readouterr().out.splitlines()[0])["schemes"]
+    schemes = json.loads(cli.said().out.splitlines()[0])["schemes"]
     wanted = [scheme["regular"]["contributors"] for scheme in schemes]
     assert [row["contributors"] for row in ls.plan(policy, error=0.5, steps=9).table] == wanted
     assert all(wanted)

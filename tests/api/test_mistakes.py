@@ -22,8 +22,8 @@ def test_newest_first_is_refused_and_says_how_to_sort(rows: Rows, policy: ls.Pol
     frame, out = pd.DataFrame(rows), tmp_path / "run"
     with pytest.raises(ls.Error, match="lies before a row of its series that was decided, as 94 of 96 rows do") as no:
         ls.release(frame[::-1], policy, out=out)
-    assert [fault.member for fault in no.value.faults] == ["frame", "row 2"], (
-        "no landmark is among the rows that come in time"
+    assert [fault.member for fault in no.value.faults] == ["row 2", "frame"], (
+        "then that no landmark is among the rows that come in time"
     )
     assert 'sort them by time, as frame.sort_values("timestamp", kind="stable") does' in str(no.value)
     assert not out.exists()

@@ -1,7 +1,6 @@
 """Typed policies are the records of the wire format: the same parser takes them, over all levels, schemes and kinds."""
 
 import itertools
-import json
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from datetime import UTC, date, datetime, timedelta
@@ -14,6 +13,7 @@ import pytest
 import stream_app.api as ls
 from stream_app.api.parts import Kind, Scheme
 from stream_app.privacy.policy import Fault, PolicyError, policy_of
+from tests.command import saved
 
 HOUR = timedelta(hours=1)
 NUMBER = ls.Number(0, 10, 0.001)
@@ -163,8 +163,7 @@ def test_policies_are_values(tmp_path: Path) -> None:
     assert one.epsilon == 1
     with pytest.raises(FrozenInstanceError):
         NUMBER.lower = 3  # type: ignore[misc]
-    (tmp_path / "policies.jsonl").write_text(json.dumps(one.record) + "\n")
-    assert ls.Policy.load(tmp_path / "policies.jsonl") == (one,)
+    assert ls.Policy.load(saved(tmp_path / "policies.jsonl", one.record)) == (one,)
     assert ls.Policy(one.record) == one
 
 

@@ -1,7 +1,6 @@
 """Frames become releases under the rules of `replay`, byte for byte, whatever library they are of."""
 
 import csv
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import stream_app.api as ls
 from stream_app.cli import main
 from tests.api.conftest import HOUR, START
+from tests.command import saved
 
 Rows = list[dict[str, Any]]
 LIBRARIES: dict[str, Callable[[Rows], Any]] = {
@@ -35,10 +35,8 @@ def test_as_replay_decides_a_file(library: str, rows: Rows, policy: ls.Policy, t
     main(["keys", "new", str(tmp_path / "a.key")])
     ls.release(LIBRARIES[library](rows), policy, out=tmp_path / "frame", key=tmp_path / "a.key")
     events = [row | {"timestamp": int(row["timestamp"].timestamp() * 1000)} for row in rows]
-    (tmp_path / "events.jsonl").write_text("".join(f"{json.dumps(event)}\n" for event in events))
-    (tmp_path / "policies.jsonl").write_text(json.dumps(policy.record))
-    options = ["--policies", str(tmp_path / "policies.jsonl"), "--key", str(tmp_path / "a.key")]
-    assert main(["replay", str(tmp_path / "events.jsonl"), "--out", str(tmp_path / "file"), *options]) == 0
+    options = ["--policies", saved(tmp_path / "policies.jsonl", policy.record), "--key", str(tmp_path / "a.key")]
+    assert main(["replay", saved(tmp_path / "events.jsonl", *events), "--out", str(tmp_path / "file"), *options]) == 0
     assert written(tmp_path / "frame") == written(tmp_path / "file")
 
 

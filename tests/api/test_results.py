@@ -15,6 +15,7 @@ from stream_app.analysis.smooth import smooth
 from stream_app.api.views import table
 from stream_app.cli import main
 from tests.api.conftest import HOUR, START
+from tests.command import Cli, saved
 
 Rows = list[dict[str, Any]]
 
@@ -30,7 +31,8 @@ def test_means_by_group(found: ls.Released) -> None:
     by_series = ls.mean(found, landmarks="together")
     exact = mean(each for each in found.releases.measured if each.release.series == "home-1")[""]
     row = next(row for row in by_series if row["series"] == "home-1")
-    assert (row["mean"], row["standard_error"], row["low"], row["high"], row["steps"]) == tuple(exact)
+    assert (row["mean"], row["standard_error"], row["low"], row["high"], row["steps"]) == exact[:5]
+    assert exact.units == 0, "a step is no unit of a statistic"
     assert [row["hour"] for row in ls.mean(found, "hour", landmarks="together")] == list(range(24))
     assert [row["hour"] for row in ls.mean(found, "hour", zone="Europe/Paris", landmarks="together")][:2] == [1, 2]
     assert ls.mean(found, ("series", "day")).columns[:2] == ["series", "day"]
@@ -115,17 +117,17 @@ def test_sums_have_no_course(tmp_path: Path) -> None:
     assert len(ls.mean(found)) == 1
 
 
-def test_audit_and_standing(found: ls.Released, capsys: pytest.CaptureFixture[str]) -> None:
+def test_audit_and_standing(found: ls.Released, cli: Cli) -> None:
     """The documents are those of the commands; a forged release is found."""
     folder = found.folder
     ledger = str(folder / "ledger.jsonl")
     verdict = ls.audit(found)
     assert verdict
-    main(["audit", "--ledger", ledger, "--releases", str(folder / "releases.jsonl"), "--json"])
-    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(verdict.document()))
+    audited = cli("audit", "--ledger", ledger, "--releases", folder / "releases.jsonl", "--json").document
+    assert audited == json.loads(json.dumps(verdict.document()))
     assert str(ls.audit(ledger)) != str(verdict)  # without releases it says that they were not compared
-    main(["standing", "home-1", "--ledger", ledger, "--json"])
-    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(ls.standing(folder, "home-1").document()))
+    standing = cli("standing", "home-1", "--ledger", ledger, "--json").document
+    assert standing == json.loads(json.dumps(ls.standing(folder, "home-1").document()))
     releases = (folder / "releases.jsonl").read_bytes()
     (folder / "releases.jsonl").write_bytes(releases.replace(b'"value":', b'"value":1', 1))
     forged = ls.audit(folder)
@@ -139,11 +141,9 @@ def test_audit_and_standing(found: ls.Released, capsys: pytest.CaptureFixture[st
         ls.audit(folder / "nothing")
 
 
-def test_plan(policy: ls.Policy, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan(policy: ls.Policy, tmp_path: Path, cli: Cli) -> None:
     """The figures are those of the command."""
-    (tmp_path / "policies.jsonl").write_text(json.dumps(policy.record))
-    main(["plan", str(tmp_path / "policies.jsonl"), "--json"])
-    schemes = json.loads(capsys.readouterr().out)["schemes"]
+    schemes = cli("plan", saved(tmp_path / "policies.jsonl", policy.record), "--json").document["schemes"]
     own = next(scheme for scheme in schemes if scheme["own"])
     row = next(row for row in ls.plan(policy).table if row["scheme"] == "balanced 0.5*" and row["steps"] == "landmark")
     assert row["epsilon"] == own["landmark"]["epsilon"]["mean"]

@@ -8,14 +8,18 @@ import stream_app.api as ls
 
 FUNCTIONS = {
     "audit": "(ledger, releases=None, *, lifetime=None, heads=None, public_keys=(), witness=None)",
+    "compare": "(frame, before, after, *, zone='UTC', policy=None)",
     "mean": "(frame, by='series', *, zone='UTC', policy=None, landmarks='apart')",
-    "plan": "(policy, *, steps=None, every_ms=None, start=None, correlation=None, bound=None, error=None, config=None)",
+    "plan": "(policy, *, steps=None, every_ms=None, start=None, correlation=None, bound=None, error=None, mean=None, "
+    "data=None, config=None)",
+    "profile": "(frame, *, policy=None)",
     "read_releases": "(source=None, *, ledger=None, series=None, config=None, library='rows')",
     "release": "(frame, policy, *, out, series=None, series_column='series', timestamp_column='timestamp', "
     "value_columns='value', contributor_column=None, config=None, key=None, replace=False, late='refuse', "
     "accept=())",
     "smooth": "(frame, *, policy=None)",
     "standing": "(ledger, name, *, lifetime=None, separator='')",
+    "time_in_range": "(frame, low=None, high=None, *, policy=None)",
     "verify": "(policy, *, runs=2000)",
 }
 PARTS = {
@@ -30,10 +34,12 @@ PARTS = {
     "Counts": "(keys, *, sensitivity=1, clamp=True)",
     "Drawn": "(method, start, end, *, utility='proximity', fraction=0.01)",
     "Fault": "(member, message)",
+    "Histogram": "(edges=None)",
     "Location": "(radius, resolution, bounds, *, clamp=True)",
     "Number": "(lower, upper, resolution, *, sensitivity=None, clamp=True, invalid='reject')",
     "Padding": "(probability, start, end)",
     "Range": "(lower, upper, resolution)",
+    "Share": "(low, high)",
     "Skip": "(*, accept_risk=False)",
     "Uniform": "()",
     "Vector": "(parts, *, clamp=True, invalid='reject')",
@@ -50,6 +56,7 @@ RESULTS = {
     "Audited": {"document", "findings", "holds", "html"},
     "Error": {"faults", "of"},
     "Plan": {"html", "policy", "table", "within"},
+    "PlanOfUnits": {"answer", "html", "picture", "policy", "table", "warning"},
     "Policy": {"epsilon", "html", "record", "series", *POLICIES},
     "Released": {"clamped", "folder", "frame", "html", "notes", "rejected", "releases", "totals"},
     "Releases": {"columns", "count", "frame", "html", "index", "measured", "rows", "to_pandas", "to_polars"},
@@ -79,6 +86,7 @@ def test_members_of_results() -> None:
     assigned = {
         "Released": {"folder", "releases"},
         "Plan": {"policy", "table", "within"},
+        "PlanOfUnits": {"policy", "table"},
         "Verified": {"policy"},
         "Error": {"faults"},
     }

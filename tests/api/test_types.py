@@ -34,7 +34,7 @@ def policy_of(**members: Any) -> ls.Policy:
         ({"epsilon": -1}, "epsilon: write a number above 0"),
         ({"epsilon": "1"}, "epsilon: found a text; write a number"),
         ({"epsilon": {1, 2}}, "epsilon: of type set, found what no policy holds"),
-        ({"step": "1h"}, r"step: is no whole number from 1 on; write a timedelta, as in timedelta\(hours=1\)"),
+        ({"step": "an hour"}, r'step: is no length of time; write a text such as "5min", a timedelta, as in'),
         ({"step": timedelta(microseconds=1500)}, "step: is no whole number of milliseconds"),
         ({"step": -HOUR}, "step: is no whole number"),
         ({"step": float("nan")}, "step: is no whole number"),

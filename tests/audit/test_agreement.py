@@ -1,9 +1,5 @@
 """Two implementations agree: what the fold decides, the audit finds true, and the theorem holds by literal sums."""
 
-from collections import defaultdict
-from decimal import Decimal
-from typing import Any
-
 import orjson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,6 +8,7 @@ from tests.audit.decided import by_series
 from tests.audit.heads.signed import Signer, Story, attest
 from tests.audit.histories import History, histories
 from tests.audit.ways import audit
+from tests.used import literally_used, truly_lost
 
 MANY = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 
@@ -77,43 +74,13 @@ def literally_spent(ledger: list[bytes]) -> int:
 
 
 def assert_theorem(ledger: list[bytes]) -> None:
-    """For every period, every step t, at every moment: the spends on the final landmarks and t are at most epsilon.
+    """No version lost more than it promised: of all windows the largest sum of spends on final landmarks and on it.
 
-    With windows: all spends on landmarks and those on other steps of the window that ends with t
-    (tests/privacy/window/test_window.py counts the charges of level w-event, too).
+    It held at every moment, since no spend takes anything off a sum.
     """
-    for period in periods(ledger).values():
-        step, budget = period["step"], period["budget"]
-        # An interval may have billions of steps.
-        landmarks = [range(start // step, -(-end // step)) for start, end in period["landmarks"]]
-        spent: dict[int, int] = {}
-        for timestamp, epsilon_nano in period["spends"]:
-            spent[timestamp // step] = epsilon_nano
-            protected = {at for at in spent if period["level"] == "user" or any(at in span for span in landmarks)}
-            on_landmarks = sum(epsilon for at, epsilon in spent.items() if at in protected)
-            other = {at: epsilon for at, epsilon in spent.items() if at not in protected}
-            for last in spent:
-                window = range(last - period["window"] + 1, last + 1)
-                assert on_landmarks + sum(other.get(at, 0) for at in window) <= budget
-
-
-def periods(ledger: list[bytes]) -> dict[tuple[str, int], dict[str, Any]]:
-    """Return for every policy version what it promises, its final landmarks, and what was spent under it, in order."""
-    found: dict[tuple[str, int], dict[str, Any]] = defaultdict(lambda: {"spends": []})
-    for entry in map(orjson.loads, ledger):
-        period = found[entry["series"], entry["policy"]]
-        if entry["entry"] == "policy":
-            protection = entry["parameters"]["protection"]
-            spans = protection.get("landmarks", [])
-            period["landmarks"] = [span if isinstance(span, list) else [span, span + 1] for span in spans]
-            period["level"], period["step"] = protection["level"], protection["step"]
-            period["window"] = protection.get("window") or 1
-            period["budget"] = int(Decimal(repr(entry["parameters"]["epsilon"])) * 10**9)
-        elif entry["entry"] == "landmarks":
-            period["landmarks"] += entry["add"]
-        elif entry["entry"] == "release":
-            period["spends"].append((entry["timestamp"], entry.get("epsilon_nano", 0)))
-    return found
+    lost = truly_lost(ledger)
+    for version, (_, promised) in literally_used(ledger).items():
+        assert lost[version] <= promised
 
 
 @settings(MANY, max_examples=40)

@@ -1,6 +1,5 @@
 """Files and the command: side by side, in bounded memory, with the verdict first and the agreed exit codes."""
 
-import json
 from functools import partial
 from operator import ne
 from pathlib import Path
@@ -16,11 +15,15 @@ from stream_app.audit.finding import LISTED
 from stream_app.cli import main
 from tests.audit.ways import audit, codes
 from tests.audit.written import LEDGERS, Written, renumber, seal, write
+from tests.command import Cli
+
+BOTH = ("audit", "--ledger", "ledger.jsonl", "--releases", "releases.jsonl")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a folder with a true ledger and its releases."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder, in which commands run, with a true ledger and its releases."""
+    monkeypatch.chdir(tmp_path)
     save(tmp_path, write(LEDGERS["uniform"]))
     return tmp_path
 
@@ -31,15 +34,10 @@ def save(folder: Path, written: Written) -> None:
     (folder / "releases.jsonl").write_bytes(b"".join(line + b"\n" for line in written.release_lines()))
 
 
-def run(folder: Path, *more: str) -> int:
-    """Run the command on both files."""
-    return main(["audit", "--ledger", f"{folder}/ledger.jsonl", "--releases", f"{folder}/releases.jsonl", *more])
-
-
-def test_a_true_ledger_exits_0(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_true_ledger_exits_0(cli: Cli) -> None:
     """The verdict is the first line."""
-    assert run(folder) == 0
-    assert capsys.readouterr().out.startswith("HOLDS: no findings\n")
+    assert cli(*BOTH).out.startswith("HOLDS: no findings\n")
 
 
 WHOLE = {
@@ -58,32 +56,28 @@ WHOLE = {
 """What ``--json`` prints of a ledger that holds."""
 
 
-def test_a_claim_is_no_entry(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_claim_is_no_entry(folder: Path, cli: Cli) -> None:
     """Wherever it stands, in its exact form; otherwise it is an entry that nobody knows."""
     claim = b'{"entry":"claim","application":"landmark-stream","prefix":"landmark"}\n'
     lines = (folder / "ledger.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "ledger.jsonl").write_bytes(b"".join([claim, *lines[:5], claim, *lines[5:], claim]))
-    assert run(folder, "--json") == 0
-    assert json.loads(capsys.readouterr().out) == WHOLE
+    assert cli(*BOTH, "--json").document == WHOLE
     (folder / "ledger.jsonl").write_bytes(claim)
-    assert main(["audit", "--ledger", f"{folder}/ledger.jsonl"]) == 3
+    assert main([*BOTH[:3]]) == 3
     longer = claim.replace(b'"}', b'","spent":1}')
     for other in (longer, claim.replace(b":", b": ", 1), claim.replace(b'"landmark"', b"1")):
         (folder / "ledger.jsonl").write_bytes(b"".join([*lines, other]))
-        capsys.readouterr()
-        assert run(folder, "--json") == 1
-        assert [finding["code"] for finding in json.loads(capsys.readouterr().out)["findings"]] == ["unknown-entry"]
+        cli.said()
+        assert [finding["code"] for finding in cli(*BOTH, "--json", code=1).document["findings"]] == ["unknown-entry"]
 
 
-def test_the_json_contract(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_contract(folder: Path, cli: Cli) -> None:
     """Exactly the agreed members, with findings as objects."""
-    assert run(folder, "--json") == 0
-    assert json.loads(capsys.readouterr().out) == WHOLE
+    assert cli(*BOTH, "--json").document == WHOLE
     written = write(LEDGERS["uniform"])
     del written.entries[2]
     save(folder, written)
-    assert run(folder, "--json") == 1
-    report = json.loads(capsys.readouterr().out)
+    report = cli(*BOTH, "--json", code=1).document
     assert report["holds"] is False
     assert report["findings"][0] == {
         "code": "gap",
@@ -93,13 +87,12 @@ def test_the_json_contract(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     }
 
 
-def test_findings_exit_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_exit_1(folder: Path, cli: Cli) -> None:
     """The number of findings stands in the verdict, each with its code, series and sequence."""
     written = write(LEDGERS["uniform"])
     written.releases[0]["value"] = 9.0
     save(folder, written)
-    assert run(folder) == 1
-    lines = capsys.readouterr().out.splitlines()
+    lines = cli(*BOTH, code=1).out.splitlines()
     assert lines[0] == "DOES NOT HOLD: 1 finding"
     assert lines[1:3] == [
         "promise broken: no finding says so; that it was kept nobody can tell from such books",
@@ -123,41 +116,29 @@ def test_findings_exit_1(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         ["--config", "no-such-file"],
     ],
 )
-def test_what_cannot_be_read_exits_2(
-    folder: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_read_exits_2(arguments: list[str], cli: Cli) -> None:
     """Nothing is printed as a report, and the error names what is to be mended."""
-    monkeypatch.chdir(folder)
-    assert main(["audit", *arguments]) == 2
-    captured = capsys.readouterr()
+    captured = cli("audit", *arguments, code=2)
     assert captured.out == ""
     assert captured.err.startswith("landmark-stream audit: ")
 
 
 @pytest.mark.parametrize("lifetime", ["0", "-1", "nan", "much", "1e309", "1e9999", "1e999999999"])
-def test_a_lifetime_is_a_number_above_0(folder: Path, lifetime: str) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_lifetime_is_a_number_above_0(cli: Cli, lifetime: str) -> None:
     """The argument is refused by name."""
-    with pytest.raises(SystemExit) as error:
-        run(folder, f"--lifetime={lifetime}")
-    assert error.value.code == 2
+    cli.ended(*BOTH, f"--lifetime={lifetime}")
 
 
-@pytest.mark.parametrize("option", ["--ledger", "--releases", "--html", "--heads", "--proof"])
-def test_no_path_holds_nul(folder: Path, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is refused as an argument, not met in a file."""
-    with pytest.raises(SystemExit) as error:
-        run(folder, option, "nul\0.jsonl")
-    assert error.value.code == 2
-    assert "NUL character" in capsys.readouterr().err
-
-
-def test_a_lifetime_is_heeded(folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_lifetime_is_heeded(cli: Cli) -> None:
     """Below the first epsilon even the first policy is too much."""
-    assert run(folder, "--lifetime", "1e-7") == 0
-    assert run(folder, "--lifetime", "9.9e-8") == 1
+    cli(*BOTH, "--lifetime", "1e-7")
+    cli(*BOTH, "--lifetime", "9.9e-8", code=1)
 
 
-def test_the_lifetime_needed_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lifetime_needed_is_told(folder: Path, cli: Cli) -> None:
     """A ledger does not hold the lifetime it was written under: the report says which would do, and it does."""
     written = write(LEDGERS["adaptive"])
     policy = next(entry for entry in written.entries if entry["policy"] == 3)
@@ -165,33 +146,31 @@ def test_the_lifetime_needed_is_told(folder: Path, capsys: pytest.CaptureFixture
     del written.entries[written.entries.index(policy) + 1 :]
     renumber(written)
     (folder / "ledger.jsonl").write_bytes(b"\n".join(written.lines()))
-    audit = ["audit", "--ledger", f"{folder}/ledger.jsonl"]
-    assert main(audit) == 1
-    assert "need a lifetime of epsilon 0.000000134 (home-7); if that" in capsys.readouterr().out
+    audit = BOTH[:3]
+    assert "need a lifetime of epsilon 0.000000134 (home-7); if that" in cli(*audit, code=1).out
     assert main([*audit, "--lifetime", "1.33e-7"]) == 1
     assert main([*audit, "--lifetime", "1.34e-7"]) == 0
     config = folder / "configuration.toml"
     config.write_text("lifetime_epsilon = 1.34e-7\n")
-    capsys.readouterr()
-    assert main([*audit, "--config", str(config)]) == 0
-    assert "allowed is epsilon 0.000000134" in capsys.readouterr().out
+    cli.said()
+    assert "allowed is epsilon 0.000000134" in cli(*audit, "--config", config).out
 
 
-def test_a_picture_is_drawn(folder: Path) -> None:
+def test_a_picture_is_drawn(folder: Path, cli: Cli) -> None:
     """Where matplotlib is there, the file is written in the format of its name."""
     pytest.importorskip("matplotlib")
-    assert run(folder, "--picture", f"{folder}/picture.png") == 0
+    cli(*BOTH, "--picture", "picture.png")
     assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_odd_ends_of_lines(folder: Path) -> None:
+def test_odd_ends_of_lines(folder: Path, cli: Cli) -> None:
     """Empty lines and carriage returns are no records; a last line needs no end; a half one is a finding."""
     lines = write(LEDGERS["uniform"]).lines()
     ledger = folder / "ledger.jsonl"
     ledger.write_bytes(b"\r\n\n".join(lines))
-    assert run(folder) == 0
+    cli(*BOTH)
     ledger.write_bytes(b"\n".join([*lines[:-1], lines[-1][:50]]))
-    assert run(folder) == 1
+    cli(*BOTH, code=1)
 
 
 def test_a_giant_line_is_one_finding(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ def imports(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found.add(node.module or "")
+            whole = node.module == "stream_app"
+            found |= {f"stream_app.{alias.name}" for alias in node.names} if whole else {node.module or ""}
     return found
 
 

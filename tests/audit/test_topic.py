@@ -17,6 +17,7 @@ from stream_app.kafka.client.topics import TopicNames, wanted_topics
 from stream_app.localbroker.broker import LocalBroker
 from tests.audit.ways import codes
 from tests.audit.written import LEDGERS, Written, write
+from tests.command import Cli
 
 PARTITIONS = 2
 
@@ -143,9 +144,7 @@ async def delete(broker: LocalBroker, topic: str) -> None:
         await admin.close()
 
 
-async def test_the_command_reads_the_topics(
-    broker: LocalBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_the_command_reads_the_topics(broker: LocalBroker, tmp_path: Path, cli: Cli) -> None:
     """Without files the settings say where the topics are, and what the lifetime is."""
     names = await topics(broker, "audit-command")
     async with producing(broker, "audit-command") as producer, producer.transaction():
@@ -153,12 +152,12 @@ async def test_the_command_reads_the_topics(
     settings = tmp_path / "landmark-stream.toml"
     settings.write_text(f'bootstrap_servers = "{broker.bootstrap_servers}"\nprefix = "audit-command"\n')
     assert await asyncio.to_thread(main, ["audit", "--config", str(settings)]) == 0
-    assert "releases compared 7" in capsys.readouterr().out
+    assert "releases compared 7" in cli.said().out
     assert await asyncio.to_thread(main, ["audit", "--config", str(settings), "--no-releases"]) == 0
-    assert "releases not compared" in capsys.readouterr().out
+    assert "releases not compared" in cli.said().out
     settings.write_text(settings.read_text() + "lifetime_epsilon = 9e-8\n")
     assert await asyncio.to_thread(main, ["audit", "--config", str(settings)]) == 1
-    assert "lifetime  home-7 #1" in capsys.readouterr().out
+    assert "lifetime  home-7 #1" in cli.said().out
 
 
 async def test_a_page_of_the_topic_is_that_of_its_file(broker: LocalBroker, tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream_app.audit import Auditor, Report
+from stream_app.audit import Auditor, Finding, Report
 from stream_app.audit.books.share import share_of, user
 from stream_app.audit.books.written import Written
 from stream_app.audit.chain import HASH_MEMBER, TAIL_BYTES
+from stream_app.audit.releases import CoveredEntry, Pairing
 from tests.audit.histories import History, histories
 from tests.audit.ways import LongWay, codes
 from tests.audit.written import LEDGERS, hash_of, write
@@ -24,12 +25,26 @@ ZEROS = "0" * 64
 SCHEMES = ("uniform", "adaptive", "balanced", "skip", "bd", "ba")
 
 
+class Watched(Pairing):
+    """Tells each entry before it is compared with its release."""
+
+    def __init__(self, said: list[object]) -> None:
+        super().__init__()
+        self._said = said
+
+    def entry(self, covered: CoveredEntry) -> list[Finding]:
+        """Tell the entry, and add it."""
+        self._said.append(covered)
+        return super().entry(covered)
+
+
 def told(
     way: type[Auditor], ledger: Ledger, releases: Ledger, turn: int, most: int | None = None, **bounds: Any
 ) -> tuple[Report, list[object]]:
     """Return the report, and everything that was told, in its order; `most` bounds what is kept of texts."""
     said: list[object] = []
-    auditor = way(compare=True, live=said.append, aside=said.append, watch=said.append, **bounds)
+    auditor = way(compare=True, live=said.append, aside=said.append, **bounds)
+    auditor._pairing = Watched(said)  # noqa: SLF001 - the entries that a release has to agree with are told, too
     if most is not None:
         auditor._written = Written(most)  # noqa: SLF001 - a bound that no ledger of a test reaches
     for place in range(0, max(len(ledger), len(releases)), turn):

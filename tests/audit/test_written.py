@@ -2,7 +2,6 @@
 
 import pytest
 
-from stream_app.audit import check
 from stream_app.audit.report.page import page
 from tests.audit.ways import audit
 from tests.audit.written import LEDGERS, NANO, Written, cover, renumber, seal, write
@@ -22,15 +21,14 @@ def test_a_true_ledger_holds(name: str) -> None:
 
 
 def test_many_series_hold_in_any_mix() -> None:
-    """Series are audited side by side, however they interleave, and `check` is the same in one call."""
+    """Series are audited side by side, however they interleave."""
     together = [write(text, name) for name, text in LEDGERS.items()]
     turns = max(len(written.entries) for written in together)
     lines = [written.lines()[turn] for turn in range(turns) for written in together if turn < len(written.entries)]
     releases = [line for written in reversed(together) for line in written.release_lines()]
-    report = check(lines, releases)
+    report = audit(lines, releases)
     assert report.findings == ()
     assert report.series == len(LEDGERS)
-    assert report == check(iter(lines), iter(releases))
 
 
 def test_series_of_epsilons_of_their_own() -> None:
@@ -78,8 +76,8 @@ def test_another_key_is_told_and_is_no_finding() -> None:
     said = f"1 time, in 1 of 2 series:\n  home-7 #{last['sequence']}  from 0123456789abcdef to {'f' * 16}\n"
     assert f"the key changed {said}" in report.text()
     assert "keys used" in page(report, (), "")
-    assert check(other.lines()).document()["keys"]["used"] == {"0123456789abcdef": 1}
-    assert "keys used" not in check(other.lines()).text()
+    assert audit(other.lines()).document()["keys"]["used"] == {"0123456789abcdef": 1}
+    assert "keys used" not in audit(other.lines()).text()
 
 
 def test_the_lifetime_can_be_declared() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from tests.audit.written_windows import WINDOWS
+from tests.run import Run
 
 KEY = "0123456789abcdef"
 UPPER = 10.0
@@ -126,6 +127,11 @@ class Written:
     releases: list[Record]
     lifetime_nano: int | None = None
     """The lifetime that it was decided under; None is the first policy's epsilon."""
+
+    @classmethod
+    def of(cls, run: Run, lifetime_nano: int | None = None) -> "Written":
+        """Return the one series of a run as records."""
+        return cls(list(map(orjson.loads, run.ledger)), list(map(orjson.loads, run.releases)), lifetime_nano)
 
     def copy(self) -> "Written":
         """Return a copy that can be forged."""

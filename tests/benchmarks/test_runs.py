@@ -26,6 +26,10 @@ FIGURES = {
     "sizing": {"events_event", "releases_event", "ledger_event", "ledger_series", "changelog_row", "changelog_event"}
     | {"state_series", "cached_series", "worker_memory", "worker_cpu_event", "broker_cpu_event"}
     | {"recovered_rows", "recovery_row", "recovery_cpu_row", "audit_cpu_entry", "audit_memory"},
+    "units": {"units", "plain", "units_over_plain", "units_cpu", "plain_cpu", "plain_cpu_over_units_cpu"}
+    | {"deciding_units", "deciding_plain", "deciding_plain_over_units"}
+    | {"changelog_reading", "memory_idle", "memory_above_idle", "memory_above_idle_plain"}
+    | {"recovered_rows", "recovery", "recovery_row_cpu", "recover", "recover_reading_cpu", "recover_memory"},
 }
 ELSEWHERE = {"core", "audit", "loss", "collect", "feeder", "peers", "worker"}
 """Without a broker; `test_peers`; the last one, as the command runs it."""
@@ -40,6 +44,7 @@ SIZES = {
     "recovery": {"series": 500},
     "takeover": {"series": 500, "partitions": 2},
     "sizing": {"events": EVENTS, "series": 500},
+    "units": {"events": EVENTS, "series": 500},
 }
 
 

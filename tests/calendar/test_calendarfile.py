@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_app.calendar.calendarfile import spans_in
-from stream_app.calendar.wrong import WrongTimesError
+from stream_app.calendar.localtime import WrongTimesError
 
 PARIS = ZoneInfo("Europe/Paris")
 CUSTOM = """BEGIN:VTIMEZONE

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.calendar.landmarks import Span, is_plain, joined, spans_of
-from stream_app.calendar.localtime import ZONE_NEEDED
-from stream_app.calendar.wrong import WrongTimesError
+from stream_app.calendar.localtime import ZONE_NEEDED, WrongTimesError
 from stream_app.privacy.landmarks import MOST_INTERVALS, aligned
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from tests.calendar.minutes import CHANGING, MINUTE, Minutes, changes_of

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.calendar.localtime import FIRST_DAY, LAST_DAY, LocalTime, local_time, readings, zone_of
-from stream_app.calendar.wrong import WrongTimesError
+from stream_app.calendar.localtime import FIRST_DAY, LAST_DAY, WrongTimesError, ZonedTime, local_time, readings, zone_of
 from tests.calendar.minutes import CHANGING, MINUTE, Minutes, changes_of
 
 
@@ -70,13 +69,13 @@ def test_the_ends_of_the_calendar(zone: str) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("2026-03-29", LocalTime(date(2026, 3, 29), UTC)),
-        ("2026-03-29T17:00", LocalTime(datetime.fromisoformat("2026-03-29T17:00"), UTC)),
-        ("2026-03-29T17:00[Asia/Tokyo]", LocalTime(datetime.fromisoformat("2026-03-29T17:00"), ZoneInfo("Asia/Tokyo"))),
-        ("2026-03-29[Asia/Tokyo]", LocalTime(date(2026, 3, 29), ZoneInfo("Asia/Tokyo"))),
+        ("2026-03-29", ZonedTime(date(2026, 3, 29), UTC)),
+        ("2026-03-29T17:00", ZonedTime(datetime.fromisoformat("2026-03-29T17:00"), UTC)),
+        ("2026-03-29T17:00[Asia/Tokyo]", ZonedTime(datetime.fromisoformat("2026-03-29T17:00"), ZoneInfo("Asia/Tokyo"))),
+        ("2026-03-29[Asia/Tokyo]", ZonedTime(date(2026, 3, 29), ZoneInfo("Asia/Tokyo"))),
     ],
 )
-def test_what_a_text_names(text: str, found: LocalTime) -> None:
+def test_what_a_text_names(text: str, found: ZonedTime) -> None:
     """A day or a time, with its own zone or the one that is given."""
     assert local_time(text, UTC) == found
 

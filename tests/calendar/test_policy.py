@@ -34,6 +34,18 @@ def test_integers_alone_are_the_record_itself() -> None:
         assert not wrongs
 
 
+def test_lengths_become_milliseconds() -> None:
+    """Step, unit and offset may be said in words; what is no length is named, whatever else is wrong."""
+    for said, ms_of in {"5min": 300_000, "1h": 3_600_000, "1D": 86_400_000, "2 weeks": 1_209_600_000}.items():
+        record = policy("a", protection={"level": "event", "step": said, "unit": said, "offset": "250 ms"})
+        found, wrongs = in_integers(record, no_file)
+        assert not wrongs
+        assert found["protection"] == {"level": "event", "step": ms_of, "unit": ms_of, "offset": 250}
+    for said in ("5m", "five minutes", "h", "0 h", "1.5h", "-1 h", "", "5 min 3 s", "1e3 s"):
+        wrongs = in_integers(policy("a", protection={"level": "event", "step": said}), no_file)[1]
+        assert [wrong.member for wrong in wrongs] == ["protection.step"], said
+
+
 def test_times_become_integers_and_the_rest_stays() -> None:
     """Landmarks by `protection.zone`, dummies' range, renewals; every other member as it was, in its place."""
     record = {

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_app.calendar.localtime import WrongTimesError
 from stream_app.calendar.policy import MOST_RENEWALS, renewals
-from stream_app.calendar.wrong import WrongTimesError
 
 PARIS = {"zone": "Europe/Paris"}
 

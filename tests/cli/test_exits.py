@@ -2,16 +2,15 @@
 
 import pytest
 
-from stream_app.cli import COMMANDS, main
+from stream_app.cli import COMMANDS
 from stream_app.cli.exits import EXIT_CODES, OWN
+from tests.command import Cli
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_ends_with_the_exit_codes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_ends_with_the_exit_codes(name: str, cli: Cli) -> None:
     """The last sentence of a command's help; what it says of itself stands in it."""
-    with pytest.raises(SystemExit):
-        main([name, "--help"])
-    helped = " ".join(capsys.readouterr().out.split())
+    helped = " ".join(cli.ended(name, "--help", code=0).out.split())
     assert helped.lower().count("exit code") == 1
     last = helped.partition("Exit codes: ")[2]
     assert last.startswith("0 ")

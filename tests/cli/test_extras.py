@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.cli import main
+from tests.command import Cli
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,12 @@ def test_what_is_missing_is_told_at_once(
     remedy: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
 ) -> None:
     """Exit code 2, before anything is started or written."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, missing, None)
-    assert main(words) == 2
-    said = capsys.readouterr().err
+    said = cli(*words, code=2).err
     assert said.endswith(remedy)
     assert "landmark-stream[" not in said
     assert list(tmp_path.iterdir()) == []

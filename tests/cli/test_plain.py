@@ -11,6 +11,7 @@ import pytest
 import stream_app
 from stream_app.cli import COMMANDS, main
 from tests.cli.operating.test_top import serving
+from tests.command import Cli
 from tests.monitoring.test_snapshot import busy
 from tests.terminal import CONTROL, Terminal, terminal
 
@@ -23,22 +24,16 @@ POLICY = (
 )
 
 
-def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version(cli: Cli) -> None:
     """Name and version, as the installed package has it."""
-    with pytest.raises(SystemExit) as ended:
-        main(["--version"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out == f"landmark-stream {stream_app.__version__}\n"
+    assert cli.ended("--version", code=0).out == f"landmark-stream {stream_app.__version__}\n"
     assert version("landmark-stream") == stream_app.__version__
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_is_text(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_is_text(name: str, cli: Cli) -> None:
     """Every command explains itself, without control codes in a pipe."""
-    with pytest.raises(SystemExit) as ended:
-        main([name, "--help"])
-    assert ended.value.code == 0
-    output = capsys.readouterr().out
+    output = cli.ended(name, "--help", code=0).out
     assert output.startswith(f"usage: landmark-stream {name}")
     assert CONTROL not in output
 

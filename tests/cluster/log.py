@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
 from aiokafka.errors import InvalidProducerEpoch, OffsetOutOfRangeError, OutOfOrderSequenceNumber
@@ -170,15 +170,7 @@ class Log:
         self.batches = [
             batch
             if batch.marker or batch.end > stable
-            else Batch(
-                batch.base,
-                batch.end,
-                tuple(record for record in batch.records if record.offset in kept),
-                batch.producer,
-                batch.epoch,
-                batch.sequence,
-                batch.transactional,
-            )
+            else replace(batch, records=tuple(record for record in batch.records if record.offset in kept))
             for batch in self.batches
         ]
 

@@ -1,6 +1,6 @@
 """The rows of one worker's partitions as files on a disk: they outlive it, lose the last writes, and can be damaged."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from stream_app.kafka.brokers import DamagedCopyError
@@ -19,6 +19,8 @@ class DiskRows(MemoryRows):
         super().__init__()
         self._damage: dict[int, DamagedCopyError] = {}
         self._before: dict[int, list[tuple[_Written, int | None]]] = {}
+        self.at: Callable[[str], None] = lambda _: None
+        """Told of the moments before and after a write, at which a process can die."""
 
     def reopen(self, partition: int) -> DamagedCopyError | None:
         """Open the rows of a partition; those that are damaged are discarded, and the damage returned."""
@@ -29,10 +31,12 @@ class DiskRows(MemoryRows):
 
     def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
         """Write as in memory, and keep how it was."""
+        self.at("before a write")
         copy, written = self.copy(partition), dict(rows)
         before = self._before.get(partition, [])
         self._before[partition] = [*before[1 - _UNDONE :], ({key: copy.rows.get(key) for key in written}, copy.offset)]
         super().write(partition, written.items(), offset)
+        self.at("after a write")
 
     def discard(self, partition: int) -> None:
         """Forget the rows of a partition."""

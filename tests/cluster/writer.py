@@ -45,7 +45,7 @@ class MemoryPages:
     def extend(
         self,
         keys: Sequence[bytes | None],
-        values: Sequence[bytes],
+        values: Sequence[bytes | None],
         timestamps_ms: Iterable[int],
         headers: Iterable[Headers],
     ) -> None:

@@ -3,13 +3,22 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from stream_app.kafka.brokers import Brokers, Extent, Isolation, Writer
-from tests.contract.clusters import STAMP_MS
 from tests.patience import ANSWER_SECONDS
 
 _T = TypeVar("_T")
+
+Request = Literal["add", "send", "commit", "abort"]
+"""What a writer asks for: a topic in its transaction, a record in that topic, and an end."""
+
+STAMP_MS = 1_700_000_000_000
+"""What records that are written here say of their time."""
+SESSION_MS = 6_000
+"""How long a group waits for a member's sign of life: the shortest that a broker takes."""
+HEARTBEAT_SECONDS = 0.3
+"""How often a member gives one."""
 
 Seen = list[tuple[int, bytes | None]]
 """Offsets and values of records."""
@@ -73,3 +82,10 @@ async def soon(ask: Callable[[], Awaitable[_T]], expected: _T, seconds: float = 
     while (found := await ask()) != expected and time.monotonic() < deadline:  # noqa: ASYNC110 (no event tells it)
         await asyncio.sleep(0.05)
     assert found == expected
+
+
+async def end(task: "asyncio.Task[None] | None") -> None:
+    """Cancel a task, and wait until it has ended."""
+    if task is not None:
+        task.cancel()
+        await asyncio.wait({task})

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from stream_app.kafka.brokers import Brokers, Writer
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
 from tests.contract.clusters import Cluster
@@ -27,3 +28,21 @@ async def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     await found.open()
     yield found
     await found.close()
+
+
+@pytest_asyncio.fixture
+async def topic(cluster: Cluster) -> str:
+    """Make a topic of one partition."""
+    return await cluster.make("t")
+
+
+@pytest.fixture
+def brokers(cluster: Cluster, topic: str) -> Brokers:
+    """Return the cluster as a worker sees it whose events topic that is."""
+    return cluster.brokers("a", topic)
+
+
+@pytest_asyncio.fixture
+async def writer(brokers: Brokers) -> Writer:
+    """Return the first writer of partition 0."""
+    return await brokers.fence(0)

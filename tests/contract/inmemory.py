@@ -15,11 +15,11 @@ from tests.cluster.group import Place
 from tests.cluster.log import Draft
 from tests.cluster.member import MemoryMember
 from tests.cluster.writer import MemoryWriter
-from tests.contract.clusters import HEARTBEAT_SECONDS, SESSION_MS, STAMP_MS, Member, Request, end
+from tests.contract.acts import HEARTBEAT_SECONDS, SESSION_MS, STAMP_MS, Request, end
 
 
 class InMemory:
-    """A cluster in memory."""
+    """A cluster in memory; `OnBroker` has the same methods."""
 
     def __init__(self) -> None:
         """Begin without topics."""
@@ -33,7 +33,7 @@ class InMemory:
         """Do nothing: nothing is open."""
 
     async def make(self, topic: str, partitions: int = 1, *, append_time: bool = False) -> str:
-        """Make a topic."""
+        """Make a topic, and return its full name, which all else wants."""
         self.cluster.make(topic, partitions, append_time=append_time)
         return topic
 
@@ -46,20 +46,23 @@ class InMemory:
         self.cluster.grow(topic, partitions)
 
     async def delete_before(self, topic: str, offset: int) -> None:
-        """Delete records."""
+        """Delete the records of partition 0 before an offset."""
         self.cluster.log(topic, 0).delete_before(offset)
 
     async def append(self, topic: str, *values: bytes) -> None:
-        """Append one batch."""
+        """Append one batch of no transaction to partition 0."""
         self.cluster.append(Place(topic, 0), [Draft(b"key", value, STAMP_MS) for value in values])
 
     def brokers(self, application: str, topic: str = "events", timeout_ms: int = 60_000) -> Brokers:
-        """Return a worker's view."""
+        """Return the cluster as a worker of an application sees it, whose events topic this is."""
         names = TopicNames.of("none", application)._replace(events=topic)
         return MemoryBrokers(self.cluster, next(self._clients), application, names, transaction_timeout_ms=timeout_ms)
 
     async def late(self, writer: Writer, request: Request, topic: str) -> type[KafkaError] | None:
-        """Let a copy arrive."""
+        """Let a copy of a request of that writer arrive now, under its epoch, and return why it was refused.
+
+        That of ``send`` is of the record ``late``, the second that the writer sent to partition 0 of the topic.
+        """
         assert isinstance(writer, MemoryWriter)
         identity, given = writer._transactional_id, writer.identity  # noqa: SLF001 (no public name)
         place, cluster = Place(topic, 0), self.cluster
@@ -78,10 +81,10 @@ class InMemory:
             cluster.elapse()
         return None
 
-    def member(self, application: str, topic: str, poll_ms: int = 300_000) -> Member:
-        """Return a new member."""
+    def member(self, application: str, topic: str, poll_ms: int = 300_000) -> "MemberInMemory":
+        """Return a new member of the application's group; it may go for ``poll_ms`` without `MemberInMemory.poll`."""
         client = next(self._clients)
-        return _MemberInMemory(MemoryMember(self.cluster, client, application, (topic,), SESSION_MS, poll_ms))
+        return MemberInMemory(MemoryMember(self.cluster, client, application, (topic,), SESSION_MS, poll_ms))
 
     async def members(self, application: str) -> int:
         """Return how many members the group has."""
@@ -90,8 +93,8 @@ class InMemory:
 
 
 @dataclass
-class _MemberInMemory:
-    """Sends heartbeats and joins again, as aiokafka does by itself."""
+class MemberInMemory:
+    """A member of a consumer group that follows rebalances, with heartbeats, as aiokafka's does by itself."""
 
     inner: MemoryMember
     _task: asyncio.Task[None] | None = None
@@ -117,16 +120,16 @@ class _MemberInMemory:
                 await asyncio.sleep(HEARTBEAT_SECONDS)
 
     async def poll(self) -> None:
-        """Ask for records."""
+        """Ask for records, whether there are any or not."""
         self.inner.poll()
 
     async def commit(self, partition: int, offset: int) -> bool:
-        """Commit."""
+        """Commit an offset in the last generation joined; return whether the group took it."""
         (topic,) = self.inner.topics
         return await self.inner.commit({Place(topic, partition): offset})
 
     async def commit_late(self, partition: int, offset: int) -> bool:
-        """Commit in the generation before."""
+        """Commit as if it had not heard of the last generation yet."""
         found = self.inner._assignment  # noqa: SLF001 (no member forgets a generation by itself)
         assert found is not None
         self.inner._assignment = found._replace(generation=found.generation - 1)  # noqa: SLF001
@@ -137,6 +140,6 @@ class _MemberInMemory:
         await end(self._task)
 
     async def leave(self) -> None:
-        """Leave."""
+        """Leave the group."""
         await end(self._task)
         await self.inner.leave()

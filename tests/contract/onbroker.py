@@ -19,7 +19,7 @@ from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.setup.settings import Settings
-from tests.contract.clusters import HEARTBEAT_SECONDS, SESSION_MS, STAMP_MS, Member, Request, end
+from tests.contract.acts import HEARTBEAT_SECONDS, SESSION_MS, STAMP_MS, Request, end
 from tests.patience import ANSWER_SECONDS
 
 _KEPT = {"retention.ms": "-1", "segment.ms": str(2**63 - 1)}  # or records of the past go within minutes
@@ -33,13 +33,16 @@ class OnBroker:
         self._servers, self._folder, self._name = bootstrap_servers, folder, name
         self._admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
         self._asked: list[EventsTopic] = []
+        self._writers: list[PartitionProducer] = []
 
     async def open(self) -> None:
         """Connect."""
         await self._admin.start()
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Disconnect, every writer too."""
+        for writer in self._writers:
+            await writer.stop()
         for topic in self._asked:
             await topic.close()
         await self._admin.close()
@@ -104,7 +107,7 @@ class OnBroker:
         settings = self.settings(application, timeout_ms)
         names = TopicNames.of(self._name, settings.application)._replace(events=topic)
         self._asked.append(EventsTopic(settings, topic, "unknown"))
-        return KafkaBrokers(settings, names, self._asked[-1])
+        return _Brokers(self._writers, settings, names, self._asked[-1])
 
     async def late(self, writer: Writer, request: Request, topic: str) -> type[KafkaError] | None:
         """Send a copy over the writer's connections."""
@@ -140,19 +143,32 @@ class OnBroker:
                 await asyncio.sleep(0.05)
         return None if code == 0 else for_code(code)
 
-    def member(self, application: str, topic: str, poll_ms: int = 300_000) -> Member:
+    def member(self, application: str, topic: str, poll_ms: int = 300_000) -> "RealMember":
         """Return a new member."""
-        return _RealMember(self._servers, f"{self._name}.{application}", topic, poll_ms)
+        return RealMember(self._servers, f"{self._name}.{application}", topic, poll_ms)
 
     async def members(self, application: str) -> int:
         """Return how many members the group has."""
         return await group_members(self.settings(application))
 
 
-class _RealMember:
-    """aiokafka's consumer."""
+class _Brokers(KafkaBrokers):
+    """A worker's view, whose writers are kept: the cluster stops them."""
+
+    def __init__(self, writers: list[PartitionProducer], *parts: Any) -> None:
+        super().__init__(*parts)
+        self._writers = writers
+
+    async def fence(self, partition: int) -> PartitionProducer:
+        self._writers.append(await super().fence(partition))
+        return self._writers[-1]
+
+
+class RealMember:
+    """aiokafka's consumer, as `MemberInMemory` is one."""
 
     def __init__(self, servers: str, group_id: str, topic: str, poll_ms: int) -> None:
+        """Join nothing yet."""
         self._topic = topic
         self._consumer = AIOKafkaConsumer(
             bootstrap_servers=servers,
@@ -167,21 +183,26 @@ class _RealMember:
 
     @property
     def places(self) -> tuple[int, ...]:
+        """Its partitions."""
         return tuple(sorted(place.partition for place in self._consumer.assignment()))
 
     @property
     def generation(self) -> int:
+        """The last generation that it joined."""
         return int(self._consumer._coordinator.generation)  # noqa: SLF001 (no public name)
 
     async def start(self) -> None:
+        """Join."""
         self._consumer.subscribe([self._topic])
         starting = asyncio.create_task(self._consumer.start())  # it waits for the assignment
         starting.add_done_callback(asyncio.Task.result)
 
     async def poll(self) -> None:
+        """Ask for records."""
         await self._consumer.getmany(timeout_ms=0)
 
     async def commit(self, partition: int, offset: int) -> bool:
+        """Commit."""
         try:
             await self._consumer.commit({TopicPartition(self._topic, partition): offset})
         except KafkaError:
@@ -189,13 +210,16 @@ class _RealMember:
         return True
 
     async def commit_late(self, partition: int, offset: int) -> bool:
+        """Commit in the generation before."""
         self._consumer._coordinator.generation -= 1  # noqa: SLF001
         return await self.commit(partition, offset)
 
     async def freeze(self) -> None:
+        """Give no sign of life any more."""
         coordinator = self._consumer._coordinator  # noqa: SLF001 (nobody freezes a consumer but tests)
         for task in (coordinator._coordination_task, coordinator._heartbeat_task):  # noqa: SLF001
             await end(task)
 
     async def leave(self) -> None:
+        """Leave."""
         await self._consumer.stop()

@@ -3,9 +3,9 @@
 import pytest
 from aiokafka.errors import InvalidProducerEpoch, InvalidTxnState, ProducerFenced
 
-from stream_app.kafka.brokers import Brokers
-from tests.contract.acts import commit, ends, seen, send, soon
-from tests.contract.clusters import Cluster, Request
+from stream_app.kafka.brokers import Brokers, Writer
+from tests.contract.acts import Request, commit, ends, seen, send, soon
+from tests.contract.clusters import Cluster
 
 
 async def _committed(brokers: Brokers, topic: str) -> list[bytes | None]:
@@ -14,11 +14,9 @@ async def _committed(brokers: Brokers, topic: str) -> list[bytes | None]:
 
 @pytest.mark.parametrize(("request_", "kept"), [("commit", [b"0", b"1"]), ("abort", [b"0"])])
 async def test_a_late_end_ends_the_transaction_that_is_open_then(
-    cluster: Cluster, request_: Request, kept: list[bytes]
+    cluster: Cluster, topic: str, brokers: Brokers, writer: Writer, request_: Request, kept: list[bytes]
 ) -> None:
     """What was sent until then is committed, or not; the rest is refused, and the writer cannot tell why."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await commit(writer, topic, b"0")
     await writer.begin()
     await send(writer, topic, b"1")
@@ -29,26 +27,25 @@ async def test_a_late_end_ends_the_transaction_that_is_open_then(
         await send(writer, topic, b"2")
     await writer.abort()
     assert await _committed(brokers, topic) == kept
-    await writer.stop()
 
 
-async def test_a_late_end_with_nothing_open_changes_nothing(cluster: Cluster) -> None:
+async def test_a_late_end_with_nothing_open_changes_nothing(
+    cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
+) -> None:
     """A commit after a commit is taken for the same one; an abort is refused."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await commit(writer, topic, b"0")
     assert await cluster.late(writer, "commit", topic) is None
     assert await cluster.late(writer, "abort", topic) is InvalidTxnState
     await commit(writer, topic, b"1")
     await soon(lambda: ends(brokers, topic), (4, 4))
     assert await _committed(brokers, topic) == [b"0", b"1"]
-    await writer.stop()
 
 
 @pytest.mark.parametrize("request_", ["commit", "abort", "add", "send"])
-async def test_a_late_copy_of_an_earlier_owner_changes_nothing(cluster: Cluster, request_: Request) -> None:
+async def test_a_late_copy_of_an_earlier_owner_changes_nothing(
+    cluster: Cluster, topic: str, brokers: Brokers, request_: Request
+) -> None:
     """Whatever it is: its epoch is older than the owner's."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
     earlier = await brokers.fence(0)
     await commit(earlier, topic, b"0")
     owner = await brokers.fence(0)
@@ -59,14 +56,12 @@ async def test_a_late_copy_of_an_earlier_owner_changes_nothing(cluster: Cluster,
     await owner.commit()
     await soon(lambda: ends(brokers, topic), (4, 4))
     assert await _committed(brokers, topic) == [b"0", b"1"]
-    for one in (earlier, owner):
-        await one.stop()
 
 
-async def test_a_late_copy_of_a_record_is_written_but_once(cluster: Cluster) -> None:
+async def test_a_late_copy_of_a_record_is_written_but_once(
+    cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
+) -> None:
     """Within its transaction the brokers know it; after that they take nothing outside of one."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await writer.begin()
     await send(writer, topic, b"0")
     await send(writer, topic, b"late")
@@ -76,28 +71,26 @@ async def test_a_late_copy_of_a_record_is_written_but_once(cluster: Cluster) -> 
     await soon(lambda: ends(brokers, topic), (3, 3))
     assert await cluster.late(writer, "send", topic) is InvalidTxnState
     assert await ends(brokers, topic) == (3, 3)
-    await writer.stop()
 
 
-async def test_a_record_that_arrives_after_its_transaction_has_ended_is_refused(cluster: Cluster) -> None:
+async def test_a_record_that_arrives_after_its_transaction_has_ended_is_refused(
+    cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
+) -> None:
     """Were it written, nobody would end what it begins, and readers of committed records would wait for ever."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await commit(writer, topic, b"0")
     await soon(lambda: ends(brokers, topic), (2, 2))
     assert await cluster.late(writer, "send", topic) is InvalidTxnState
     assert await ends(brokers, topic) == (2, 2)
-    await writer.stop()
 
 
-async def test_a_late_topic_begins_a_transaction_that_the_next_one_joins(cluster: Cluster) -> None:
+async def test_a_late_topic_begins_a_transaction_that_the_next_one_joins(
+    cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
+) -> None:
     """The topic gets a marker with it, though nothing of it was written there."""
-    topic, other, brokers = await cluster.make("t"), await cluster.make("u"), cluster.brokers("a")
-    writer = await brokers.fence(0)
+    other = await cluster.make("u")
     await commit(writer, topic, b"0")
     assert await cluster.late(writer, "add", other) is None
     await commit(writer, topic, b"1")
     await soon(lambda: ends(brokers, topic), (4, 4))
     await soon(lambda: ends(brokers, other), (1, 1))
     assert await _committed(brokers, topic) == [b"0", b"1"]
-    await writer.stop()

@@ -4,13 +4,12 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 import pytest_asyncio
 from aiokafka.errors import InvalidProducerIdMapping, KafkaError, OutOfOrderSequenceNumber, ProducerFenced
 
-from stream_app.kafka.brokers import Extent, Writer
+from stream_app.kafka.brokers import Brokers, Extent, Writer
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
 from tests.contract.acts import commit, ends, seen, send, soon
@@ -27,33 +26,19 @@ _FORGETS = {
 }
 
 
-class Harsh(Protocol):
-    """A cluster that such things befall."""
-
-    @property
-    def cluster(self) -> Cluster:
-        """The cluster."""
-
-    async def expire(self, application: str) -> None:
-        """Let the transactional id of partition 0 expire."""
-
-    async def lose_tail(self, *ends: tuple[str, int]) -> None:
-        """Lose power, and of partition 0 of topics all from an offset on."""
-
-
 class HarshInMemory:
-    """The twin."""
+    """The twin, which such things befall."""
 
     def __init__(self) -> None:
         """Begin with a cluster whose time passes."""
         self.cluster = InMemory()
 
     async def expire(self, application: str) -> None:
-        """Let it expire."""
+        """Let the transactional id of partition 0 expire."""
         assert self.cluster.cluster.transactions.expire(f"{application}-0")
 
     async def lose_tail(self, *ends: tuple[str, int]) -> None:
-        """Cut logs off."""
+        """Lose power, and of partition 0 of topics all from an offset on."""
         for topic, end in ends:
             self.cluster.cluster.log(topic, 0).lose_tail(end)
 
@@ -87,6 +72,9 @@ class HarshBroker:
         await asyncio.to_thread(restart)
 
 
+Harsh = HarshInMemory | HarshBroker
+
+
 @pytest.fixture(scope="module")
 def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalBroker]:
     """Run a broker that looks for late transactions all the time."""
@@ -114,48 +102,44 @@ async def harsh(request: pytest.FixtureRequest) -> AsyncIterator[Harsh]:
     await found.cluster.close()
 
 
-async def test_a_late_transaction_is_aborted_by_the_coordinator(harsh: Harsh) -> None:
+@pytest.fixture
+def cluster(harsh: Harsh) -> Cluster:
+    """Return the cluster that such things befall."""
+    return harsh.cluster
+
+
+async def test_a_late_transaction_is_aborted_by_the_coordinator(cluster: Cluster, topic: str, brokers: Brokers) -> None:
     """Its writer learns of it with whatever it asks next; the id goes on with whoever fences."""
-    cluster = harsh.cluster
-    topic, other = await cluster.make("t"), await cluster.make("u")
+    other = await cluster.make("u")
     writers = {act: await cluster.brokers(act, timeout_ms=TIMEOUT_MS).fence(0) for act in ("commit", "send", "add")}
     for writer in writers.values():
         await writer.begin()
         await send(writer, topic, b"late")
-    brokers = cluster.brokers("looks")
     await soon(lambda: ends(brokers, topic), (6, 6))
     for act, writer in writers.items():
         with pytest.raises(ProducerFenced):
             await (writer.commit() if act == "commit" else send(writer, topic if act == "send" else other, b"more"))
         await writer.abort()
-        await writer.stop()
-        owner = await cluster.brokers(act).fence(0)
-        assert owner.id == writer.id
-        await owner.stop()
+        assert (await cluster.brokers(act).fence(0)).id == writer.id
     assert await ends(brokers, topic) == (6, 6)
     assert await ends(brokers, other) == (0, 0)
     assert await seen(brokers, topic, "read_committed") == []
 
 
-async def test_a_transaction_in_time_lasts(harsh: Harsh) -> None:
+async def test_a_transaction_in_time_lasts(cluster: Cluster, topic: str, brokers: Brokers, writer: Writer) -> None:
     """The time of one says nothing of another's."""
-    cluster = harsh.cluster
-    topic = await cluster.make("t")
-    writer, late = await cluster.brokers("a").fence(0), await cluster.brokers("b", timeout_ms=TIMEOUT_MS).fence(0)
+    late = await cluster.brokers("b", timeout_ms=TIMEOUT_MS).fence(0)
     for one in (writer, late):
         await one.begin()
         await send(one, topic, b"1")
-    await soon(lambda: ends(cluster.brokers("c"), topic), (0, 3))
+    await soon(lambda: ends(brokers, topic), (0, 3))
     await writer.commit()
-    await soon(lambda: ends(cluster.brokers("c"), topic), (4, 4))
-    assert await seen(cluster.brokers("c"), topic, "read_committed") == [(0, b"1")]
-    for one in (writer, late):
-        await one.stop()
+    await soon(lambda: ends(brokers, topic), (4, 4))
+    assert await seen(brokers, topic, "read_committed") == [(0, b"1")]
 
 
-async def test_logs_lose_their_tails(harsh: Harsh) -> None:
+async def test_logs_lose_their_tails(harsh: Harsh, cluster: Cluster) -> None:
     """They end before, and grow again at the same offsets; what their writers and readers see then is the same."""
-    cluster = harsh.cluster
     topics = {name: await cluster.make(name) for name in ("tail", "marker", "all")}
     writers = {name: await cluster.brokers(name).fence(0) for name in topics}
     brokers = cluster.brokers("looks")
@@ -167,8 +151,6 @@ async def test_logs_lose_their_tails(harsh: Harsh) -> None:
     await _tail(cluster, topics["tail"], writers["tail"])
     await _marker(cluster, topics["marker"])
     await _all(cluster, topics["all"], writers["all"])
-    for writer in writers.values():
-        await writer.stop()
 
 
 async def _tail(cluster: Cluster, topic: str, writer: Writer) -> None:
@@ -187,7 +169,6 @@ async def _tail(cluster: Cluster, topic: str, writer: Writer) -> None:
     assert await commit(owner, topic, b"6") == Extent(5, 6)
     await soon(lambda: ends(brokers, topic), (7, 7))
     assert await seen(brokers, topic, "read_committed") == [(0, b"0"), (2, b"2"), (5, b"6")]
-    await owner.stop()
 
 
 async def _marker(cluster: Cluster, topic: str) -> None:
@@ -199,7 +180,6 @@ async def _marker(cluster: Cluster, topic: str) -> None:
     assert await commit(owner, topic, b"3") == Extent(3, 4)
     await soon(lambda: ends(brokers, topic), (5, 5))
     assert await seen(brokers, topic, "read_committed") == [(0, b"0"), (2, b"2"), (3, b"3")]
-    await owner.stop()
 
 
 async def _all(cluster: Cluster, topic: str, writer: Writer) -> None:
@@ -211,11 +191,10 @@ async def _all(cluster: Cluster, topic: str, writer: Writer) -> None:
     assert await seen(brokers, topic, "read_committed") == [(0, b"5")]
 
 
-async def test_an_expired_id_is_another_one_afterwards(harsh: Harsh) -> None:
+async def test_an_expired_id_is_another_one_afterwards(
+    harsh: Harsh, topic: str, brokers: Brokers, writer: Writer
+) -> None:
     """The owner learns of it with its next record, and has to fence again."""
-    cluster = harsh.cluster
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await commit(writer, topic, b"0")
     await soon(lambda: ends(brokers, topic), (2, 2))
     await harsh.expire("a")
@@ -228,5 +207,3 @@ async def test_an_expired_id_is_another_one_afterwards(harsh: Harsh) -> None:
     assert owner.id != writer.id
     assert await commit(owner, topic, b"2") == Extent(2, 3)
     await soon(lambda: ends(brokers, topic), (4, 4))
-    for one in (writer, owner):
-        await one.stop()

@@ -6,27 +6,24 @@ from typing import Any
 import pytest
 from aiokafka.errors import OffsetOutOfRangeError
 
-from stream_app.kafka.brokers import Isolation, Reader
-from tests.contract.acts import abort, bounds, commit, ends, records, seen, send, soon
-from tests.contract.clusters import STAMP_MS, Cluster
+from stream_app.kafka.brokers import Brokers, Isolation, Reader, Writer
+from tests.contract.acts import STAMP_MS, abort, bounds, commit, ends, records, seen, send, soon
+from tests.contract.clusters import Cluster
 
 BOTH: tuple[Isolation, ...] = ("read_committed", "read_uncommitted")
 
 
 @pytest.mark.parametrize("isolation", BOTH)
-async def test_an_empty_log_has_nothing(cluster: Cluster, isolation: Isolation) -> None:
+async def test_an_empty_log_has_nothing(topic: str, brokers: Brokers, isolation: Isolation) -> None:
     """No bounds apart, no record, no last one."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
     assert await bounds(brokers, topic, isolation) == (0, 0)
     async with brokers.reader(isolation) as reader:
         assert await reader.last(topic, 0) is None
         assert [found async for found in reader.records(topic, 0, 0)] == []
 
 
-async def test_records_are_read_from_any_offset(cluster: Cluster) -> None:
+async def test_records_are_read_from_any_offset(topic: str, brokers: Brokers, writer: Writer) -> None:
     """From one within a batch, in a gap that markers and aborted records made, at the end and behind it."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await commit(writer, topic, b"0", b"1", b"2")
     await abort(writer, topic, b"4", b"5")
     await commit(writer, topic, b"7", b"8")
@@ -35,13 +32,10 @@ async def test_records_are_read_from_any_offset(cluster: Cluster) -> None:
     for start in range(12):
         assert await seen(brokers, topic, "read_committed", start) == [one for one in whole if one[0] >= start]
     assert await seen(brokers, topic, "read_uncommitted", 5) == [(5, b"5"), (7, b"7"), (8, b"8")]
-    await writer.stop()
 
 
-async def test_reading_up_to_an_offset_may_give_more(cluster: Cluster) -> None:
+async def test_reading_up_to_an_offset_may_give_more(topic: str, brokers: Brokers, writer: Writer) -> None:
     """All below it, in order; nothing where nothing lies below it."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await commit(writer, topic, b"0", b"1", b"2")
     await commit(writer, topic, b"4")
     await soon(lambda: ends(brokers, topic), (6, 6))
@@ -52,13 +46,12 @@ async def test_reading_up_to_an_offset_may_give_more(cluster: Cluster) -> None:
             assert found == whole[1 : 1 + len(found)]
             assert [one for one in whole if 1 <= one[0] < before] == [one for one in found if one[0] < before]
         assert await seen(brokers, topic, isolation, 2, 2) == []
-    await writer.stop()
 
 
-async def test_the_last_record_is_found_behind_aborted_ones_and_markers(cluster: Cluster) -> None:
+async def test_the_last_record_is_found_behind_aborted_ones_and_markers(
+    topic: str, brokers: Brokers, writer: Writer
+) -> None:
     """And it is the last one that is wanted."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await commit(writer, topic, b"x", b"y")
     for _ in range(3):
         await abort(writer, topic, b"z", b"z")
@@ -70,12 +63,10 @@ async def test_the_last_record_is_found_behind_aborted_ones_and_markers(cluster:
     async with brokers.reader("read_uncommitted") as reader:
         assert (await _last(reader, topic)).offset == 10
         assert (await _last(reader, topic, lambda record: record.value == b"y")).offset == 1
-    await writer.stop()
 
 
-async def test_the_last_record_is_none_of_an_open_transaction(cluster: Cluster) -> None:
+async def test_the_last_record_is_none_of_an_open_transaction(cluster: Cluster, topic: str, brokers: Brokers) -> None:
     """Whatever committed record lies behind that one's beginning."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
     writer, other = await brokers.fence(0), await cluster.brokers("b").fence(0)
     await commit(writer, topic, b"0")
     await soon(lambda: ends(brokers, topic), (2, 2))
@@ -86,14 +77,10 @@ async def test_the_last_record_is_none_of_an_open_transaction(cluster: Cluster) 
         assert (await _last(reader, topic)).value == b"0"
     async with brokers.reader("read_uncommitted") as reader:
         assert (await _last(reader, topic)).value == b"3"
-    for one in (writer, other):
-        await one.stop()
 
 
-async def test_deleted_heads_move_the_beginning(cluster: Cluster) -> None:
+async def test_deleted_heads_move_the_beginning(cluster: Cluster, topic: str, brokers: Brokers, writer: Writer) -> None:
     """Within a batch, within a gap, up to the end; what is read from before begins there, and offsets go on."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await commit(writer, topic, b"0", b"1", b"2")
     await abort(writer, topic, b"4")
     await soon(lambda: ends(brokers, topic), (6, 6))
@@ -112,26 +99,24 @@ async def test_deleted_heads_move_the_beginning(cluster: Cluster) -> None:
     assert (await commit(writer, topic, b"6")).first == 6
     await soon(lambda: ends(brokers, topic), (8, 8))
     assert await seen(brokers, topic, "read_committed") == [(6, b"6")]
-    await writer.stop()
 
 
-async def test_aborted_records_stay_aborted_when_their_first_are_deleted(cluster: Cluster) -> None:
+async def test_aborted_records_stay_aborted_when_their_first_are_deleted(
+    cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
+) -> None:
     """A reader of committed records is given none of the rest."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await abort(writer, topic, b"0", b"1")
     await commit(writer, topic, b"3")
     await soon(lambda: ends(brokers, topic), (5, 5))
     await cluster.delete_before(topic, 1)
     assert await seen(brokers, topic, "read_committed") == [(3, b"3")]
     assert await seen(brokers, topic, "read_uncommitted") == [(1, b"1"), (3, b"3")]
-    await writer.stop()
 
 
-async def test_records_of_an_open_transaction_can_be_deleted(cluster: Cluster) -> None:
+async def test_records_of_an_open_transaction_can_be_deleted(
+    cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
+) -> None:
     """The log begins behind its first one then; what is stable ends with the base of the batch that begins the log."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await writer.begin()
     await send(writer, topic, b"0", b"1", b"2")
     await send(writer, topic, b"3", b"4")
@@ -145,13 +130,11 @@ async def test_records_of_an_open_transaction_can_be_deleted(cluster: Cluster) -
     await writer.commit()
     await soon(lambda: ends(brokers, topic), (7, 7))
     assert await seen(brokers, topic, "read_committed") == [(5, b"5")]
-    await writer.stop()
 
 
-async def test_records_of_no_transaction_are_of_no_producer(cluster: Cluster) -> None:
+async def test_records_of_no_transaction_are_of_no_producer(cluster: Cluster, topic: str, brokers: Brokers) -> None:
     """They keep their own time, unless the topic gives them that of their append."""
-    topic, stamped = await cluster.make("t"), await cluster.make("u", append_time=True)
-    brokers = cluster.brokers("a")
+    stamped = await cluster.make("u", append_time=True)
     for one in (topic, stamped):
         await cluster.append(one, b"0", b"1")
     found = await records(brokers, topic, "read_committed")
@@ -165,10 +148,8 @@ async def test_records_of_no_transaction_are_of_no_producer(cluster: Cluster) ->
     assert min(times) > STAMP_MS
 
 
-async def test_two_readers_of_a_topic_with_many_records(cluster: Cluster) -> None:
+async def test_two_readers_of_a_topic_with_many_records(topic: str, brokers: Brokers, writer: Writer) -> None:
     """Lists hold all in order, whatever their lengths."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await writer.begin()
     for start in range(0, 3000, 300):
         await send(writer, topic, *(b"%d" % number for number in range(start, start + 300)))
@@ -177,7 +158,6 @@ async def test_two_readers_of_a_topic_with_many_records(cluster: Cluster) -> Non
     for isolation in BOTH:
         found = await seen(brokers, topic, isolation, 700)
         assert found == [(number, b"%d" % number) for number in range(700, 3000)]
-    await writer.stop()
 
 
 async def _last(reader: Reader, topic: str, wanted: Callable[[Any], bool] = lambda _: True) -> Any:

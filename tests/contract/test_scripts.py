@@ -141,11 +141,6 @@ class Play:
             assert await seen(brokers, topic, "read_committed") == self._model.committed(number)
             assert await seen(brokers, topic, "read_uncommitted") == self._model.uncommitted(number)
 
-    async def stop(self) -> None:
-        """Disconnect every writer."""
-        for writer in [*self._writers.values(), *(writer for writer, _ in self._zombies)]:
-            await writer.stop()
-
 
 async def _play(cluster: Cluster, script: list[Any], patience: float) -> None:
     play = Play(cluster, (await cluster.make("t"), await cluster.make("u")), patience)
@@ -154,7 +149,6 @@ async def _play(cluster: Cluster, script: list[Any], patience: float) -> None:
         if not patience:
             await play.compare()
     await play.compare()
-    await play.stop()
 
 
 @settings(max_examples=200)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiokafka.errors import KafkaTimeoutError
 
-from stream_app.kafka.brokers import Extent
+from stream_app.kafka.brokers import Brokers, Extent, Writer
 from stream_app.kafka.stops import PartitionStoppedError
 from tests.contract.acts import bounds, commit, ends, seen, send, soon
 from tests.contract.clusters import Cluster
@@ -28,10 +28,10 @@ async def test_facts_name_id_and_count_of_topics_that_exist(cluster: Cluster) ->
     assert again.id != first.id
 
 
-async def test_a_remade_topic_is_empty_and_begins_at_zero(cluster: Cluster) -> None:
+async def test_a_remade_topic_is_empty_and_begins_at_zero(
+    cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
+) -> None:
     """For an owner that goes on as well: it learns nothing of it, but from the offsets."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     assert await commit(writer, topic, b"1") == Extent(0, 1)
     assert await commit(writer, topic, b"2") == Extent(2, 3)
     await soon(lambda: ends(brokers, topic), (4, 4))
@@ -41,13 +41,10 @@ async def test_a_remade_topic_is_empty_and_begins_at_zero(cluster: Cluster) -> N
     assert await commit(await brokers.fence(0), topic, b"3") == Extent(0, 1)
     await soon(lambda: ends(brokers, topic), (2, 2))
     assert await seen(brokers, topic, "read_committed") == [(0, b"3")]
-    await writer.stop()
 
 
-async def test_confirm_returns_while_the_topic_is_the_same(cluster: Cluster) -> None:
+async def test_confirm_returns_while_the_topic_is_the_same(cluster: Cluster, topic: str, brokers: Brokers) -> None:
     """A topic that grew is."""
-    topic = await cluster.make("t")
-    brokers = cluster.brokers("a", topic)
     known = (await brokers.facts())[topic].id
     await brokers.confirm(0, known)
     await cluster.grow(topic, 2)
@@ -55,10 +52,8 @@ async def test_confirm_returns_while_the_topic_is_the_same(cluster: Cluster) -> 
     await brokers.confirm(1, known)
 
 
-async def test_confirm_stops_at_a_remade_topic(cluster: Cluster) -> None:
+async def test_confirm_stops_at_a_remade_topic(cluster: Cluster, topic: str, brokers: Brokers) -> None:
     """It says which id was wanted and which is found."""
-    topic = await cluster.make("t")
-    brokers = cluster.brokers("a", topic)
     known = (await brokers.facts())[topic].id
     await cluster.delete(topic)
     await cluster.make(topic)
@@ -71,10 +66,8 @@ async def test_confirm_stops_at_a_remade_topic(cluster: Cluster) -> None:
     await brokers.confirm(0, again)
 
 
-async def test_confirm_waits_while_the_topic_is_missing(cluster: Cluster) -> None:
+async def test_confirm_waits_while_the_topic_is_missing(cluster: Cluster, topic: str, brokers: Brokers) -> None:
     """Until there is one again."""
-    topic = await cluster.make("t")
-    brokers = cluster.brokers("a", topic)
     known = (await brokers.facts())[topic].id
     await cluster.delete(topic)
     asking = asyncio.create_task(brokers.confirm(0, known))
@@ -85,11 +78,11 @@ async def test_confirm_waits_while_the_topic_is_missing(cluster: Cluster) -> Non
         await asking
 
 
-async def test_a_topic_remade_within_a_transaction(cluster: Cluster) -> None:
+async def test_a_topic_remade_within_a_transaction(
+    cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
+) -> None:
     """What was written before is gone, and the marker lies in the new one alone."""
-    topic, other = await cluster.make("t"), await cluster.make("u")
-    brokers = cluster.brokers("a")
-    writer = await brokers.fence(0)
+    other = await cluster.make("u")
     await writer.begin()
     await send(writer, other, b"0")
     await send(writer, topic, b"1")
@@ -99,16 +92,12 @@ async def test_a_topic_remade_within_a_transaction(cluster: Cluster) -> None:
     await soon(lambda: ends(brokers, other), (2, 2))
     await soon(lambda: ends(brokers, topic), (1, 1))
     assert await seen(brokers, topic, "read_uncommitted") == []
-    await writer.stop()
 
 
-async def test_a_send_waits_for_a_missing_topic(cluster: Cluster) -> None:
+async def test_a_send_waits_for_a_missing_topic(cluster: Cluster, topic: str, writer: Writer) -> None:
     """It goes on when there is one."""
-    topic, missing = await cluster.make("t"), "nowhere"
-    brokers = cluster.brokers("a")
-    writer = await brokers.fence(0)
     await commit(writer, topic, b"0")
-    name = f"{topic}-{missing}"
+    name = f"{topic}-nowhere"
     await writer.begin()
     sending = asyncio.create_task(send(writer, name, b"1"))
     done, _ = await asyncio.wait({sending}, timeout=0.5)
@@ -116,15 +105,13 @@ async def test_a_send_waits_for_a_missing_topic(cluster: Cluster) -> None:
     await cluster.make(name)
     assert await sending == Extent(0, 1)
     await writer.commit()
-    await writer.stop()
 
 
-async def test_a_transaction_begins_once_its_topics_are_there(cluster: Cluster) -> None:
+async def test_a_transaction_begins_once_its_topics_are_there(
+    cluster: Cluster, topic: str, brokers: Brokers, writer: Writer
+) -> None:
     """One that is missing is waited for, and nothing is begun meanwhile."""
-    topic, missing = await cluster.make("t"), "nowhere"
-    brokers = cluster.brokers("a")
-    writer = await brokers.fence(0)
-    name = f"{topic}-{missing}"
+    name = f"{topic}-nowhere"
     beginning = asyncio.create_task(writer.begin(topic, name))
     done, _ = await asyncio.wait({beginning}, timeout=0.5)
     assert not done
@@ -133,15 +120,13 @@ async def test_a_transaction_begins_once_its_topics_are_there(cluster: Cluster) 
     assert await send(writer, name, b"1") == Extent(0, 1)
     await writer.commit()
     await soon(lambda: ends(brokers, topic), (1, 1))
-    await writer.stop()
 
 
 @pytest.mark.parametrize("partition", [0, 7])
-async def test_bounds_of_nothing_are_never_answered(cluster: Cluster, partition: int) -> None:
+async def test_bounds_of_nothing_are_never_answered(topic: str, brokers: Brokers, partition: int) -> None:
     """A reader asks for a topic, or a partition, that is missing until its patience is over."""
-    topic = await cluster.make("t")
     asked = topic if partition else f"{topic}-nowhere"
-    asking = asyncio.create_task(bounds(cluster.brokers("a"), asked, "read_committed", partition))
+    asking = asyncio.create_task(bounds(brokers, asked, "read_committed", partition))
     done, _ = await asyncio.wait({asking}, timeout=1.0)
     assert not done
     asking.cancel()

@@ -3,29 +3,26 @@
 import pytest
 from aiokafka.errors import IllegalOperation, ProducerFenced
 
-from stream_app.kafka.brokers import Extent
-from tests.contract.acts import abort, bounds, commit, ends, records, seen, send, soon
-from tests.contract.clusters import STAMP_MS, Cluster
+from stream_app.kafka.brokers import Brokers, Extent, Writer
+from tests.contract.acts import STAMP_MS, abort, bounds, commit, ends, records, seen, send, soon
+from tests.contract.clusters import Cluster
 
 
-async def test_a_marker_takes_an_offset_behind_each_transaction(cluster: Cluster) -> None:
+async def test_a_marker_takes_an_offset_behind_each_transaction(topic: str, brokers: Brokers, writer: Writer) -> None:
     """What is written next begins behind it, and answers say so."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     assert await commit(writer, topic, b"1", b"2") == Extent(0, 2)
     assert await abort(writer, topic, b"3") == Extent(3, 4)
     assert await commit(writer, topic, b"4") == Extent(5, 6)
     await soon(lambda: ends(brokers, topic), (7, 7))
     assert await seen(brokers, topic, "read_committed") == [(0, b"1"), (1, b"2"), (5, b"4")]
     assert await seen(brokers, topic, "read_uncommitted") == [(0, b"1"), (1, b"2"), (3, b"3"), (5, b"4")]
-    await writer.stop()
 
 
-async def test_a_transaction_is_ended_in_every_partition_that_it_wrote_to(cluster: Cluster) -> None:
+async def test_a_transaction_is_ended_in_every_partition_that_it_wrote_to(
+    cluster: Cluster, brokers: Brokers, writer: Writer
+) -> None:
     """Each gets a marker; topics that it sent nothing to get none."""
-    topics = [await cluster.make(name) for name in "tuv"]
-    brokers = cluster.brokers("a")
-    writer = await brokers.fence(0)
+    topics = [await cluster.make(name) for name in "uvw"]
     await writer.begin()
     assert [await send(writer, topic, b"1") for topic in topics[:2]] == [Extent(0, 1)] * 2
     assert await send(writer, topics[0], b"2", b"3") == Extent(1, 3)
@@ -33,14 +30,13 @@ async def test_a_transaction_is_ended_in_every_partition_that_it_wrote_to(cluste
     await writer.commit()
     for topic, end in zip(topics, (4, 2, 0), strict=True):
         await soon(lambda topic=topic: ends(brokers, topic), (end, end))  # type: ignore[misc]
-    await writer.stop()
 
 
-async def test_topics_that_a_transaction_begins_with_are_ended_with_it(cluster: Cluster) -> None:
+async def test_topics_that_a_transaction_begins_with_are_ended_with_it(
+    cluster: Cluster, brokers: Brokers, writer: Writer
+) -> None:
     """Each gets a marker, written to or not, and so do others that are sent to."""
-    topics = [await cluster.make(name) for name in "tuvw"]
-    brokers = cluster.brokers("a")
-    writer = await brokers.fence(0)
+    topics = [await cluster.make(name) for name in "uvwx"]
     await writer.begin(*topics[:2])
     assert await send(writer, topics[0], b"1") == Extent(0, 1)
     assert await send(writer, topics[2], b"2") == Extent(0, 1)
@@ -51,40 +47,20 @@ async def test_topics_that_a_transaction_begins_with_are_ended_with_it(cluster: 
     await writer.abort()
     for topic, end in zip(topics, (2, 1, 3, 1), strict=True):
         await soon(lambda topic=topic: ends(brokers, topic), (end, end))  # type: ignore[misc]
-    await writer.stop()
 
 
-async def test_a_fenced_writer_that_begins_with_topics_learns_of_it_with_its_next_record(cluster: Cluster) -> None:
-    """The topics are asked for beside, and the answer is that of the first record."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    zombie = await brokers.fence(0)
-    await commit(zombie, topic, b"1")
-    owner = await brokers.fence(0)
-    await zombie.begin(topic)
-    with pytest.raises(ProducerFenced):
-        await send(zombie, topic, b"2")
-    await zombie.abort()
-    for one in (zombie, owner):
-        await one.stop()
-
-
-async def test_a_transaction_without_a_record_leaves_no_trace(cluster: Cluster) -> None:
+async def test_a_transaction_without_a_record_leaves_no_trace(topic: str, brokers: Brokers, writer: Writer) -> None:
     """No broker hears of it; even a fenced owner can commit one."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
-    later = await brokers.fence(0)
+    await brokers.fence(0)
     await writer.begin()
     await writer.commit()
     await writer.begin()
     await writer.abort()
     assert await ends(brokers, topic) == (0, 0)
-    for one in (writer, later):
-        await one.stop()
 
 
-async def test_whoever_fences_aborts_what_was_open(cluster: Cluster) -> None:
+async def test_whoever_fences_aborts_what_was_open(cluster: Cluster, topic: str, brokers: Brokers) -> None:
     """The zombie's records stay for readers of uncommitted ones, its id goes on, and nothing more comes of it."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
     zombie = await brokers.fence(0)
     await zombie.begin()
     await send(zombie, topic, b"1")
@@ -98,41 +74,35 @@ async def test_whoever_fences_aborts_what_was_open(cluster: Cluster) -> None:
     await soon(lambda: ends(brokers, topic), (4, 4))
     assert await seen(brokers, topic, "read_committed") == [(2, b"3")]
     assert await seen(brokers, topic, "read_uncommitted") == [(0, b"1"), (2, b"3")]
-    for one in (zombie, owner):
-        await one.stop()
 
 
-async def test_a_fenced_commit_is_refused(cluster: Cluster) -> None:
+async def test_a_fenced_commit_is_refused(topic: str, brokers: Brokers) -> None:
     """And the writer is of no use any more."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
     zombie = await brokers.fence(0)
     await zombie.begin()
     await send(zombie, topic, b"1")
-    owner = await brokers.fence(0)
+    await brokers.fence(0)
     with pytest.raises(ProducerFenced):
         await zombie.commit()
     with pytest.raises(AssertionError):
         await zombie.begin()
     assert await seen(brokers, topic, "read_committed") == []
-    for one in (zombie, owner):
-        await one.stop()
 
 
-async def test_a_fenced_idle_writer_learns_of_it_with_its_next_record(cluster: Cluster) -> None:
-    """To begin asks nobody."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    zombie = await brokers.fence(0)
-    await commit(zombie, topic, b"1")
-    owner = await brokers.fence(0)
-    await zombie.begin()
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_fenced_idle_writer_learns_of_it_with_its_next_record(
+    topic: str, brokers: Brokers, writer: Writer, *, named: bool
+) -> None:
+    """To begin asks nobody; topics that it begins with are asked for beside, and the first record has the answer."""
+    await commit(writer, topic, b"1")
+    await brokers.fence(0)
+    await writer.begin(*[topic] * named)
     with pytest.raises(ProducerFenced):
-        await send(zombie, topic, b"2")
-    await zombie.abort()
+        await send(writer, topic, b"2")
+    await writer.abort()
     with pytest.raises(AssertionError):
-        await zombie.begin()
+        await writer.begin()
     await soon(lambda: ends(brokers, topic), (2, 2))
-    for one in (zombie, owner):
-        await one.stop()
 
 
 async def test_partitions_and_applications_are_fenced_apart(cluster: Cluster) -> None:
@@ -147,13 +117,10 @@ async def test_partitions_and_applications_are_fenced_apart(cluster: Cluster) ->
     found = await records(brokers, topic, "read_committed")
     assert [(record.offset, record.producer) for record in found] == [(0, writers[0].id), (2, writers[2].id)]
     await soon(lambda: bounds(brokers, topic, "read_committed", 1), (0, 2))
-    for writer in writers:
-        await writer.stop()
 
 
-async def test_a_producer_id_lasts_from_owner_to_owner(cluster: Cluster) -> None:
+async def test_a_producer_id_lasts_from_owner_to_owner(cluster: Cluster, topic: str, brokers: Brokers) -> None:
     """However many there were, with transactions open or not."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
     ids = set()
     for number in range(3):
         writer = await cluster.brokers("a").fence(0)
@@ -166,9 +133,8 @@ async def test_a_producer_id_lasts_from_owner_to_owner(cluster: Cluster) -> None
     assert await ends(brokers, topic) == (2, 3)
 
 
-async def test_an_open_transaction_holds_up_readers_of_committed_records_alone(cluster: Cluster) -> None:
+async def test_an_open_transaction_holds_up_readers_of_committed_records_alone(cluster: Cluster, topic: str) -> None:
     """Of everybody's records: those of others behind it, with a transaction or without, are shown when it has ended."""
-    topic = await cluster.make("t")
     brokers, others = cluster.brokers("a"), cluster.brokers("b")
     writer, other = await brokers.fence(0), await others.fence(0)
     await commit(other, topic, b"0")
@@ -183,14 +149,10 @@ async def test_an_open_transaction_holds_up_readers_of_committed_records_alone(c
     await writer.abort()
     await soon(lambda: ends(brokers, topic), (7, 7))
     assert await seen(brokers, topic, "read_committed") == [(0, b"0"), (3, b"2"), (5, b"3")]
-    for one in (writer, other):
-        await one.stop()
 
 
-async def test_two_open_transactions_hold_up_from_the_older_one(cluster: Cluster) -> None:
+async def test_two_open_transactions_hold_up_from_the_older_one(cluster: Cluster, topic: str, brokers: Brokers) -> None:
     """When that ends, from the younger one."""
-    topic = await cluster.make("t")
-    brokers = cluster.brokers("a")
     older, younger = await brokers.fence(0), await cluster.brokers("b").fence(0)
     await older.begin()
     await send(older, topic, b"1")
@@ -204,14 +166,10 @@ async def test_two_open_transactions_hold_up_from_the_older_one(cluster: Cluster
     await younger.abort()
     await soon(lambda: ends(brokers, topic), (5, 5))
     assert await seen(brokers, topic, "read_committed") == [(0, b"1"), (2, b"3")]
-    for one in (older, younger):
-        await one.stop()
 
 
-async def test_a_writer_is_held_to_its_order_of_calls(cluster: Cluster) -> None:
+async def test_a_writer_is_held_to_its_order_of_calls(topic: str, writer: Writer) -> None:
     """No record outside of a transaction, no transaction within one, no end without a beginning."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     with pytest.raises(IllegalOperation):
         await send(writer, topic, b"1")
     with pytest.raises(AssertionError):
@@ -221,13 +179,10 @@ async def test_a_writer_is_held_to_its_order_of_calls(cluster: Cluster) -> None:
     with pytest.raises(AssertionError):
         await writer.begin()
     assert await send(writer, topic, b"1") == Extent(0, 1)
-    await writer.stop()
 
 
-async def test_pages_keep_keys_times_and_headers(cluster: Cluster) -> None:
+async def test_pages_keep_keys_times_and_headers(topic: str, brokers: Brokers, writer: Writer) -> None:
     """Whatever their size: a record fills a batch of its own, if it must; deletions and records without a key too."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     pages = writer.pages()
     written = [(b"a", b"1", 5, [("input", b"7"), ("x", b"")]), (None, b"2", 6, []), (b"b", None, STAMP_MS, [])]
     for record in written:
@@ -240,14 +195,10 @@ async def test_pages_keep_keys_times_and_headers(cluster: Cluster) -> None:
     found = await records(brokers, topic, "read_committed")
     assert [(one.key, one.value, one.timestamp, list(one.headers)) for one in found] == written
     assert {(one.topic, one.partition) for one in found} == {(topic, 0)}
-    await writer.stop()
 
 
-async def test_empty_pages_cannot_be_sent(cluster: Cluster) -> None:
+async def test_empty_pages_cannot_be_sent(topic: str, writer: Writer) -> None:
     """Nobody sends them; who does, learns of it."""
-    topic, brokers = await cluster.make("t"), cluster.brokers("a")
-    writer = await brokers.fence(0)
     await writer.begin()
     with pytest.raises(IndexError):
         await writer.send(topic, writer.pages())
-    await writer.stop()

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -11,17 +12,12 @@ from hypothesis import strategies as st
 
 from stream_app.deciding import rows
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Outcome, Rejected
+from stream_app.deciding.outcome import Advanced, Counted, Decided, Rejected
 from stream_app.deciding.readings import LostCountersError
 from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, Move, OpenSteps, moved
 from stream_app.privacy.reason import Refused
 from tests.collected import PAN_PRIVATE, REPLACE, SEED, STEP, collected, contribution, intrusion, schedules, watermark
-from tests.run import Record, Run, default, limited, policy
-
-
-def reason(outcome: Outcome) -> str:
-    """Return why a record was rejected; empty when it was not."""
-    return outcome.reason if isinstance(outcome, Rejected) else ""
+from tests.run import Record, Run, default, limited, policy, reason
 
 
 def released(run: Run) -> list[tuple[int, Any]]:
@@ -104,7 +100,7 @@ def test_the_future_of_contributions_is_bounded_by_open_steps() -> None:
 def given_up(collect: object = REPLACE) -> Run:
     """Return a run of a series whose open steps were given up: 0 is closed, 1 and 2 were open."""
     run = Run(limited(lifetime_nano=10**15)).feed_all([collected(1, collect), watermark(0), watermark(10)])
-    run.rows["ward-3"] = run.rows["ward-3"].replaced(open_steps=ALL_GIVEN_UP)
+    run.rows["ward-3"] = replace(run.rows["ward-3"], open_steps=ALL_GIVEN_UP)
     run.collection.drop("ward-3")
     return run
 

@@ -50,11 +50,6 @@ def log(method: str, landmarks: list[Any]) -> list[Record]:
     return [asked(method, landmarks), *readings[:6], late, *readings[6:], {"type": "close", "series": "home-7"}]
 
 
-def entries(run: Run, kind: str) -> list[dict[str, Any]]:
-    """Return the entries of a kind."""
-    return [found for found in map(json.loads, run.ledger) if found["entry"] == kind]
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_ledger_and_figures(method: str) -> None:
     """The policy entry holds L' and no `dummies`; the next one the charge, from which S goes on; the audit agrees."""
@@ -68,7 +63,7 @@ def test_ledger_and_figures(method: str) -> None:
     assert {3, 7} <= drawn <= set(range(10))
     assert dummies_entry == dummies_entry | {"entry": "dummies", "method": method, "charged_nano": CHARGES[method]}
     assert list(dummies_entry)[3:6] == ["policy", "method", "charged_nano"]
-    released = entries(run, "release")
+    released = run.entries("release")
     assert [entry["timestamp"] // STEP for entry in released if entry["landmark"]] == sorted(drawn)
     spent = sum(entry.get("epsilon_nano", 0) for entry in released if entry["landmark"])
     assert released[-1]["landmark_spent_nano"] == spent + CHARGES[method]
@@ -147,13 +142,13 @@ def test_series_of_a_default_policy_share_a_draw() -> None:
     run = Run(Context(KEYS, (shared,)))
     for number in range(12):
         assert isinstance(run.feed(observation(f"home-{number}", 1000, 1)), Decided)
-    sets = {json.dumps(found["parameters"]["protection"]["landmarks"]) for found in entries(run, "policy")}
+    sets = {json.dumps(found["parameters"]["protection"]["landmarks"]) for found in run.entries("policy")}
     assert len(sets) == 1
-    assert len(entries(run, "dummies")) == 12
+    assert len(run.entries("dummies")) == 12
     other = default("h*", protection=record["protection"], dummies=record["dummies"])
     elsewhere = Run(Context(KEYS, (other,)))
     elsewhere.feed(observation("home-0", 1000, 1))
-    assert json.dumps(entries(elsewhere, "policy")[0]["parameters"]["protection"]["landmarks"]) not in sets
+    assert json.dumps(elsewhere.entries("policy")[0]["parameters"]["protection"]["landmarks"]) not in sets
     pairs = [pair for row in run.rows.values() for pair in rows.dump(row, None, set())]
     assert {key[:1] for key, _ in pairs} == {b"s", b"p"}
     assert rebuild(run.context, run.ledger, run.releases) == run.rows
@@ -179,7 +174,7 @@ def test_versions_draw_the_same_and_the_charge_counts_for_life() -> None:
     """A second version with the same landmarks has the same L'; both charges count against the lifetime."""
     run = Run(Context(KEYS, limits=Limits(lifetime_nano=10**9 + 25 * 10**7)))
     run.feed_all([asked("heuristic", [3000, 7500], version) for version in (1, 2)])
-    first, second = entries(run, "policy")
+    first, second = run.entries("policy")
     assert first["parameters"] == second["parameters"]
     assert isinstance(run.feed(asked("heuristic", [3000, 7500], 3, epsilon=0.75)), Decided)
     assert json.loads(run.ledger[-1])["charged_nano"] == 1875 * 10**5
@@ -209,8 +204,8 @@ def test_the_last_step_of_all() -> None:
     protection = {"level": "landmark", "landmarks": [start], "step": 7000}
     run = Run().feed_all([policy("home-7", protection=protection, dummies=dummies)])
     assert isinstance(run.feed(observation("home-7", LAST_TIMESTAMP_MS - 1, 1)), Decided)
-    assert entries(run, "policy")[0]["parameters"]["protection"]["landmarks"] == [[start, LAST_TIMESTAMP_MS]]
-    assert entries(run, "release")[0]["landmark"]
+    assert run.entries("policy")[0]["parameters"]["protection"]["landmarks"] == [[start, LAST_TIMESTAMP_MS]]
+    assert run.entries("release")[0]["landmark"]
     assert rebuild(run.context, run.ledger, run.releases) == run.rows
     assert audit(run.ledger, run.releases).findings == ()
 
@@ -224,9 +219,9 @@ def test_the_longest_range_fits_a_row_and_an_entry() -> None:
     ruling = made.ruling(drawn)
     adopted = fold.adopt(ruling, None, None, None)
     assert isinstance(adopted, fold.Moved)
-    entry = sealed(control_entry("x" * 200, 1, adopted.entry), 1, 0, KEYS.fingerprint, 0, NO_HASH)
+    entry, _ = sealed(control_entry("x" * 200, 1, adopted.entry), KEYS.fingerprint, 0, NO_HASH)
     row = rows.SeriesRow("x" * 200, b"x" * 200, 1, NO_HASH, ruling, "", adopted.state)
-    assert max(len(entry.value), *(len(value) for _, value in rows.dump(row, None, set()))) < OUTPUT_BYTES - 2**20
+    assert max(len(entry), *(len(value) for _, value in rows.dump(row, None, set()))) < OUTPUT_BYTES - 2**20
 
 
 def faults(**members: object) -> Iterator[str]:

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.cli import main
 from stream_app.deciding.landmarksmet import LandmarksMet
+from tests.command import Cli
 from tests.run import Run, default, limited, observation, policy
 
 STEP_MS = 10
@@ -51,7 +50,7 @@ def test_as_sent_and_as_written(data: st.DataObject) -> None:
     assert list(as_sent.sent(json.dumps(record).encode() for record in records)) == [
         json.dumps(record).encode() for record in records
     ]
-    for entry in run.ledger:
+    for entry in map(json.loads, run.ledger):
         as_written.written(entry)
     flagged = sum(b'"landmark":true' in entry for entry in run.ledger)
     steps = sum(map(len, landmarks.values()))
@@ -83,7 +82,7 @@ def test_landmarks_under_dummies_are_not_known() -> None:
     assert met.document() == {}
     assert not met.sentence
     run = Run().feed_all([record, observation("a", 35, 1.0)])
-    for entry in run.ledger:
+    for entry in map(json.loads, run.ledger):
         written.written(entry)
     assert written.document()["landmark_steps_met"] == 1
 
@@ -95,17 +94,16 @@ def test_default_policies_are_known_by_their_globs() -> None:
     list(met.sent([json.dumps(observation("b1", 3, 1.0)).encode()]))
     assert not met.sentence
     list(met.sent([json.dumps(observation("a1", 13, 1.0)).encode()]))
-    assert met.sentence.startswith("0 of 1 landmark steps met an event: the events are of 1970-01-01T00:00:00.013Z")
+    assert met.sentence.startswith("0 of 1 landmark steps met an event: the events are from 1970-01-01T00:00:00.013Z")
 
 
-def test_replay_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_replay_says_it(tmp_path: Path, cli: Cli) -> None:
     """Beside its counts: on standard error in words, among the totals for programs; without landmarks nothing more."""
 
     def replayed(name: str, *records: dict[str, object], words: tuple[str, ...] = ()) -> tuple[str, str]:
         file = tmp_path / f"{name}.jsonl"
         file.write_text("".join(json.dumps(record) + "\n" for record in records))
-        assert main(["replay", str(file), "--out", str(tmp_path / name), *words]) == 0
-        return capsys.readouterr()
+        return cli("replay", file, "--out", str(tmp_path / name), *words)
 
     records = [protected("a", 1, {1, 3}), *(observation("a", at, 1.0) for at in (5, 15, 25))]
     _, err = replayed("words", *records)

@@ -1,19 +1,24 @@
 """Crashes: a worker that lost its memory, and read the input again from the floor, is the one that never crashed."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream_app.deciding import rows
+from stream_app.deciding import checks, rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Headers, Outlets
-from stream_app.deciding.decision import recall
+from stream_app.deciding.decision import decide, recall
+from stream_app.deciding.members import Member, load_member
+from stream_app.deciding.outcome import Rejected
 from stream_app.deciding.rows import SeriesRow
-from stream_app.formats.records import InputRecord
-from tests.collected import schedules
+from stream_app.formats.records import Contribution, InputRecord
+from tests import collected, readings
 from tests.run import KEYS
 
 CONTEXT = Context(KEYS, limits=Limits(lifetime_nano=10**15))
@@ -41,11 +46,17 @@ def one_item(start_ms: int) -> list[InputRecord]:
     ])  # fmt: skip
 
 
+def read(*times_ms: int) -> list[InputRecord]:
+    """Return a log of a policy and of readings at these times, two or more of them in one step."""
+    return inputs([readings.within(), *(readings.reading(at, nth) for nth, at in enumerate(times_ms, 1))])
+
+
 class Worker:
     """A worker as it restarts: a table, topics, and memory that a crash takes; a batch is committed whole."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: Context = CONTEXT) -> None:
         """Begin with nothing."""
+        self.context = context
         self.table: dict[bytes, bytes] = {}
         self.topics: tuple[list[tuple[bytes, Headers]], ...] = ([], [], [])
         self.next_offset = 0
@@ -56,6 +67,10 @@ class Worker:
         """Return a row as it is stored."""
         return rows.load(self.table.get, series, {})
 
+    def find_member(self, chain: str) -> Member | None:
+        """Return a member as it is stored."""
+        return load_member(self.table.get, chain)
+
     def batch(self, records: list[InputRecord], *, committed: bool = True) -> None:
         """Decide records; what they came to is kept only when the batch is committed."""
         topics: tuple[list[tuple[bytes, Headers]], ...] = ([], [], [])
@@ -63,7 +78,8 @@ class Worker:
         def outlet(nth: int) -> Any:
             return lambda _key, value, _at, headers: topics[nth].append((value, headers))
 
-        decider = Decider(CONTEXT, self.find, Outlets(outlet(0), outlet(1), outlet(2), None), self.collection)
+        outlets = Outlets(outlet(0), outlet(1), outlet(2), None)
+        decider = Decider(self.context, self.find, outlets, self.collection, self.find_member)
         decider.decide(records)
         if committed:
             self.table.update(decider.stored())
@@ -77,12 +93,12 @@ class Worker:
         """Lose the memory, and read the input again from where it was acknowledged."""
         self.collection = Collection(KEY)
         for record in log[self.acknowledged : self.next_offset]:
-            recall(CONTEXT, self.find, self.collection, record)
+            recall(self.context, self.find, self.collection, record)
 
 
-def live_through_crashes(log: list[InputRecord], data: st.DataObject) -> None:
+def live_through_crashes(log: list[InputRecord], data: st.DataObject, context: Context = CONTEXT) -> None:
     """Check that memory and outputs are those of a worker without a crash, wherever batches are cut or lost."""
-    steady, crashing = Worker(), Worker()
+    steady, crashing = Worker(context), Worker(context)
     for record in log:
         steady.batch([record])
     at = 0
@@ -100,8 +116,13 @@ def live_through_crashes(log: list[InputRecord], data: st.DataObject) -> None:
         assert crashing.collection.floor() == lived.floor()
         assert len(crashing.collection) == len(lived)
     assert crashing.topics == steady.topics
-    assert crashing.table == steady.table
+    assert _own_rows(crashing) == _own_rows(steady)
     assert crashing.collection == steady.collection
+
+
+def _own_rows(worker: Worker) -> dict[bytes, bytes]:
+    """Return all rows but those of default policies: they are kept when the series under them have their own."""
+    return {key: row for key, row in worker.table.items() if not key.startswith(b"d")}
 
 
 def recall_at_every_place(log: list[InputRecord]) -> None:
@@ -116,23 +137,29 @@ def recall_at_every_place(log: list[InputRecord]) -> None:
             assert again == worker.collection
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-@given(schedules(), st.data())
-def test_recalled_memory_is_the_one_that_was_lost(drawn: list[dict[str, Any]], data: st.DataObject) -> None:
+SCHEDULES = {"collected": collected.schedules(), "readings": readings.schedules()}
+"""Logs whose counters, and logs whose readings, a crash takes."""
+
+
+@pytest.mark.parametrize("memory", SCHEDULES)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_recalled_memory_is_the_one_that_was_lost(memory: str, data: st.DataObject) -> None:
     """Value for value, after every record; and whatever follows comes out the same, to the byte."""
-    live_through_crashes(inputs(drawn), data)
+    live_through_crashes(inputs(data.draw(SCHEDULES[memory])), data)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(schedules())
-def test_recall_after_every_record(drawn: list[dict[str, Any]]) -> None:
+@pytest.mark.parametrize("memory", SCHEDULES)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_recall_after_every_record(memory: str, data: st.DataObject) -> None:
     """At every place of a log; reading further back than needed changes nothing."""
-    recall_at_every_place(inputs(drawn))
+    recall_at_every_place(inputs(data.draw(SCHEDULES[memory])))
 
 
-def test_a_floor_that_is_too_high_loses_items() -> None:
-    """The control: acknowledged further than the floor, the counters of open steps cannot be had again."""
-    log = one_item(0)
+@pytest.mark.parametrize("log", [one_item(0), read(11, 12, 5)], ids=SCHEDULES)
+def test_a_floor_that_is_too_high_loses_items(log: list[InputRecord]) -> None:
+    """The control: acknowledged further than the floor, what open steps hold cannot be had again."""
     worker = Worker()
     worker.batch(log)
     lived = worker.collection
@@ -142,17 +169,26 @@ def test_a_floor_that_is_too_high_loses_items() -> None:
     assert worker.collection != lived
 
 
-def test_a_lower_limit_of_the_future_loses_no_step() -> None:
-    """A step opened under an earlier configuration is recalled under a stricter one, with all that it counts."""
-    log = one_item(1000)
+@pytest.mark.parametrize(
+    ("log", "most_ms", "opened"),
+    [
+        (one_item(1000), 1000, lambda again: list(again.opened("a")) == [100]),
+        (read(1000, 1005), 10, lambda again: len(again.readings.find("ward-3", 100).times) == 2),
+    ],
+    ids=SCHEDULES,
+)
+def test_a_lower_limit_of_the_future_loses_no_step(
+    log: list[InputRecord], most_ms: int, opened: Callable[[Collection], bool]
+) -> None:
+    """A step opened under an earlier configuration is recalled under a stricter one, with all that it holds."""
     worker = Worker()
     worker.batch(log)
-    strict = Context(KEYS, limits=Limits(max_future_ms=1000))
+    strict = Context(KEYS, limits=Limits(max_future_ms=most_ms))
     again = Collection(KEY)
     for record in log:
         recall(strict, worker.find, again, record)
     assert again.floor() == worker.collection.floor() == 1
-    assert list(again.opened("a")) == [100]
+    assert opened(again)
     assert again == worker.collection
 
 
@@ -166,3 +202,59 @@ def test_a_watermark_without_seed_that_was_rejected_is_recalled_as_nothing() -> 
     assert [orjson.loads(value)["reason"] for value, _ in worker.topics[2]] == ["malformed"]
     worker.restart(log)
     assert worker.collection == lived
+
+
+@pytest.mark.parametrize("recalled", [None, True, False])
+def test_what_a_check_refused_is_recalled_as_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+    recalled: bool | None,  # noqa: FBT001 - a parameter
+) -> None:
+    """A check whose answer may have changed since refuses nothing that belongs to an open step: memory is the same."""
+    check = checks.Check(
+        lambda _context, _row, found, _record: "malformed" if isinstance(found, Contribution) else None,
+        recalled=recalled,
+    )
+    monkeypatch.setattr(checks, "CHECKS", (*checks.CHECKS, check))
+    worker = Worker()
+    worker.batch(one_item(0))
+    (cells,) = (list(counters.cells) for counters in worker.collection.opened("a").values())
+    again = Collection(KEY)
+    for record in one_item(0):
+        recall(CONTEXT, worker.find, again, record)
+    (counters,) = again.opened("a").values()
+    assert cells == list(counters.cells) == [int(recalled is False)]
+
+
+def test_a_separator_that_came_later_recalls_the_same_readings() -> None:
+    """The name is no member's any more: readings of an open step are taken still, and no other step opens."""
+    taken = [readings.reading(at, 1, "/ward") for at in (1000, 1005, 1007, 1012)]
+    log = inputs([readings.within(series="/ward"), *taken])
+    worker, later = Worker(), Context(KEYS, limits=Limits(member_separator="/", member_nano=10**9))
+    worker.batch(log[:3])
+    outcomes = [decide(later, worker.find, worker.collection, record) for record in log[3:]]
+    assert [isinstance(one, Rejected) and one.reason for one in outcomes] == [False, "malformed"]
+    again = Collection(KEY)
+    for record in log:
+        recall(later, worker.find, again, record)
+    assert again == worker.collection
+    assert len(again.readings.find("/ward", 100).times) == 3
+
+
+def test_a_separator_that_came_later_loses_no_item_and_adds_none() -> None:
+    """A name that is no member's any more: what belongs to an open step is taken still, and all else is refused."""
+    log = [replace(record, value=(record.value or b"").replace(b'"a"', b'"/a"')) for record in one_item(1000)]
+    more: list[dict[str, Any]] = [
+        {"type": "contribution", "series": "/a", "timestamp": 1002, "member": "n", "value": "walk"},
+        {"type": "intrusion", "series": "/a", "seed": "1d" * 32},
+        {"type": "contribution", "series": "/a", "timestamp": 1012, "member": "n", "value": "walk"},
+        {"type": "watermark", "series": "/a", "timestamp": 1010, "seed": "77" * 32},
+    ]
+    log += [replace(record, offset=3 + record.offset) for record in inputs(more)]
+    worker, later = Worker(), Context(KEYS, limits=Limits(member_separator="/", member_nano=10**9))
+    worker.batch(log[:3])
+    outcomes = [decide(later, worker.find, worker.collection, record) for record in log[3:]]
+    assert [one.reason for one in outcomes if isinstance(one, Rejected)] == ["invalid-policy", "malformed", "malformed"]
+    again = Collection(KEY)
+    for record in log:
+        recall(later, worker.find, again, record)
+    assert again == worker.collection

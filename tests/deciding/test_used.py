@@ -1,5 +1,6 @@
 """How much of a promise was used, as a run says it, against literal sums over the spends of its ledger."""
 
+import orjson
 from hypothesis import HealthCheck, given, settings
 
 from stream_app.deciding.used import MostUsed
@@ -12,7 +13,7 @@ from tests.used import literally_used, worst
 def test_what_was_used_follows_from_the_spends(history: History) -> None:
     """Of every level, scheme, registration, draw and version; it never passes what was promised."""
     most = MostUsed()
-    for entry in history.ledger:
+    for entry in map(orjson.loads, history.ledger):
         most.written(entry)
     literal = literally_used(history.ledger)
     assert most.policies == len(literal)

@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from stream_app.audit.auditor import check
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rebuild import rebuild
 from stream_app.privacy.guard import NO_WINDOW, Window
+from tests.audit.ways import audit
 from tests.deciding.test_rows import TableRun
 from tests.run import COUNTS, KEYS, NUMBER, Record, Run, observation, policy
 
@@ -153,6 +154,16 @@ def test_the_largest_spend_is_stored_behind_the_window() -> None:
     assert run.rows["a"].state.guard[:3] == (9, 3, 6)
 
 
+def waiting(run: Run, opens_ms: int) -> rows.SeriesRow:
+    """Return the row of a run as versions of the program wrote it under which single steps did not wait."""
+    fields = json.loads(dict(rows.dump(run.rows["a"], None, set()))[b"sa"])
+    fields[22] = opens_ms
+    stored = dict(rows.dump(run.rows["a"], None, set())) | {b"sa": json.dumps(fields).encode()}
+    old = rows.load(stored.get, "a", {})
+    assert old is not None
+    return old
+
+
 def test_old_ledgers_and_rows_of_versions_that_did_not_wait() -> None:
     """A version of single steps that spent in an earlier window stands as it is, in a row and in a ledger."""
     first = [policy("a", protection=WINDOW), observation("a", 0, 2)]
@@ -160,11 +171,7 @@ def test_old_ledgers_and_rows_of_versions_that_did_not_wait() -> None:
     run = Run(CONTEXT).feed_all([*first, second])
     waits = run.rows["a"].state
     assert waits.guard.window.opens_ms == 40
-    fields = json.loads(dict(rows.dump(run.rows["a"], None, set()))[b"sa"])
-    fields[22] = 0  # as versions of the program wrote it under which single steps did not wait
-    stored = dict(rows.dump(run.rows["a"], None, set())) | {b"sa": json.dumps(fields).encode()}
-    old = rows.load(stored.get, "a", {})
-    assert old is not None
+    old = waiting(run, 0)
     assert old.state.guard == waits.guard.unwaiting()
     run.rows["a"] = old
     run.feed_all([observation("a", 10, 2), observation("a", 20, 2)])
@@ -182,14 +189,11 @@ def test_an_old_row_does_not_wait_as_the_version_before_it(cut: int) -> None:
     run.feed_all([observation("a", 70 + 10 * step, 2) for step in range(cut)])
     fields = json.loads(dict(rows.dump(run.rows["a"], None, set()))[b"sa"])
     assert fields[22:25] == [60, 60, 0]
-    fields[22] = 140  # as versions of the program wrote it under which single steps did not wait
-    stored = dict(rows.dump(run.rows["a"], None, set())) | {b"sa": json.dumps(fields).encode()}
-    old = rows.load(stored.get, "a", {})
-    assert old == run.rows["a"]
-    run.rows["a"] = old
+    assert waiting(run, 140) == run.rows["a"]
+    run.rows["a"] = waiting(run, 140)
     run.feed_all([observation("a", 100, 2), observation("a", 110, 2)])
     assert [json.loads(release)["decision"] for release in run.releases[2:]] == ["perturbed"] * (cut + 2)
-    assert check(run.ledger, run.releases, lifetime_nano=10**11).findings == ()
+    assert audit(run.ledger, run.releases, lifetime_nano=10**11).findings == ()
     assert rebuild(CONTEXT, run.ledger, run.releases) == run.rows
 
 
@@ -216,3 +220,17 @@ def test_the_backward_loss_counts_the_charges() -> None:
         assert entry["regular_peak_nano"] >= 2_000_000_000
         assert (entry["landmark_spent_nano"], entry["landmarks_left"], entry["landmark"]) == (0, 0, False)
     assert 0 in spends
+
+
+@pytest.mark.parametrize("source_ms", [-1, 7_000])
+def test_a_row_after_units_keeps_its_wait(source_ms: int) -> None:
+    """A version after one with units waits for a whole window of its own, as no version of single steps did before."""
+    row = Run(CONTEXT).feed_all([policy("a", protection={"level": "event", "step": 3_000})]).rows["a"]
+    window = Window(opens_ms=5_000, spent_end_ms=2_000, reach_ms=4_000, whole=True)
+    state = replace(row.state, guard=row.state.guard._replace(window=window))
+    state = replace(state, latest=replace(state.latest, source_ms=source_ms))
+    stored = replace(row, state=state)
+    loaded = rows.load(dict(rows.dump(stored, None, set())).get, "a", {})
+    assert loaded is not None
+    assert loaded.state == state
+    assert window._replace(whole=False).of_single_steps(-1).opens_ms == 4_000

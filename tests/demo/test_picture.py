@@ -1,36 +1,63 @@
-"""The demo's picture and figures: own scheme highlighted, range, landmarks, dates, free legends; the best constant."""
+"""The demo's picture and figures: weekly means first, own scheme highlighted, landmarks, free legends; the constant."""
 
 from dataclasses import replace
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from stream_app.demo.data import DemoSeries, demo_series
-from stream_app.demo.summary import constant_error, distance, summarise, table_of
-from stream_app.pictures import DAY_MS, OWN_COLOUR, TRUTH_COLOUR
+from stream_app.analysis.error import error
+from stream_app.demo.data import DAY_MS, STAY_MS, DemoSeries, demo_series
+from stream_app.demo.summary import (
+    SeriesSummary,
+    Week,
+    best_constant_of,
+    constant_error,
+    summarise,
+    table_of,
+    weeks_of,
+)
+from stream_app.formats import wire
+from stream_app.pictures import OWN_COLOUR, TRUTH_COLOUR
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("bokeh_sampledata")
 
 READINGS = 200
+"""Of the ride and of single releases."""
+WEEKS = 10_000
+"""Readings of the weekly means: six weeks, the two days in hospital among them."""
 HIDDEN = "input"
 LANDMARKS = 60
 """Seconds of the ride that are landmarks."""
+EXCESS = 4.0
+"""By how much the estimates of these tests are too large."""
+NOISE = {"scale": 2.0, "count": 168}
 
 
 def short() -> tuple[DemoSeries, ...]:
     """Return the demo's series, their first readings alone."""
-    return tuple(replace(one, readings=one.readings[:READINGS]) for one in demo_series())
+    return tuple(replace(one, readings=one.readings[: WEEKS if one.weekly else READINGS]) for one in demo_series())
 
 
 def released(one: DemoSeries) -> list[dict[str, Any]]:
-    """Return releases that each say the first reading."""
-    return [
-        {"timestamp": time // one.step_ms * one.step_ms, "value": one.readings[0][1], "decision": "perturbed"}
-        for time, _ in one.readings
-    ]
+    """Return releases that each say the first reading; weekly means say the true one and `EXCESS` more."""
+    ruling = one.ruling
+    starts = dict.fromkeys(ruling.start_of(ruling.index_of(time)) for time, _ in one.readings)
+    said: dict[str, Any] = {"value": one.readings[0][1], "measurement": one.readings[0][1], "decision": "perturbed"}
+    if not one.weekly:
+        return [{"timestamp": start, **said} for start in starts]
+    return [{"timestamp": start, **said, "value": true_mean(one, start) + EXCESS, **NOISE} for start in starts]
+
+
+def true_mean(one: DemoSeries, start_ms: int) -> float:
+    """Return the mean over a week's hours of their mean readings, without those in hospital."""
+    hours: dict[int, list[Any]] = {}
+    for time, value in one.readings:
+        if start_ms <= time < start_ms + 7 * DAY_MS and not STAY_MS[0] <= time < STAY_MS[1]:
+            hours.setdefault(time // 3_600_000, []).append(value)
+    return fmean(fmean(values) for values in hours.values())
 
 
 def entries(one: DemoSeries) -> list[dict[str, Any]]:
@@ -39,60 +66,135 @@ def entries(one: DemoSeries) -> list[dict[str, Any]]:
     return [{"entry": "release", "sequence": str(nth), **spent} for nth in range(len(one.readings))]
 
 
+def told(series: tuple[DemoSeries, ...]) -> tuple[tuple[Week, ...], list[SeriesSummary]]:
+    """Return the weeks, for which each reading has a single release, and the summaries of all series."""
+    weekly = series[0]
+    single = [{"timestamp": time, "measurement": 100.0} for time, _ in weekly.readings]
+    weeks = weeks_of(weekly, released(weekly), single)
+    return weeks, [summarise(one, released(one), entries(one), weeks) for one in series]
+
+
 @pytest.mark.parametrize("with_input", [False, True])
 def test_what_the_picture_holds(*, with_input: bool) -> None:
-    """No input unless it is asked for; legends lie below what is drawn, and name each thing once."""
+    """No single input unless it is asked for; legends lie below what is drawn, and name each thing once."""
     from stream_app.demo.picture import laid_out  # noqa: PLC0415 - matplotlib is an optional extra
 
     series = short()
-    found = {one.name: released(one) for one in series}
-    summaries = [summarise(one, found[one.name], entries(one)) for one in series]
-    booked = {one.name: entries(one) for one in series}
-    figure = laid_out(series, found, booked, summaries, with_input=with_input)
+    weeks, summaries = told(series)
+    found, booked = ({one.name: of(one) for one in series} for of in (released, entries))
+    figure = laid_out(series, found, booked, summaries, weeks, with_input=with_input)
     figure.draw_without_rendering()
     plots: list[Any] = figure.axes
     for axes in plots:
         labels = axes.get_legend_handles_labels()[1]
         assert len(labels) == len(set(labels))
-        assert (HIDDEN in labels) == (with_input and axes is not plots[2])
+        assert (HIDDEN in labels) == (with_input and axes in plots[1:3])
         legend = axes.get_legend().get_window_extent()
         assert axes.bbox.x0 <= legend.x0 <= legend.x1 <= axes.bbox.x1  # a wider one narrows all plots
         assert not any(legend.overlaps(other.get_window_extent()) for other in plots)
         assert not any(legend.overlaps(other.xaxis.get_tightbbox()) for other in plots)
-    top = plots[0]
-    lines = {line.get_label().partition(":")[0]: line for line in top.lines}
+    readings = plots[1]
+    lines = {line.get_label().partition(":")[0]: line for line in readings.lines}
     assert lines["balanced, published"].get_color() == OWN_COLOUR
-    assert lines["adaptive, published"].get_color() not in {OWN_COLOUR, TRUTH_COLOUR}
-    for summary, axes in ((summaries[1], plots[0]), (summaries[3], plots[1])):
+    for summary, axes in ((summaries[1], readings), (summaries[3], plots[2])):
         labels = axes.get_legend_handles_labels()[1]
-        assert f"balanced, published: {summary.mean_error:,.1f} {summary.unit} off" in labels
-        held = f"best constant in hindsight: {summary.constant_error:,.1f} {summary.unit} off"
+        assert f"balanced, published: mean error {summary.mean_error:,.1f} {summary.unit}" in labels
+        held = f"best constant in hindsight: mean error {summary.constant_error:,.1f} {summary.unit}"
         assert (held if with_input else f"{held} (not drawn)") in labels
-    constant = lines["best constant in hindsight"].get_ydata()
-    values: list[Any] = [value for _, value in series[0].readings]
-    assert list(constant) == ([median(values)] * 2 if with_input else [])
-    assert len({line.get_label(): line for line in plots[1].lines}["balanced, at landmarks"].get_xdata()) == LANDMARKS
-    assert top.get_title().endswith("epsilon 1, 24 Mar 2010 to 25 Mar 2010")
-    assert plots[1].get_title().endswith("epsilon 10, 13 Sep 2020, 12:26 to 12:29 UTC")
-    assert {40, 400} <= {y for line in top.lines for y in line.get_ydata()[:1]}
-    assert [patch.get_x() * DAY_MS for patch in top.patches] == [series[0].policy["protection"]["landmarks"][0][0]]
-    assert "UTC" in top.get_xlabel()
+    if with_input:
+        values: list[Any] = [value for _, value in series[1].readings]
+        assert list(lines["best constant in hindsight"].get_ydata()) == [median(values)] * 2
+    assert len({line.get_label(): line for line in plots[2].lines}["balanced, at landmarks"].get_xdata()) == LANDMARKS
+    assert plots[2].get_title().endswith("epsilon 10, 13 Sep 2020, 12:26 to 12:29 UTC")
+    assert {40, 400} <= {y for line in readings.lines for y in line.get_ydata()[:1]}
+    assert "UTC" in readings.get_xlabel()
+
+
+def test_the_picture_leads_with_weekly_means() -> None:
+    """It shows them with their intervals beside the truth, averages of single releases, and the best constant."""
+    from stream_app.demo.picture import laid_out  # noqa: PLC0415 - matplotlib is an optional extra
+
+    series = short()
+    weeks, summaries = told(series)
+    found, booked = ({one.name: of(one) for one in series} for of in (released, entries))
+    top: Any = laid_out(series, found, booked, summaries, weeks, with_input=False).axes[0]
+    lines = {line.get_label(): line for line in top.lines}
+    truth = lines["true weekly means"]
+    assert truth.get_color() == TRUTH_COLOUR
+    assert list(truth.get_ydata()) == [week.truth for week in weeks]
+    (bars,) = top.containers
+    assert bars.get_label() == f"published, unit of an hour, with 95 %: mean error {EXCESS:.1f} mg/dl"
+    assert bars.lines[0].get_color() == OWN_COLOUR
+    assert list(bars.lines[0].get_ydata()) == [week.estimate for week in weeks]
+    constant = f"best constant in hindsight: {summaries[0].constant_error:.1f} mg/dl"
+    assert list(lines[constant].get_ydata()) == [best_constant_of(weeks)] * 2
+    assert any(label.startswith("averages of single releases") for label in lines)
+    (left_out,) = top.patches
+    assert (left_out.get_x() * DAY_MS, (left_out.get_x() + left_out.get_width()) * DAY_MS) == STAY_MS
+    assert top.get_title().endswith("epsilon 1, 24 Mar 2010 to 03 May 2010")
+
+
+def test_weeks_leave_the_days_in_hospital_out() -> None:
+    """Their truth is the mean over all other hours; the average of single releases has none of these days either."""
+    weekly = short()[0]
+    single = [
+        {"timestamp": time, "measurement": 10_000.0 if STAY_MS[0] <= time < STAY_MS[1] else 100.0}
+        for time, _ in weekly.readings
+    ]
+    weeks = weeks_of(weekly, released(weekly), single)
+    assert [week.truth for week in weeks] == pytest.approx([true_mean(weekly, week.start_ms) for week in weeks])
+    assert {week.averaged for week in weeks} == {100.0}
+    assert weeks[0].half == pytest.approx(2 * 2.995732)  # 5 % of Laplace noise lie beyond ln 20 scales
+
+
+def test_weeks_of_few_hours_are_left_out() -> None:
+    """Data began, paused or ended in them."""
+    weekly = short()[0]
+    single = [{"timestamp": time, "measurement": 100.0} for time, _ in weekly.readings]
+    first, *others = released(weekly)
+    for hours, there in ((84, True), (83, False)):
+        weeks = weeks_of(weekly, [first | {"count": hours}, *others], single)
+        assert (weeks[0].start_ms == first["timestamp"]) == there
+
+
+def test_weekly_means_begin_on_mondays_and_protect_an_hour() -> None:
+    """Their budget is that of the single releases of the same readings."""
+    weekly, single = demo_series()[:2]
+    assert [one.weekly for one in demo_series()] == [True, False, False, False]
+    assert weekly.ruling.units is not None
+    assert weekly.ruling.units.unit_ms == 3_600_000
+    assert weekly.ruling.start_of(0) // DAY_MS % 7 == 4  # 1 January 1970 was a Thursday
+    assert weekly.ruling.epsilon_nano == single.ruling.epsilon_nano
+    assert weekly.readings == single.readings
+
+
+def test_the_demo_knows_how_many_answers_come() -> None:
+    """One for each reading, or for each week and each repeated time; a watermark closes the last week."""
+    weekly, single = demo_series()[:2]
+    times = [time for time, _ in weekly.readings]
+    assert weekly.repeats() == len(times) - len(set(times))
+    assert weekly.answers() == len({(time // DAY_MS - 4) // 7 for time in times}) + weekly.repeats()
+    assert single.answers() == len(single.readings)
+    *_, last = weekly.events()
+    record: Any = wire.load(last)
+    assert record["type"] == "watermark"
+    assert record["timestamp"] > times[-1]
 
 
 def test_the_best_constant_stands_beside_each_error() -> None:
     """Of numbers it is the median's error; who says it beforehand is as good in the table."""
-    glucose = short()[0]
+    glucose = short()[1]
     values: list[Any] = [value for _, value in glucose.readings]
     middle = median(values)
-    summary = summarise(glucose, released(glucose), entries(glucose))
+    summary = summarise(glucose, released(glucose), entries(glucose), ())
     assert summary.constant_error == pytest.approx(sum(abs(value - middle) for value in values) / len(values))
     said = [{**release, "value": middle} for release in released(glucose)]
-    assert summarise(glucose, said, entries(glucose)).mean_error == pytest.approx(summary.constant_error)
+    assert summarise(glucose, said, entries(glucose), ()).mean_error == pytest.approx(summary.constant_error)
 
 
 def test_the_table_shows_the_constant_beside_each_error() -> None:
     """In 80 columns nothing of it is cut off; the note below it says what the column is."""
-    summaries = [summarise(one, released(one), entries(one)) for one in short()]
+    summaries = told(short())[1]
     console = Console(width=80, no_color=True)
     with console.capture() as caught:
         console.print(table_of(summaries))
@@ -102,6 +204,10 @@ def test_the_table_shows_the_constant_beside_each_error() -> None:
         (line,) = (line for line in lines if summary.name in line)
         errors = f"{summary.mean_error:,.1f} {summary.unit} {summary.constant_error:,.1f}"
         assert " ".join(line.split()).endswith(errors)
+    (averaged,) = (line for line in lines if "single releases" in line)
+    assert " ".join(averaged.split()).endswith(
+        f"{summaries[0].averaged_error:,.1f} mg/dl {summaries[0].constant_error:,.1f}"
+    )
     assert "…" not in caught.get()
 
 
@@ -110,4 +216,4 @@ def test_no_constant_beats_that_of_the_ride() -> None:
     ride = short()[2]
     places: list[Any] = [value for _, value in ride.readings]
     for place in places[::20]:
-        assert constant_error(ride) <= sum(distance(one, place) for one in places) / len(places) + 0.01
+        assert constant_error(ride) <= sum(error(one, place) for one in places) / len(places) + 0.01

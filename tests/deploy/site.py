@@ -1,26 +1,25 @@
 """A real worker and a real audit on the real broker, and a real Prometheus with our configuration that scrapes both."""
 
 import asyncio
-import http.client
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
-import pytest
 import yaml
 
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.provision import make_and_check
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.localbroker.ports import free_ports
+from stream_app.localbroker.machine import free_ports
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 from tests.deploy.queries import PROMETHEUS
-from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
+from tests.loopback import ask
+from tests.patience import awaited
 from tests.programs import program
 
 SCRAPE = "500ms"
@@ -121,24 +120,11 @@ def running(command: list[str], log: Path) -> Iterator[None]:
 
 
 def wait_for(port: int, path: str, log: Path) -> None:
-    """Wait until a server answers 200."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            if get(port, path)[0] == http.client.OK:
-                return
-        except OSError:
-            pass
-        time.sleep(0.1)
-    pytest.fail(f"no answer at {path}: {log.read_text()[-2000:]}")
+    """Wait until a server answers 200, or 204 where it has nothing to say."""
 
+    def answers() -> bool:
+        with suppress(OSError):
+            return ask(port, path)[0].status in {HTTPStatus.OK, HTTPStatus.NO_CONTENT}
+        return False
 
-def get(port: int, path: str) -> tuple[int, bytes]:
-    """Ask a server on loopback."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
-    try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, response.read()
-    finally:
-        connection.close()
+    awaited(answers, lambda: f"no answer at {path}: {log.read_text()[-2000:]}")

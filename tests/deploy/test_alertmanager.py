@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -13,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from stream_app.localbroker.ports import free_ports
+from stream_app.localbroker.machine import free_ports
 from tests.deploy import ROOT
 from tests.deploy.queries import PROMETHEUS, rules
 from tests.deploy.site import running, wait_for
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import awaited
 from tests.programs import program
 
 FOLDER = ROOT / "deploy" / "alertmanager"
@@ -45,14 +44,7 @@ def receiver(tmp_path: Path) -> Iterator[tuple[int, Path]]:
     """Run the example receiver; give its port and what it prints."""
     (port,) = free_ports(1)
     with running([sys.executable, str(FOLDER / "receiver.py"), str(port)], tmp_path / "receiver.log"):
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10).close()
-                break
-            except OSError:
-                assert time.monotonic() < deadline, (tmp_path / "receiver.log").read_text()
-                time.sleep(0.1)
+        wait_for(port, "/", tmp_path / "receiver.log")
         yield port, tmp_path / "receiver.log"
 
 
@@ -107,7 +99,4 @@ def test_an_alert_gets_through(receiver: tuple[int, Path], tmp_path: Path) -> No
     with running(command, tmp_path / "alertmanager.log"):
         wait_for(own_port, "/-/ready", tmp_path / "alertmanager.log")
         assert post(f"http://127.0.0.1:{own_port}/api/v2/alerts", [alert("LandmarkNoWorker")]) == 200
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while "page firing: LandmarkNoWorker" not in log.read_text():
-            assert time.monotonic() < deadline, (tmp_path / "alertmanager.log").read_text()
-            time.sleep(0.1)
+        awaited(lambda: "page firing: LandmarkNoWorker" in log.read_text(), (tmp_path / "alertmanager.log").read_text)

@@ -18,8 +18,7 @@ import yaml
 from stream_app.cli import main
 from stream_app.cli.ledger import audit
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.localbroker.jars import KAFKA_VERSION
-from stream_app.localbroker.ports import free_ports
+from stream_app.localbroker.machine import KAFKA_VERSION, free_ports
 from stream_app.setup import keyfile
 from stream_app.setup.settings import PREFIX, Settings
 from tests.deploy import ROOT

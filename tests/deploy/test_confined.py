@@ -10,7 +10,7 @@ from stream_app.kafka.client.sending import send_events
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.provision import make_and_check
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.localbroker.ports import free_ports
+from stream_app.localbroker.machine import free_ports
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 from tests.deploy import ROOT

@@ -25,7 +25,8 @@ from tests.deploy.queries import (
     rules,
     variables,
 )
-from tests.deploy.site import STEP_MS, Site, get, standing
+from tests.deploy.site import STEP_MS, Site, standing
+from tests.loopback import ask
 from tests.patience import PATIENCE_SECONDS
 
 RATE_INTERVAL = "10s"
@@ -141,7 +142,7 @@ def test_top_shows_them(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
 
 def spent(site: Site) -> int:
     """Return what the worker says it spent, in nano-epsilon."""
-    lines = get(site.worker_port, "/metrics")[1].decode().splitlines()
+    lines = ask(site.worker_port, "/metrics")[1].decode().splitlines()
     spends = [line.split()[1] for line in lines if line.startswith("landmark_spend_nano_epsilon_total{")]
     return sum(int(float(spend)) for spend in spends)
 
@@ -149,13 +150,13 @@ def spent(site: Site) -> int:
 def test_metrics_follow_the_conventions(site: Site) -> None:
     """Promtool finds nothing to object to in what worker and audit export."""
     for port in (site.worker_port, site.audit_port):
-        assert promtool_failures("check", "metrics", folder=PROMETHEUS, stdin=get(port, "/metrics")[1]) == ""
+        assert promtool_failures("check", "metrics", folder=PROMETHEUS, stdin=ask(port, "/metrics")[1]) == ""
 
 
 def test_metrics_name_no_series(site: Site) -> None:
     """Nothing of what was sent stands in the metrics: no id of a series, and no glob."""
     for port in (site.worker_port, site.audit_port):
-        text = get(port, "/metrics")[1]
+        text = ask(port, "/metrics")[1]
         assert b"meter" not in text
         assert b"sensor" not in text
 
@@ -198,9 +199,9 @@ def observation(series: str, step: int) -> Event:
 
 def api(port: int, question: str) -> Any:
     """Return what Prometheus answers; fails where it finds the question wrong."""
-    status, body = get(port, f"/api/v1/{question}")
+    response, body = ask(port, f"/api/v1/{question}")
     answer = orjson.loads(body)
-    assert status == 200, answer
+    assert response.status == 200, answer
     return answer["data"]
 
 

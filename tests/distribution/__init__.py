@@ -1,1 +1,1 @@
-"""Tests of what is shipped: source distribution, wheel, dependencies, the compiled path."""
+"""Tests of what is shipped: source distribution, wheel, dependencies."""

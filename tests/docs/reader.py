@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.localbroker.ports import free_ports
+from stream_app.localbroker.machine import free_ports
 from tests.deploy import ROOT
 from tests.docs.page import Block
 from tests.docs.transcript import agrees

@@ -1,7 +1,6 @@
 """The harness finds what is wrong with a page; each test gives it a page with one fault."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from tests.docs.page import PageError, blocks_of
 from tests.docs.reader import Reader
 from tests.docs.transcript import agrees
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, awaited
 
 pytestmark = pytest.mark.slow
 
@@ -112,10 +111,7 @@ def test_what_a_page_starts_ends_with_it(tmp_path: Path, *, polite: bool) -> Non
     started = f"bash -c '{trap}echo $$ > pid; while true; do sleep 1; done' &"
     assert said(tmp_path, sh(f"{started}\nuntil [[ -s pid ]]; do sleep 0.05; done")) is None
     pid = int((tmp_path / "page" / "pid").read_text())
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while _alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _alive(pid)
+    awaited(lambda: not _alive(pid))
 
 
 def _alive(pid: int) -> bool:

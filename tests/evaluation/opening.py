@@ -1,210 +1,272 @@
-"""The picture that opens the README: six weeks of one person, what was published of them, and where the budget went.
+"""The picture that opens the README: half a year of one person as weekly means and as a usual day.
 
 ``python -m tests.evaluation.opening FILE.png`` draws it; a test draws it again and compares. It shows the true
 values beside the releases: that may be done since they are a public sample, and with no data of anybody's own.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from math import fsum
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from math import fsum, log
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from stream_app.analysis.error import best_constant
-from stream_app.analysis.means import Figure as Mean
-from stream_app.analysis.means import MeasuredRelease, means
-from stream_app.analysis.release import Release
-from stream_app.analysis.windows import window
-from stream_app.demo.data import glucose
+from stream_app.demo.data import DAY_MS, FIRST_MONDAY_MS, GLUCOSE, HOUR_MS, MINUTE_MS, STAY_MS, DemoSeries, demo_series
+from stream_app.demo.summary import CONFIDENCE, Week, best_constant_of, error_of, true_units, weeks_of
 from stream_app.evaluation.dataset import Reading
-from stream_app.evaluation.trial import decided, key_of
-from stream_app.formats import wire
-from stream_app.formats.encoding import encode_release
+from stream_app.evaluation.decisions import begun, decided, key_of
 from stream_app.pictures import (
-    DAY_MS,
     LANDMARK_COLOUR,
+    OTHER_COLOURS,
     OWN_COLOUR,
-    REGULAR_COLOUR,
+    SHADE,
     TRUTH_COLOUR,
     canvas,
     legend_below,
-    shade_landmarks,
     time_axis,
 )
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.values import NANO, Raw
+from stream_app.privacy.published import Perturbed
+from stream_app.privacy.units.readings import EMPTY
+from stream_app.privacy.units.steps import decide_units
+from stream_app.privacy.values import Raw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SERIES: Final = "glucose-1"
-DAYS: Final = 42
-"""From the first reading's day on: the stretch is not chosen by what came of it."""
-STAY_MS: Final = (
-    int(datetime(2010, 4, 20, tzinfo=UTC).timestamp()) * 1000,
-    int(datetime(2010, 4, 22, tzinfo=UTC).timestamp()) * 1000,
-)
-"""Two days in hospital, made up without a look at the readings."""
-POLICY: Final[Mapping[str, Any]] = {
-    "epsilon": 4.0,
-    "protection": {"level": "landmark", "step": 300_000, "landmarks": [list(STAY_MS)]},
-    "scheme": {"name": "balanced"},
-    "value": {"kind": "number", "lower": 40, "upper": 400, "resolution": 1},
-}
 SEED: Final = 1
 """Of the noise key, which everybody can make: so everybody can draw the same picture."""
+UNITS: Final[Mapping[str, int]] = {"5 minutes": 5 * MINUTE_MS, "an hour": HOUR_MS, "a day": DAY_MS}
+"""What each release may protect; the picture shows an hour."""
+HALF_YEAR_MS: Final = 30 * 7 * DAY_MS
+"""One step that holds the whole sample, from the Monday before its first reading."""
+
+
+class Hour(NamedTuple):
+    """An hour of the usual day, in mg/dl."""
+
+    truth: float
+    estimate: float
+    half: float  # half of the 95 % interval
 
 
 class Opening(NamedTuple):
-    """What the picture shows; times in milliseconds, values in mg/dl, by the day's start."""
+    """What the picture shows, in mg/dl."""
 
-    truth: Mapping[int, float]
-    means: Mapping[int, Mean]
-    """Of the measurements at regular steps; a day of landmarks has none."""
-    landmark_nano: int
-    regular_nano: int
-    budget_nano: int
+    weeks: tuple[Week, ...]
+    """With a unit of an hour."""
+    errors: Mapping[str, float]
+    """By unit: the mean error that the noise of the weeks has by its law."""
+    hours: tuple[Hour, ...]
+
+    @property
+    def error(self) -> float:
+        """The mean error of the published weekly means."""
+        return error_of((week.truth, week.estimate) for week in self.weeks)
+
+    @property
+    def averaged_error(self) -> float:
+        """The mean error of averages of single releases, over the same weeks."""
+        return error_of((week.truth, week.averaged) for week in self.weeks)
+
+    @property
+    def constant_error(self) -> float:
+        """The mean error of the best constant for these weeks, which only hindsight knows."""
+        constant = best_constant_of(self.weeks)
+        return error_of((week.truth, constant) for week in self.weeks)
 
     @property
     def held(self) -> int:
-        """How many true means lie within their 95 % bands."""
-        return sum(mean.low <= self.truth[day] <= mean.high for day, mean in self.means.items())
+        """How many true means lie within their 95 % intervals."""
+        return sum(abs(week.truth - week.estimate) <= week.half for week in self.weeks)
+
+    @property
+    def hour_error(self) -> float:
+        """The mean error of the usual day."""
+        return error_of((hour.truth, hour.estimate) for hour in self.hours)
+
+    @property
+    def hour_constant_error(self) -> float:
+        """The mean error of the best constant for the hours of the usual day."""
+        constant = median(hour.truth for hour in self.hours)
+        return error_of((hour.truth, constant) for hour in self.hours)
 
     @property
     def figures(self) -> str:
         """What the picture says, in words, which its file carries: a test compares them with what is decided today."""
+        units = ", ".join(f"{name} {error:.2f}" for name, error in self.errors.items())
         return (
-            f"daily means off by {self.error:.2f} mg/dl, the best constant in hindsight by {self.constant_error:.2f}; "
-            f"{self.held} of {len(self.means)} true means within their 95 % bands; nano-epsilon: landmarks "
-            f"{self.landmark_nano}, dearest other step {self.regular_nano}, budget {self.budget_nano}"
+            f"weekly means: error {self.error:.2f} mg/dl, averages of single releases {self.averaged_error:.2f}, best "
+            f"constant {self.constant_error:.2f}; {self.held} of {len(self.weeks)} within 95 %; by unit: {units}; "
+            f"usual day: error {self.hour_error:.2f}, best constant {self.hour_constant_error:.2f}"
         )
-
-    @property
-    def error(self) -> float:
-        """How far the means are from the truth, on average."""
-        return fsum(abs(mean.estimate - self.truth[day]) for day, mean in self.means.items()) / len(self.means)
-
-    @property
-    def constant_error(self) -> float:
-        """The same of the best constant, which only hindsight knows: the median of these true daily means."""
-        truths = [self.truth[day] for day in self.means]
-        constant: Any = best_constant(policy().kind, truths)
-        return fsum(abs(truth - constant) for truth in truths) / len(truths)
-
-
-def policy() -> Policy:
-    """Return the policy of the series."""
-    return policy_of(dict(POLICY), 1)
 
 
 def opening() -> Opening:
     """Return what the worker's own decisions make of the readings."""
-    ruling, readings = policy(), _readings()
-    by_day: dict[int, list[float]] = {}
-    for timestamp_ms, value in readings:
-        by_day.setdefault(timestamp_ms // DAY_MS * DAY_MS, []).append(_number(value))
-    measured = []
-    landmark_nano = regular_nano = 0
-    for outcome in decided(key_of(SEED), ruling, SERIES, readings):
-        if outcome.landmark:
-            landmark_nano += outcome.spend_nano
-        else:
-            regular_nano = max(regular_nano, outcome.spend_nano)
-            record: Any = wire.load(encode_release(SERIES, ruling.kind, 1, outcome.release))
-            measured.append(MeasuredRelease(Release.of(record), ruling))
-    found = means(measured, window(DAY_MS))
-    truth = {day: fsum(values) / len(values) for day, values in by_day.items()}
-    return Opening(
-        truth, {day: parts[""] for day, parts in found.items()}, landmark_nano, regular_nano, ruling.epsilon_nano
+    weekly, single = demo_series()[:2]
+    released = {name: _released(_of_unit(weekly, unit_ms), weekly) for name, unit_ms in UNITS.items()}
+    weeks = weeks_of(weekly, released["an hour"], _measured(single))
+    shown = {week.start_ms for week in weeks}
+    errors = {
+        name: _mean([one["scale"] for one in found if one["timestamp"] in shown]) for name, found in released.items()
+    }
+    (day,) = _released(_usual_day(weekly), weekly)
+    hours = tuple(
+        Hour(truth, day["value"][hour], -log(1 - CONFIDENCE) * day["scale"][hour])
+        for hour, truth in _true_hours(weekly).items()
     )
+    return Opening(weeks, errors, hours)
+
+
+def _of_unit(weekly: DemoSeries, unit_ms: int) -> Policy:
+    return policy_of({**weekly.policy, "protection": {**weekly.policy["protection"], "unit": unit_ms}}, 1)
+
+
+def _usual_day(weekly: DemoSeries) -> Policy:
+    """Return the policy of one mean for each hour of the day, over the whole sample."""
+    first_ms = weekly.readings[0][0]
+    monday_ms = first_ms - (first_ms - FIRST_MONDAY_MS) % (7 * DAY_MS)
+    protection = {**weekly.policy["protection"], "step": HALF_YEAR_MS, "offset": monday_ms % HALF_YEAR_MS}
+    value = {**GLUCOSE, "statistic": "mean", "by": "hour"}
+    return policy_of({**weekly.policy, "protection": protection, "value": value}, 1)
+
+
+def _released(ruling: Policy, weekly: DemoSeries) -> list[dict[str, Any]]:
+    """Return what the worker's decision releases of each step, with the members of release records."""
+    units, keys = ruling.units, key_of(SEED)
+    assert units is not None, "each policy here has units"
+    _, state = begun(keys, ruling, weekly.name)
+    found = []
+    for index, readings in _by_step(ruling, weekly.readings):
+        held = [EMPTY] * units.per_step
+        for timestamp_ms, value in readings:
+            at, since_ms = divmod(timestamp_ms - ruling.start_of(index), units.unit_ms)
+            cells = ruling.kind.quantise(Raw(value))
+            assert cells is not None, "the sample is valid"
+            held[at] = held[at].joined(units, since_ms, cells[0])
+        outcome = decide_units(keys, ruling, state, weekly.name, index, held)
+        assert outcome is not None, "a step with readings outside of landmarks"
+        state, release = outcome.state, outcome.release
+        assert isinstance(release, Perturbed), "all of epsilon is spent on each step"
+        kind: Any = ruling.kind
+        found.append(
+            {
+                "timestamp": release.timestamp_ms,
+                "decision": "perturbed",
+                "value": kind.publish(release.estimate),
+                "scale": kind.scales(release.spend_nano, release.measurement),
+                "count": kind.count(release.measurement),
+            }
+        )
+    return found
+
+
+def _by_step(ruling: Policy, readings: Sequence[tuple[int, Any]]) -> Iterator[tuple[int, list[tuple[int, Any]]]]:
+    """Yield the readings of each step; of two with the same time the second one is refused."""
+    first: dict[int, Any] = {}
+    for timestamp_ms, value in readings:
+        first.setdefault(timestamp_ms, value)
+    for index, group in groupby(first.items(), lambda reading: ruling.index_of(reading[0])):
+        yield index, list(group)
+
+
+def _measured(single: DemoSeries) -> list[dict[str, Any]]:
+    """Return the measurements of single releases at regular steps."""
+    ruling = single.ruling
+    first: dict[int, Reading] = {}
+    for timestamp_ms, value in single.readings:
+        first.setdefault(ruling.index_of(timestamp_ms), Reading(timestamp_ms, Raw(value)))
+    kind: Any = ruling.kind
+    return [
+        {"timestamp": outcome.release.timestamp_ms, "measurement": kind.publish(outcome.release.measurement)}
+        for outcome in decided(key_of(SEED), ruling, single.name, list(first.values()))
+        if isinstance(outcome.release, Perturbed)
+    ]
+
+
+def _true_hours(weekly: DemoSeries) -> dict[str, float]:
+    """Return the true mean of each hour of the day, landmarks left out, in the order of the day."""
+    found: dict[int, list[float]] = {hour: [] for hour in range(24)}
+    for start_ms, value in true_units(weekly).items():
+        found[start_ms // HOUR_MS % 24].append(value)
+    return {str(hour): _mean(values) for hour, values in found.items()}
 
 
 def draw(path: Path, shown: Opening) -> None:
     """Write the picture; raises `PlotError` without matplotlib, OSError where the file cannot be written."""
-    with canvas(4.3, 10.4) as figure:
+    with canvas(4.6, 11) as figure:
         lay_out(figure, shown)
         figure.savefig(path, dpi=110, metadata={"Software": None, "Description": shown.figures})
 
 
 def lay_out(figure: "Figure", shown: Opening) -> None:
-    """Draw the course and, beside it, the battery on an empty figure."""
-    course, battery = figure.subplots(1, 2, width_ratios=(6, 1))
-    _course(course, shown)
-    _battery(battery, shown)
-    legend_below(course)
+    """Draw the weeks and, beside them, the usual day on an empty figure."""
+    weeks, day = figure.subplots(1, 2, width_ratios=(7, 3))
+    _weeks(weeks, shown)
+    _day(day, shown)
+    legend_below(weeks)
 
 
-def _course(axes: "Axes", shown: Opening) -> None:
-    noon = 0.5
-    days = sorted(shown.truth)
-    axes.plot([day / DAY_MS + noon for day in days], [shown.truth[day] for day in days], color=TRUTH_COLOUR, lw=1.4)
-    axes.lines[-1].set_label("truth, a public sample: the mean of each day")
-    for nth, run in enumerate(_runs(sorted(shown.means))):
-        times = [day / DAY_MS + noon for day in run]
-        found = [shown.means[day] for day in run]
-        low, high = [mean.low for mean in found], [mean.high for mean in found]
-        labels = (None, None) if nth else ("mean of each day's measurements, published", "its 95 % band")
-        axes.plot(times, [mean.estimate for mean in found], "o-", color=OWN_COLOUR, ms=3.5, lw=1.2, label=labels[0])
-        axes.fill_between(times, low, high, color=OWN_COLOUR, alpha=0.2, lw=0, label=labels[1])
-    axes.set_xlim(days[0] / DAY_MS, days[-1] / DAY_MS + 1)
-    axes.set_ylim(bottom=0)
-    shade_landmarks(axes, [STAY_MS])
+def _weeks(axes: "Axes", shown: Opening) -> None:
+    middles = [week.start_ms / DAY_MS + 3.5 for week in shown.weeks]
+    averaged = [week.averaged for week in shown.weeks]
+    axes.plot(middles, averaged, "x", color=OTHER_COLOURS[0], ms=5, label="means of single noisy readings")
+    _constant(axes, best_constant_of(shown.weeks))
+    for nth, run in enumerate(_runs(shown.weeks)):
+        times, label = [week.start_ms / DAY_MS + 3.5 for week in run], None if nth else "truth, a public sample"
+        axes.plot(times, [week.truth for week in run], color=TRUTH_COLOUR, lw=1.4, label=label)
+    _published(axes, middles, shown.weeks)
+    look: Mapping[str, Any] = {"color": LANDMARK_COLOUR, "alpha": 2 * SHADE, "lw": 0, "zorder": 0}
+    axes.axvspan(*(bound / DAY_MS for bound in STAY_MS), **look, label="landmarks: days in hospital, left out")
     axes.set_ylabel("blood sugar (mg/dl)")
     axes.set_title(
-        f"Daily means are {shown.error:.0f} mg/dl off on average; the best constant, known only in hindsight, "
-        f"{shown.constant_error:.0f}",
+        f"Weekly means: error {shown.error:.1f} mg/dl (best constant {shown.constant_error:.0f},\n"
+        f"means of single noisy readings {shown.averaged_error:.0f})",
         fontsize=10,
         loc="left",
     )
     time_axis(axes)
 
 
-def _battery(axes: "Axes", shown: Opening) -> None:
-    """Draw the budget as a battery: what landmarks and the dearest other step took of it, and what is left."""
-    budget = shown.budget_nano / NANO
-    bottom = 0.0
-    for nano, colour, words in (
-        (shown.landmark_nano, LANDMARK_COLOUR, "landmarks\ntogether"),
-        (shown.regular_nano, REGULAR_COLOUR, "any one\nother step"),
-    ):
-        height = nano / NANO
-        axes.bar(0, height, 0.8, bottom=bottom, color=colour)
-        axes.text(0, bottom + height / 2, f"{words}\n{height:.1f}", color="white", ha="center", va="center", fontsize=9)
-        bottom += height
-    axes.bar(0, budget, 0.9, color="none", edgecolor=TRUTH_COLOUR, lw=2)
-    axes.bar(0, budget * 0.03, 0.3, bottom=budget, color=TRUTH_COLOUR)
-    axes.set(xlim=(-0.6, 0.6), ylim=(0, budget * 1.05))
-    axes.set_axis_off()
-    axes.set_title(f"Budget: {bottom:.1f} of {budget:.1f}", fontsize=10)
+def _day(axes: "Axes", shown: Opening) -> None:
+    hours = [hour + 0.5 for hour in range(24)]
+    _constant(axes, median(hour.truth for hour in shown.hours))
+    axes.plot(hours, [hour.truth for hour in shown.hours], color=TRUTH_COLOUR, lw=1.4)
+    _published(axes, hours, shown.hours)
+    axes.set(xlim=(0, 24), xticks=range(0, 25, 6), xlabel="hour of the day")
+    axes.set_title(
+        f"The usual day of the half year:\nerror {shown.hour_error:.1f} mg/dl "
+        f"(best constant {shown.hour_constant_error:.0f})",
+        fontsize=10,
+        loc="left",
+    )
 
 
-def _runs(days: Sequence[int]) -> list[list[int]]:
-    """Return days in runs without a gap: a line over a day without measurement would claim to know it."""
-    runs: list[list[int]] = []
-    for day in days:
-        if not runs or day - runs[-1][-1] > DAY_MS:
+def _published(axes: "Axes", places: Sequence[float], shown: Sequence[Week] | Sequence[Hour]) -> None:
+    estimates, halves = [one.estimate for one in shown], [one.half for one in shown]
+    look: Mapping[str, Any] = {"fmt": "o", "color": OWN_COLOUR, "ms": 4, "capsize": 2, "lw": 1.1, "zorder": 4}
+    axes.errorbar(places, estimates, halves, **look, label="published, with 95 % interval")
+
+
+def _constant(axes: "Axes", constant: float) -> None:
+    axes.axhline(constant, color=TRUTH_COLOUR, ls=":", lw=1.1, label="best constant, known only in hindsight")
+
+
+def _runs(weeks: Sequence[Week]) -> list[list[Week]]:
+    """Return weeks in runs without a gap: a line over a missing week would claim to know it."""
+    runs: list[list[Week]] = []
+    for week in weeks:
+        if not runs or week.start_ms - runs[-1][-1].start_ms > 7 * DAY_MS:
             runs.append([])
-        runs[-1].append(day)
+        runs[-1].append(week)
     return runs
 
 
-def _readings() -> list[Reading]:
-    """Return the first reading of each step of the first days, as numbers."""
-    step_ms = policy().step_ms
-    by_step: dict[int, Reading] = {}
-    end_ms: int | None = None
-    for timestamp_ms, value in glucose():
-        end_ms = timestamp_ms // DAY_MS * DAY_MS + DAYS * DAY_MS if end_ms is None else end_ms
-        if timestamp_ms < end_ms:
-            by_step.setdefault(timestamp_ms // step_ms, Reading(timestamp_ms, Raw(value)))
-    return list(by_step.values())
-
-
-def _number(value: object) -> float:
-    assert isinstance(value, float), "glucose is a number"
-    return value
+def _mean(numbers: Sequence[float]) -> float:
+    return fsum(numbers) / len(numbers)
 
 
 if __name__ == "__main__":

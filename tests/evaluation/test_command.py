@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from stream_app.cli import main
 from stream_app.evaluation import store
 from stream_app.evaluation.evaluation import EXPERIMENTS
-from stream_app.evaluation.experiment import UNRELEASED
+from stream_app.evaluation.setting import UNRELEASED
 from stream_app.evaluation.tables import tables
+from tests.command import Cli
 from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.slow
@@ -42,19 +42,17 @@ COLLECTED = POLICY | {
 MAPPED = ["data.csv", "--series", "home-1", "--timestamp-column", "t", "--value-columns", "v"]
 
 
-def evaluated(capsys: pytest.CaptureFixture[str], out: Path, *words: str | Path) -> dict[str, Any]:
+def evaluated(cli: Cli, out: Path, *words: str | Path) -> dict[str, Any]:
     """Return the document that the command prints, which stands in the folder too."""
-    assert main(["evaluate", *QUICK, "--out", str(out), "--json", *map(str, words)]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = cli("evaluate", *QUICK, "--out", out, "--json", *words).document
     assert json.loads((out / "evaluation.json").read_bytes()) == found
     return found
 
 
-def test_every_experiment_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_experiment_answers(tmp_path: Path, cli: Cli) -> None:
     """Tables, a plot an experiment, and the document beside them, all for the owner alone to read."""
     words = ["evaluate", "--data", "glucose", "--steps", "20", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path)]
-    assert main(words) == 0
-    shown = capsys.readouterr().out
+    shown = cli(*words).out
     for part in (
         "Mean error (mg/dl)",
         "Error of adaptive over that of balanced+level",
@@ -63,8 +61,9 @@ def test_every_experiment_answers(tmp_path: Path, capsys: pytest.CaptureFixture[
     ):
         assert part in shown
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"evaluation.json", "trials.jsonl", *(f"{name}.png" for name in EXPERIMENTS)}
-    for name in EXPERIMENTS:
+    drawn = set(EXPERIMENTS) - {"statistics"}  # 20 steps hold no span; test_statistics has more
+    assert names == {"evaluation.json", "trials.jsonl", *(f"{name}.png" for name in drawn)}
+    for name in drawn:
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "trials.jsonl").stat().st_mode & 0o077 == 0
     document = json.loads((tmp_path / "evaluation.json").read_bytes())
@@ -79,9 +78,9 @@ def test_every_experiment_answers(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert max(map(len, found)) <= 80, found[0]
 
 
-def test_it_goes_on_after_a_kill_with_more_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_goes_on_after_a_kill_with_more_processes(tmp_path: Path, cli: Cli) -> None:
     """Killed while its processes work: what was found stays, the rest is added, and all is as of one quiet run."""
-    whole = evaluated(capsys, tmp_path / "whole", "--only", "compare", "--epsilon", "1", "--data", "glucose")
+    whole = evaluated(cli, tmp_path / "whole", "--only", "compare", "--epsilon", "1", "--data", "glucose")
     out = tmp_path / "killed"
     words = [
         "evaluate",
@@ -107,20 +106,18 @@ def test_it_goes_on_after_a_kill_with_more_processes(tmp_path: Path, capsys: pyt
     kept = trials.read_bytes()
     kept = kept[: kept.rindex(b"\n") + 1]
     trials.write_bytes(kept + b'{"trial":"torn')
-    assert evaluated(capsys, out, "--only", "compare", "--epsilon", "1", "--data", "glucose", "--jobs", "2") == whole
+    assert evaluated(cli, out, "--only", "compare", "--epsilon", "1", "--data", "glucose", "--jobs", "2") == whole
     assert trials.read_bytes().startswith(kept)
     lines = sorted(trials.read_bytes().splitlines())
     assert lines == sorted((tmp_path / "whole" / "trials.jsonl").read_bytes().splitlines())
     assert len(set(lines)) == len(lines)
 
 
-def test_what_changed_runs_anew(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_changed_runs_anew(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing runs twice; more seeds run the new ones; other steps, epsilons or code reuse nothing."""
 
     def trials(*words: str) -> int:
-        evaluated(capsys, tmp_path, "--only", "compare", "--epsilon", "1", "--data", "glucose", *words)
+        evaluated(cli, tmp_path, "--only", "compare", "--epsilon", "1", "--data", "glucose", *words)
         return (tmp_path / "trials.jsonl").read_bytes().count(b"\n")
 
     settings = 2 * 7 + 2  # methods, shares, the guess and the constant
@@ -131,7 +128,7 @@ def test_what_changed_runs_anew(
     assert trials() == 7 * settings
 
 
-def test_a_file_with_a_mapping(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_with_a_mapping(tmp_path: Path, cli: Cli) -> None:
     """CSV as `replay` takes it; values that are not valid and series without a policy are left out."""
     rows = [f"{nth * 60_000},home-{nth % 2},{nth % 7}.5" for nth in range(80)]
     rows += ["90000000,home-1,broken", "0,other,1.0"]
@@ -140,7 +137,7 @@ def test_a_file_with_a_mapping(tmp_path: Path, capsys: pytest.CaptureFixture[str
     policies.write_text(json.dumps(POLICY))
     mapping = ["--series-column", "who", "--timestamp-column", "at", "--value-columns", "kwh"]
     words = [*mapping, "--policies", str(policies), "--only", "share", "--steps", "40"]
-    found = evaluated(capsys, tmp_path / "out", csv, *words)
+    found = evaluated(cli, tmp_path / "out", csv, *words)
     (data,) = found["data"]
     assert (data["name"], data["series"], data["readings"], data["epsilon"]) == ("home-*", 2, 80, 4.0)
     rows_found = found["experiments"]["share"]
@@ -151,7 +148,7 @@ def test_a_file_with_a_mapping(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert constant["error"] == pytest.approx(sum(abs(nth % 7 + 0.5 - middles[nth % 2]) for nth in range(80)) / 80)
 
 
-def test_every_experiment_on_errors_has_the_best_constant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_experiment_on_errors_has_the_best_constant(tmp_path: Path, cli: Cli) -> None:
     """One row a data set, the same in all of them: that of the median, by hand; tables and plots have it, too."""
     values = [nth % 7 + 0.5 for nth in range(40)]
     csv, policies = tmp_path / "data.csv", tmp_path / "policies.jsonl"
@@ -160,7 +157,7 @@ def test_every_experiment_on_errors_has_the_best_constant(tmp_path: Path, capsys
     mapping = ["--series", "home-1", "--timestamp-column", "at", "--value-columns", "kwh"]
     names = ["share", "window", "beside", "dummies", "dummies-budget"]
     words = [str(csv), *mapping, "--policies", str(policies), "--only", *names, "--steps", "40"]
-    document = evaluated(capsys, tmp_path / "out", *words)
+    document = evaluated(cli, tmp_path / "out", *words)
     off = sum(abs(value - median(values)) for value in values) / len(values)
     for name in names:
         rows = document["experiments"][name]
@@ -173,7 +170,7 @@ def test_every_experiment_on_errors_has_the_best_constant(tmp_path: Path, capsys
 
 
 def test_titles_and_pictures_of_a_file_say_what_they_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Data, epsilon, share or window, which error and its unit; a legend lies within its picture, below all panels."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - matplotlib is an optional extra
@@ -190,8 +187,7 @@ def test_titles_and_pictures_of_a_file_say_what_they_are(
     csv.write_text("at,kwh\n" + "".join(f"{nth * 60_000},{nth % 7 + 0.5}\n" for nth in range(40)))
     policies.write_text(json.dumps(POLICY | {"series": "*"}))
     words = ["--series", "home-1", "--timestamp-column", "at", "--value-columns", "kwh", "--policies", str(policies)]
-    assert main(["evaluate", str(csv), *words, *DRAWN, "--out", str(tmp_path / "out")]) == 0
-    shown = capsys.readouterr().out
+    shown = cli("evaluate", csv, *words, *DRAWN, "--out", tmp_path / "out").out
     for title in (
         "Mean error (units of kwh) by share of landmarks: * of homes.csv, epsilon 4",
         "Mean error (units of kwh) with a window of 12 steps, by share of landmarks: * of homes.csv, epsilon 4",
@@ -224,10 +220,9 @@ def test_titles_and_pictures_of_a_file_say_what_they_are(
             assert "best constant in hindsight" in {text.get_text() for text in legend.get_texts()}
 
 
-def test_no_line_loses_its_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_line_loses_its_label(tmp_path: Path, cli: Cli) -> None:
     """In a pipe each line of a comparison holds its label and all ratios, with bounds or that there are none."""
-    assert main(["evaluate", *QUICK, "--out", str(tmp_path), "--data", "ride", "--only", "compare"]) == 0
-    shown = capsys.readouterr().out
+    shown = cli("evaluate", *QUICK, "--out", tmp_path, "--data", "ride", "--only", "compare").out
     document = json.loads((tmp_path / "evaluation.json").read_bytes())
     lines = [line for line in shown.splitlines() if re.match(r"  \d+ % ", line)]
     shares = list(dict.fromkeys(row["share"] for row in document["experiments"]["compare"]))
@@ -254,7 +249,7 @@ def test_no_line_loses_its_label(tmp_path: Path, capsys: pytest.CaptureFixture[s
 )
 def test_unusable_input(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
     words: list[str],
     message: str,
@@ -264,8 +259,7 @@ def test_unusable_input(
     Path("data.csv").write_text("t,v\n1,2\n")
     Path("policies.jsonl").write_text(json.dumps(POLICY))
     Path("collected.jsonl").write_text(json.dumps(COLLECTED))
-    assert main(["evaluate", *QUICK, *words]) == 2
-    assert message in capsys.readouterr().err
+    assert message in cli("evaluate", *QUICK, *words, code=2).err
 
 
 @pytest.mark.parametrize(
@@ -278,8 +272,6 @@ def test_unusable_input(
         (["--only", "nothing"], '--only "nothing" is not known'),
     ],
 )
-def test_unusable_options(capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
+def test_unusable_options(cli: Cli, words: list[str], message: str) -> None:
     """Refused where they are read, with what there is."""
-    with pytest.raises(SystemExit, match="2"):
-        main(["evaluate", *words])
-    assert message in capsys.readouterr().err
+    assert message in cli.ended("evaluate", *words).err

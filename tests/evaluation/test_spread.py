@@ -18,7 +18,7 @@ def test_intervals_of_means() -> None:
     values = np.random.default_rng(2).normal(3, 2, 30)
     found = SeedMean.of(values.tolist())
     assert (found.low, found.high) == pytest.approx(stats.ttest_1samp(values, 0).confidence_interval(0.95), rel=1e-12)
-    assert SeedMean.of([4.0]) == (4.0, None, None, 1)
+    assert SeedMean.of([4.0]) == (4.0, None, None)
 
 
 def test_bounds_of_ratios() -> None:

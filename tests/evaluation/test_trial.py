@@ -1,7 +1,7 @@
 """Trials against the literal way: what `replay` decides, read back from the files of releases and ledger."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import fsum
 from pathlib import Path
 from typing import Any
@@ -11,26 +11,16 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.evaluation.dataset import DataSet
+from stream_app.evaluation.decisions import key_of
 from stream_app.evaluation.experiment import METHODS
-from stream_app.evaluation.method import Method
-from stream_app.evaluation.placement import Placement
-from stream_app.evaluation.trial import (
-    CONSTANT,
-    LOSS_STATES,
-    NOTHING,
-    PADDING,
-    DummiesOf,
-    ErrorOf,
-    LossOf,
-    WindowOf,
-    key_of,
-    measured,
-)
+from stream_app.evaluation.setting import CONSTANT, NOTHING, Method, Placement, Setting
+from stream_app.evaluation.trial import LOSS_STATES, PADDING, measured
 from stream_app.formats.records import Observation
 from stream_app.loss.correlation import Correlation
 from stream_app.loss.landmark import landmark_losses
 from stream_app.privacy.values import Raw
 from stream_app.setup.keyfile import write_private
+from tests.command import saved
 
 VALUE = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.01}
 NO_EXTRA: Mapping[str, Any] = {}
@@ -72,12 +62,11 @@ def literal(
             }
         )
         events += [{"series": name, "timestamp": each.timestamp_ms, "value": each.value} for each in readings]
-    (folder / "events.jsonl").write_text("".join(json.dumps(record) + "\n" for record in (*policies, *events)))
     keys = key_of(seed)
     key = {"format": 1, "fingerprint": keys.fingerprint, "epoch": 0, "secret": keys.secret.hex()}
     write_private(folder / "seed.key", json.dumps(key).encode())
-    words = [folder / "events.jsonl", "--key", folder / "seed.key"]
-    assert main(["replay", *map(str, words), "--out", str(folder)]) == 0
+    file = saved(folder / "events.jsonl", *policies, *events)
+    assert main(["replay", file, "--key", str(folder / "seed.key"), "--out", str(folder)]) == 0
     releases, entries = (
         [json.loads(line) for line in (folder / f"{file}.jsonl").read_text().splitlines()]
         for file in ("releases", "ledger")
@@ -95,7 +84,7 @@ def test_errors_are_those_of_the_releases(tmp_path: Path, method: str, share: in
     """The mean over all steps of all series, withheld ones guessed, with the shares of decisions beside it."""
     found, placement = data(), Placement(share)
     errors, entries = literal(tmp_path, found, method, placement, 3)
-    measures = measured(ErrorOf("walks", method, 2.0, placement), found, 3)
+    measures = measured(Setting("walks", method, 2.0, placement), found, 3)
     decisions = [entry["decision"] for entry in entries]
     assert measures == {
         "error": fsum(errors) / len(errors),
@@ -105,22 +94,15 @@ def test_errors_are_those_of_the_releases(tmp_path: Path, method: str, share: in
     }
 
 
-def test_nothing_is_the_middle() -> None:
-    """The error without any release."""
-    found = data()
-    distances = [abs(reading.value - 5.0) for readings in found.series.values() for reading in readings]  # type: ignore[operator]
-    measures = measured(ErrorOf("walks", NOTHING, 2.0, Placement(0)), found, 0)
-    assert measures["error"] == pytest.approx(fsum(distances) / len(distances))
-
-
-def test_the_constant_is_each_series_median() -> None:
-    """The error of who knows the data and always says the same of a series."""
+@pytest.mark.parametrize(("method", "said"), [(NOTHING, lambda _: 5.0), (CONSTANT, np.median)], ids=[NOTHING, CONSTANT])
+def test_what_always_says_the_same(method: str, said: Callable[[Any], float]) -> None:
+    """Without any release, the middle; of who knows the data, the median of each series."""
     found = data()
     distances = []
     for readings in found.series.values():
         raws = np.array([reading.value for reading in readings])
-        distances += abs(raws - np.median(raws)).tolist()
-    measures = measured(ErrorOf("walks", CONSTANT, 2.0, Placement(0)), found, 0)
+        distances += abs(raws - said(raws)).tolist()
+    measures = measured(Setting("walks", method, 2.0, Placement(0)), found, 0)
     assert measures["error"] == pytest.approx(fsum(distances) / len(distances))
 
 
@@ -131,7 +113,7 @@ def test_windows_are_those_of_the_policy(tmp_path: Path, method: str, scheme: di
     protection = {"level": "w-event", "window": 8, "step": found.step_ms}
     extra = {"protection": protection, "scheme": scheme}
     errors, _ = literal(tmp_path, found, method, Placement(0), 2, extra)
-    measures = measured(WindowOf("walks", method, 2.0, 8), found, 2)
+    measures = measured(Setting("walks", method, 2.0, window=8), found, 2)
     assert measures["error"] == fsum(errors) / len(errors)
 
 
@@ -144,9 +126,11 @@ def test_windows_beside_landmarks_are_those_of_the_policy(tmp_path: Path, method
     marks = [readings[place].timestamp_ms for place in placement.of(name, len(readings), 2)]
     protection = {"level": "landmark", "landmarks": marks, "window": 8, "step": found.step_ms}
     errors, _ = literal(tmp_path, found, method, placement, 2, {"protection": protection, "scheme": scheme})
-    measures = measured(WindowOf("walks", method, 2.0, 8, placement), found, 2)
+    measures = measured(Setting("walks", method, 2.0, placement, window=8), found, 2)
     assert measures["error"] == fsum(errors) / len(errors)
-    alone, beside = (measured(WindowOf("walks", method, 2.0, 8, placed), found, 2) for placed in (None, Placement(0)))
+    alone, beside = (
+        measured(Setting("walks", method, 2.0, placed, window=8), found, 2) for placed in (None, Placement(0))
+    )
     assert alone == beside
 
 
@@ -160,7 +144,7 @@ def test_dummies_are_those_of_the_policy(tmp_path: Path, method: str, extra: dic
     reach = {"start": readings[0].timestamp_ms, "end": readings[-1].timestamp_ms + found.step_ms}
     dummies = {"dummies": {"method": method, **reach, **extra}}
     errors, entries = literal(tmp_path, found, "balanced+level", placement, 2, dummies)
-    measures = measured(DummiesOf("walks", "balanced+level", 2.0, placement, method, 0.25), found, 2)
+    measures = measured(Setting("walks", "balanced+level", 2.0, placement, dummies=method, fraction=0.25), found, 2)
     assert measures["error"] == fsum(errors) / len(errors)
     assert measures["landmarks"] == sum(entry["landmark"] for entry in entries) / len(entries) > 0.2
 
@@ -173,7 +157,7 @@ def test_losses_are_of_the_ledgers_spends(tmp_path: Path) -> None:
     spends = [entry.get("epsilon_nano", 0) / 10**9 for entry in entries]
     adversary = Correlation.of_strength(LOSS_STATES, 0.8).adversary()
     estimates = landmark_losses(adversary, spends, placement.of("walk-0", len(readings), 5))
-    measures = measured(LossOf("walks", "adaptive", 2.0, placement, 0.8), found, 5)
+    measures = measured(Setting("walks", "adaptive", 2.0, placement, "loss", strength=0.8), found, 5)
     assert measures == {
         "estimate": max(estimates),
         "mean_estimate": pytest.approx(fsum(estimates) / len(estimates)),
@@ -184,7 +168,7 @@ def test_losses_are_of_the_ledgers_spends(tmp_path: Path) -> None:
 
 def test_seeds_differ_and_repeat() -> None:
     """A trial is a function of its seed."""
-    setting = ErrorOf("walks", "adaptive", 2.0, Placement(20))
+    setting = Setting("walks", "adaptive", 2.0, Placement(20))
     found = [measured(setting, data(), seed)["error"] for seed in (0, 1, 0)]
     assert found[0] == found[2] != found[1]
 

@@ -5,15 +5,14 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from stream_app.localbroker.ports import free_ports
-from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
+from stream_app.localbroker.machine import free_ports
+from tests.patience import ANSWER_SECONDS, awaited
 
 VERSION = "3.0.9"  # the last one for Java 17
 SHA256 = "2b28181501a20cbf6efcd77f9b7153908fc01f3d3a7c32024c0bd9e1b04c8a43"
@@ -51,11 +50,8 @@ def registry(folder: Path) -> Iterator[str]:
         process = subprocess.Popen(["java", *options, "-jar", str(jar)], cwd=folder, stdout=out, stderr=out)
     try:
         address = f"http://127.0.0.1:{port}/apis/ccompat/v7"
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not _answers(f"{address}/subjects"):
-            assert process.poll() is None, log.read_text()[-3000:]
-            assert time.monotonic() < deadline, log.read_text()[-3000:]
-            time.sleep(0.3)
+        awaited(lambda: process.poll() is not None or _answers(f"{address}/subjects"), log.read_text)
+        assert process.poll() is None, log.read_text()[-3000:]
         yield address
     finally:
         process.kill()

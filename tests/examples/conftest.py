@@ -29,10 +29,8 @@ def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, wor
     for needed in ("kcat", "jq", "javac"):
         program(needed)
     folder = tmp_path_factory.mktemp("examples")
-    policies = tuple({"epsilon": 1.0, **policy} for policy in POLICIES)
-    installation = Installation(
-        broker, folder / "run", f"examples-{worker_id}", PARTITIONS, more={"policies": policies}
-    )
+    more = {"policies": POLICIES}
+    installation = Installation(broker, folder / "run", f"examples-{worker_id}", PARTITIONS, more=more)
     commands = producers(compiled(folder / "classes"))
     with installation.worker() as worker:
         sent = strays(installation, folder) + send(installation, commands, range(HOURS))

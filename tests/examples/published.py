@@ -13,9 +13,10 @@ from aiokafka import AIOKafkaProducer
 
 from stream_app.kafka.client.brokers import PartitionProducer
 from stream_app.kafka.client.routing import router
-from stream_app.localbroker.jars import fetch_jars
+from stream_app.localbroker.machine import fetch_jars
 from tests.deploy import ROOT
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
+from tests.run import UNIFORM, VECTOR
 
 EXAMPLES = ROOT / "examples"
 PARTITIONS = 3
@@ -26,51 +27,20 @@ STRAYS = 12
 LANDMARK = {"level": "landmark", "landmarks": [START_MS + 3 * HOUR_MS], "step": HOUR_MS}
 NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
 BOUNDS = {"south": 48.0, "west": 2.0, "north": 49.0, "east": 3.0}
-POLICIES: tuple[dict[str, Any], ...] = (
-    {"series": "home-*", "protection": LANDMARK, "scheme": {"name": "adaptive"}, "value": NUMBER},
-    {
-        # Its only step with an event is a landmark, which Skip gives nothing: withheld.
-        "series": "hush-*",
-        "protection": LANDMARK,
-        "scheme": {"name": "skip", "accept_risk": True},
-        "value": NUMBER,
-    },
-    {
-        "series": "cell-*",
-        "protection": LANDMARK,
-        "scheme": {"name": "uniform"},
-        "value": {"kind": "counts", "keys": ["walk", "ride"]},
-    },
-    {
-        "series": "bus-*",
-        "protection": LANDMARK,
-        "scheme": {"name": "uniform"},
-        "value": {"kind": "location", "radius": 200, "resolution": 50, "bounds": BOUNDS},
-    },
-    {
-        "series": "phone-*",
-        "protection": LANDMARK,
-        "scheme": {"name": "uniform"},
-        "value": {"kind": "category", "categories": ["contact", "none"]},
-    },
-    {
-        "series": "lamp-*",
-        "protection": LANDMARK,
-        "scheme": {"name": "uniform"},
-        "value": {"kind": "category", "categories": [True, False]},
-    },
-    {
-        "series": "wrist-*",
-        "protection": LANDMARK,
-        "scheme": {"name": "uniform"},
-        "value": {
-            "kind": "vector",
-            "parts": {
-                "pulse": {"lower": 30, "upper": 220, "resolution": 1},
-                "oxygen": {"lower": 0.7, "upper": 1, "resolution": 0.01},
-            },
-        },
-    },
+KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "home": ({"name": "adaptive"}, NUMBER),
+    # Its only step with an event is a landmark, which Skip gives nothing: withheld.
+    "hush": ({"name": "skip", "accept_risk": True}, NUMBER),
+    "cell": (UNIFORM, {"kind": "counts", "keys": ["walk", "ride"]}),
+    "bus": (UNIFORM, {"kind": "location", "radius": 200, "resolution": 50, "bounds": BOUNDS}),
+    "phone": (UNIFORM, {"kind": "category", "categories": ["contact", "none"]}),
+    "lamp": (UNIFORM, {"kind": "category", "categories": [True, False]}),
+    "wrist": (UNIFORM, VECTOR),
+}
+"""Scheme and value of the policies, by how ids of series begin."""
+POLICIES: tuple[dict[str, Any], ...] = tuple(
+    {"series": f"{kind}-*", "epsilon": 1.0, "protection": LANDMARK, "scheme": scheme, "value": value}
+    for kind, (scheme, value) in KINDS.items()
 )
 VALUES: dict[str, Any] = {
     "home": 1.011,

@@ -86,8 +86,7 @@ def test_sums_means_and_choices_of_contributors(frame_of: Callable[..., Any]) ->
         run.feed(watermark(STEP, series=series))
     assert run.rejects == []
     frame = frame_of([release.parse(line) for line in run.releases])
-    as_rows = frame.to_dicts() if isinstance(frame, pl.DataFrame) else frame.to_dict("records")
-    found = {row["series"]: {name: part for name, part in row.items() if not pd.isna(part)} for row in as_rows}
+    found = {row["series"]: row for row in in_rows(frame)}
     assert {name: row.get("statistic") for name, row in found.items()} == {
         "total": "sum",
         "mean": "mean",
@@ -100,36 +99,26 @@ def test_sums_means_and_choices_of_contributors(frame_of: Callable[..., Any]) ->
     assert found["first"]["category"] in {"a", "b"}
 
 
-def test_pandas(published: Published, releases: list[release.Release]) -> None:
-    """Each release is a row with its value in the columns of its kind, and nothing in the others."""
-    frame = pandas_frame.frame_of(releases)
-    assert str(frame["timestamp"].dtype) == "datetime64[ms, UTC]"
-    assert not frame.duplicated(["series", "timestamp"]).any()
-    by_step = {
-        (found["series"], found["timestamp"].timestamp() * 1000): {
-            str(name): value for name, value in found.items() if not pd.isna(value)
-        }
-        for found in frame.to_dict("records")
-    }
-    assert_rows(published, by_step)
+def in_rows(frame: Any) -> list[dict[str, Any]]:
+    """Return the rows of a frame of either kind, without nulls."""
+    found = frame.to_dicts() if isinstance(frame, pl.DataFrame) else frame.to_dict("records")
+    return [{name: value for name, value in row.items() if not pd.isna(value)} for row in found]
 
 
-def test_polars(published: Published, releases: list[release.Release]) -> None:
-    """The same."""
-    frame = polars_frame.frame_of(releases)
-    assert frame.schema["timestamp"] == pl.Datetime("ms", "UTC")
-    by_step = {
-        (found["series"], found["timestamp"].timestamp() * 1000): {
-            name: value for name, value in found.items() if value is not None
-        }
-        for found in frame.iter_rows(named=True)
-    }
-    assert_rows(published, by_step)
-
-
-def assert_rows(published: Published, by_step: dict[tuple[str, float], dict[str, object]]) -> None:
-    """Check the rows of a frame, without nulls, against what was read."""
-    assert len(by_step) == len(published.releases)
+@pytest.mark.parametrize(
+    ("frame_of", "type_of_time"),
+    [(pandas_frame.frame_of, "datetime64[ms, UTC]"), (polars_frame.frame_of, pl.Datetime("ms", "UTC"))],
+    ids=["pandas", "polars"],
+)
+def test_each_release_is_a_row(
+    published: Published, releases: list[release.Release], frame_of: Callable[..., Any], type_of_time: object
+) -> None:
+    """With its value in the columns of its kind, and nothing in the others."""
+    frame = frame_of(releases)
+    assert frame["timestamp"].dtype == type_of_time
+    found = in_rows(frame)
+    by_step = {(row["series"], row["timestamp"].timestamp() * 1000): row for row in found}
+    assert len(by_step) == len(found) == len(published.releases)
     for line in published.releases:
         read = json.loads(line)
         row = by_step[read["series"], read["timestamp"]]

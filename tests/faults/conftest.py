@@ -1,40 +1,8 @@
-"""Amounts of the runs with faults, their seed, and the version to upgrade from."""
+"""The seed of the runs with faults, and the version to upgrade from."""
 
 from pathlib import Path
 
 import pytest
-
-from tests.suite.speeds import amount
-
-
-@pytest.fixture
-def kills(request: pytest.FixtureRequest) -> int:
-    """How often to kill."""
-    return amount(request, "kills")
-
-
-@pytest.fixture
-def events(request: pytest.FixtureRequest) -> int:
-    """How many events to send."""
-    return amount(request, "events")
-
-
-@pytest.fixture
-def late(request: pytest.FixtureRequest) -> int:
-    """How many events to send through what goes wrong."""
-    return amount(request, "late")
-
-
-@pytest.fixture
-def fuzz(request: pytest.FixtureRequest) -> int:
-    """How many fuzzed records to send."""
-    return amount(request, "fuzz")
-
-
-@pytest.fixture
-def scale(request: pytest.FixtureRequest) -> int:
-    """Up to how many workers to start in long runs."""
-    return amount(request, "scale")
 
 
 @pytest.fixture

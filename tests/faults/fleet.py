@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import Self
 
 from tests.kafka.forked import Forked
-from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
+from tests.loopback import ask
+from tests.patience import PATIENCE_SECONDS
 from tests.stacks import last_words
 
 SESSION_MS = 6_000
@@ -189,13 +190,8 @@ class Worker:
         """Ask its HTTP server."""
         found = PORT.search(self.said())
         assert found is not None, self.said()[-3000:]
-        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=ANSWER_SECONDS)
-        try:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            return response.status, response.read()
-        finally:
-            connection.close()
+        answer, body = ask(int(found[1]), path)
+        return answer.status, body
 
     async def until_ready(self, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until it owns partitions and serves them."""

@@ -9,10 +9,9 @@ import pytest
 
 from stream_app.localbroker.broker import LocalBroker
 from tests.faults.fleet import Fleet, Site
-from tests.faults.fuzzing import Fuzz
+from tests.faults.fuzzing import POLICIES, fuzzed
 from tests.faults.topics import Topics
 from tests.faults.verdict import judge
-from tests.faults.workload import DEFAULTS
 
 MEBIBYTE = 1024 * 1024
 PARTITIONS = 4
@@ -23,8 +22,8 @@ MOST_GROWTH_BYTES = 40 * MEBIBYTE
 @pytest.mark.timeout(3600)
 async def test_fuzz(broker: LocalBroker, tmp_path: Path, fuzz: int, seed: int) -> None:
     """The worker stays up, answers each record by exactly one reject or decision, and its memory stays flat."""
-    site = Site(broker.bootstrap_servers, tmp_path, "fuzz", PARTITIONS, DEFAULTS).prepare()
-    topics, records = Topics(site), Fuzz(seed, PARTITIONS).records(fuzz)
+    site = Site(broker.bootstrap_servers, tmp_path, "fuzz", PARTITIONS, POLICIES).prepare()
+    topics, records = Topics(site), fuzzed(seed, PARTITIONS, fuzz)
     resident = []
     with Fleet(site) as fleet:
         worker = fleet.start("a")

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from stream_app.kafka.client.routing import router
+from tests.admin import administration
 from tests.faults.network.brokers import Brokers
 from tests.kafka.installation import Installation, readings
-from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
+from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS, awaited
 
 SERIES: Final = 20
 """As many as have at least one in each partition."""
@@ -51,10 +51,7 @@ def delete(_: Brokers, installation: Installation) -> None:
 
 def expired(_: Brokers, installation: Installation) -> None:
     """Wait until the group's offsets are gone."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while installation.committed():
-        assert time.monotonic() < deadline, "the group keeps its offsets"
-        time.sleep(1)
+    awaited(lambda: not installation.committed(), lambda: "the group keeps its offsets")
 
 
 def nothing(_: Brokers, __: Installation) -> None:
@@ -157,9 +154,7 @@ def _running(folder: Path, case: Case) -> Iterator[Brokers]:
 
 async def _coordinator(installation: Installation, before: int) -> int:
     """Return the broker that coordinates the group once it is another one than ``before``."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=installation.broker.bootstrap_servers)
-    await admin.start()
-    try:
+    async with administration(bootstrap_servers=installation.broker.bootstrap_servers) as admin:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 try:
@@ -169,5 +164,3 @@ async def _coordinator(installation: Installation, before: int) -> int:
                 if found != before:
                     return found
                 await asyncio.sleep(0.5)
-    finally:
-        await admin.close()

@@ -12,6 +12,7 @@ import pytest
 from stream_app.localbroker.broker import LocalBroker
 from tests.faults.fleet import Fleet, Site
 from tests.faults.gathered import Gathered
+from tests.faults.measured import FORMS, Measured
 from tests.faults.persons import CAP_EPSILON, PERSONS, SEPARATOR, Persons
 from tests.faults.topics import Sent, Topics
 from tests.faults.verdict import judge
@@ -32,11 +33,12 @@ async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: in
     """Two workers over four partitions are killed again and again while events flow; every promise holds at the end.
 
     Default policies are renewed on the way. A third of the events is collected data, whose counts are in the memory of
-    those who die. Another part is of persons with several series each, whose claims meet their caps.
+    those who die. Another part is of persons with several series each, whose claims meet their caps, and another one of
+    days and weeks of many units, whose readings lie in sealed rows.
     """
     site = Site(broker.bootstrap_servers, tmp_path, "kills", PARTITIONS, RENEWED, MORE, signed=True).prepare()
     topics, draw = Topics(site), np.random.default_rng(seed)
-    workload, gathered, persons = Workload(seed), Gathered(seed), Persons(seed)
+    workload, gathered, persons, measured = Workload(seed), Gathered(seed), Persons(seed), Measured(seed)
     began = time.monotonic()
     portion = events // (kills + 1)
     at_work = 0
@@ -45,7 +47,7 @@ async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: in
             await fleet.start(name).until_ready()
         for _ in range(kills):
             before = await topics.written()
-            await topics.send(_mixed(workload, gathered, persons, portion))
+            await topics.send(_mixed(workload, gathered, persons, measured, portion))
             name = ["a", "b"][int(draw.integers(2))]
             if draw.random() < 0.7:
                 at_work += 1
@@ -56,8 +58,8 @@ async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: in
             fleet.workers[name].kill()
             await asyncio.sleep(float(draw.uniform(0, 1)))
             fleet.start(name)
-        rest = events - gathered.wards - workload.sent - gathered.sent - persons.sent
-        await topics.send(_mixed(workload, gathered, persons, rest))
+        rest = events - gathered.wards - sum(one.sent for one in (workload, gathered, persons, measured))
+        await topics.send(_mixed(workload, gathered, persons, measured, rest))
         await topics.send(gathered.closing())
         await topics.until_decided(fleet)
         fleet.stop()
@@ -69,14 +71,17 @@ async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: in
     assert verdict.renewals > 0
     assert verdict.members > PERSONS
     assert verdict.reasons["member-cap"] > 0
+    assert verdict.statistics > len(FORMS)
+    assert verdict.late_landmarks > 0
     recalls = sum(worker.log.read_text().count("of open steps again") for worker in fleet.workers.values())
     assert recalls > 0
     print(f"{kills} kills ({at_work} at work), {recalls} recalls, {seconds:.0f} s, {asdict(verdict)}")
 
 
-def _mixed(workload: Workload, gathered: Gathered, persons: Persons, count: int) -> Iterator[Sent]:
+def _mixed(workload: Workload, gathered: Gathered, persons: Persons, measured: Measured, count: int) -> Iterator[Sent]:
+    of_eight = (workload, persons, workload, measured, workload, measured, workload, workload)
     for nth in range(count):
-        yield from (gathered if nth % 3 == 0 else persons if nth % 8 == 1 else workload).events(1)
+        yield from (gathered if nth % 3 == 0 else of_eight[nth % 8]).events(1)
 
 
 async def _until_written(topics: Topics, wanted: int, seconds: float = PATIENCE_SECONDS) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 from aiokafka.partitioner import murmur2
 
+from tests.admin import administration
 from tests.faults.fleet import Fleet, Site
 from tests.patience import PATIENCE_SECONDS
 from tests.stacks import last_words
@@ -94,43 +94,41 @@ class Topics:
 
     async def committed(self) -> tuple[int, list[str]]:
         """Return how much input the group acknowledged, and the metadata of its offsets."""
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.site.bootstrap)
-        await admin.start()
         try:
-            offsets = await admin.list_consumer_group_offsets(self.site.name)
+            async with administration(bootstrap_servers=self.site.bootstrap) as admin:
+                offsets = await admin.list_consumer_group_offsets(self.site.name)
         except GroupCoordinatorNotAvailableError:
             return 0, []  # a young broker: nobody committed anything yet
-        finally:
-            await admin.close()
         mine = [place for tp, place in offsets.items() if tp.topic == self.site.topics["events"] and place.offset >= 0]
         return sum(place.offset for place in mine), [place.metadata for place in mine]
 
     async def until_decided(self, fleet: Fleet, seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until all input is acknowledged; ``seconds`` is the patience with a standstill."""
+        """Wait until all input is acknowledged; ``seconds`` is the patience with a standstill.
+
+        A fleet without a running worker has less time, from when the last one ended: a test may start it again.
+        """
         total = sum(await self.ends("events"))
         done, since = -1, time.monotonic()
+        ran = since
         while done < total:
             now = (await self.committed())[0]
             if now > done:
                 done, since = now, time.monotonic()
-            alive = any(worker.runs for worker in fleet.workers.values())
-            if time.monotonic() - since > (seconds if alive else min(seconds, _REVIVAL_SECONDS)):
+            if any(worker.runs for worker in fleet.workers.values()):
+                ran = time.monotonic()
+            if time.monotonic() - since > seconds or time.monotonic() - max(ran, since) > _REVIVAL_SECONDS:
                 tales = {name: last_words(worker.process, worker.log) for name, worker in fleet.workers.items()}
                 raise AssertionError(f"stands at {done} of {total}: {tales}")
             await asyncio.sleep(0.3)
 
     async def remake(self, meaning: str) -> None:
         """Delete a topic and make it again, empty."""
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.site.bootstrap)
-        await admin.start()
-        try:
+        async with administration(bootstrap_servers=self.site.bootstrap) as admin:
             await admin.delete_topics([self.site.topics[meaning]])
             deadline = time.monotonic() + PATIENCE_SECONDS
             while self.site.topics[meaning] in await admin.list_topics():
                 assert time.monotonic() < deadline, f"{meaning} stays"
                 await asyncio.sleep(0.1)
-        finally:
-            await admin.close()
         self.site.command("topics", "--config", str(self.site.config()))
 
     def _consumer(self, isolation: Isolation) -> AIOKafkaConsumer:

@@ -11,6 +11,7 @@ import orjson
 
 from tests.faults.fleet import Site
 from tests.faults.gathered import READ
+from tests.faults.measured import SENT, unit_budget_holds
 from tests.faults.topics import Topics, input_of
 from tests.run import ACCEPTING
 
@@ -42,6 +43,8 @@ class Verdict:
     """Of which something was claimed."""
     renewals: int = 0
     """Versions that began with an event, not by a record of their own."""
+    statistics: int = 0  # releases over many units
+    late_landmarks: int = 0  # registrations that cost something: their units were released
     unsigned: int = 0
     """Entries that no head covers when all workers have stopped."""
     replayed: bool = False
@@ -174,6 +177,9 @@ def _theorem(verdict: Verdict, committed: Mapping[str, list[Any]]) -> None:
         chains[entry["series"]].append(entry)
     verdict.members = _members(chains)
     verdict.series = len(chains)
+    sent = [entry for series, chain in chains.items() if series.startswith(SENT) for entry in chain]
+    verdict.statistics = sum(entry["entry"] == "release" for entry in sent)
+    verdict.late_landmarks = sum(entry["entry"] == "landmarks" and entry["charged_nano"] > 0 for entry in sent)
     for series, chain in chains.items():
         assert [entry["sequence"] for entry in chain] == list(range(1, len(chain) + 1)), series
         assert all(entry["previous"] == before["hash"] for before, entry in pairwise(chain))
@@ -208,6 +214,8 @@ def _periods(chain: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
 def _holds(period: list[dict[str, Any]], series: str, spent: Mapping[tuple[str, int], int]) -> bool:
     protection = period[0]["parameters"]["protection"]
     step_ms = protection.get("step", 1)
+    if "unit" in protection:
+        return unit_budget_holds(period, lambda start: spent[series, start])
     if protection["level"] == "w-event":
         return _windows_hold(period, series, spent, protection["window"] * step_ms)
     spans: list[Any] = list(protection.get("landmarks", ()))

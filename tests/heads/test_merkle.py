@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.heads.merkle import Tree
+from stream_app.heads.records import Tree
 from tests.heads.literal_merkle import blake, literal_root
 
 # Leaves and roots of the test vectors in google/certificate-transparency, merkletree/merkle_tree_test.cc.

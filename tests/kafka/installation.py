@@ -26,6 +26,7 @@ from stream_app.kafka.provision import make_and_check
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
+from tests.admin import administration
 from tests.kafka.forked import Forked
 from tests.kafka.workerprocess import WorkerProcess
 from tests.patience import PATIENCE_SECONDS
@@ -52,6 +53,7 @@ class Installation:
     partitions: int = 2
     policy: dict[str, Any] = field(default_factory=lambda: dict(POLICY))
     more: dict[str, Any] = field(default_factory=dict)
+    others: tuple[dict[str, Any], ...] = ()  # default policies after the first one
     application: str = ""
     """The name, where it is empty."""
 
@@ -77,7 +79,7 @@ class Installation:
                 "session_timeout_ms": 6_000,
                 "http_port": 0,
                 "exit_delay_ms": 0,  # nobody scrapes it
-                "policies": (self.policy,),
+                "policies": (self.policy, *self.others),
                 **self.more,
             }
         )
@@ -236,12 +238,8 @@ class Installation:
         asyncio.run(self._administer(delete))
 
     async def _administer(self, task: Callable[[AIOKafkaAdminClient], Awaitable[Any]]) -> None:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
-        await admin.start()
-        try:
+        async with administration(bootstrap_servers=self.broker.bootstrap_servers) as admin:
             await task(admin)
-        finally:
-            await admin.close()
 
     def config(self, *more: str) -> str:
         """Write the settings of who has no key, and more lines of TOML; return the file."""
@@ -256,16 +254,20 @@ class Installation:
         file.write_text("\n".join(lines) + "\n")
         return str(file)
 
+    def ruled(self) -> tuple[Path, list[str]]:
+        """Write the default policies, one a line; return the file, and the settings of members as lines of TOML."""
+        (file := self.folder / "policies.jsonl").write_text("\n".join(map(json.dumps, (self.policy, *self.others))))
+        caps = ("member_separator", "member_epsilon") if self.more.get("member_separator") else ()
+        found = {name: self.more[name] for name in (*caps, "lifetime_epsilon") if name in self.more}
+        return file, [f"{name} = {json.dumps(value)}" for name, value in found.items()]
+
     def command(self, name: str, *options: str) -> int:
         """Run a command of the program with the installation's settings; return its exit code."""
-        policies = self.folder / "policies.jsonl"
-        policies.write_text(json.dumps(self.policy))
+        policies, members = self.ruled()
         lines = [f'key_file = "{self.folder / "key"}"', f'policies_file = "{policies}"']
         if "signing_key_file" in self.more:
             lines.append(f'signing_key_file = "{self.more["signing_key_file"]}"')
-        if self.more.get("member_separator"):
-            lines.append(f'member_separator = "{self.more["member_separator"]}"')
-        config = self.config(*lines)
+        config = self.config(*lines, *members)
         return main([name, "--config", config, "--json", *options])
 
     def answered_once(self) -> None:

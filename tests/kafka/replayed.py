@@ -16,7 +16,8 @@ def replay(installation: Installation) -> Path:
     """Decide all input that the topic holds without Kafka; return the folder of the outputs."""
     folder, names = installation.folder, installation.names
     (folder / "events.jsonl").write_bytes(b"".join(record.value + b"\n" for record in installation.read(names.events)))
-    (folder / "policies.jsonl").write_text(json.dumps(installation.policy))
+    policies, members = installation.ruled()
+    (settings := folder / "replay.toml").write_text("\n".join(members))
     command = [
         "replay",
         *ACCEPTING,
@@ -27,7 +28,7 @@ def replay(installation: Installation) -> Path:
         str(folder / "key"),
     ]
     # Partitions come one after the other: an input that has grown does not begin with what it was before.
-    assert main([*command, "--policies", str(folder / "policies.jsonl"), "--replace"]) == 0
+    assert main([*command, "--policies", str(policies), "--config", str(settings), "--replace"]) == 0
     return folder / "replay"
 
 

@@ -1,18 +1,15 @@
 """The live backward loss on a real broker: measures that survive a restart, and `recover`."""
 
 import json
-import re
 import shutil
-from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
 from stream_app.cli import main
-from stream_app.localbroker.broker import LocalBroker
 from stream_app.loss.envelope import Envelope
 from stream_app.loss.matrix import TransitionMatrix
 from stream_app.loss.temporal import Adversary
+from tests.kafka.acts import stopped
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, readings
 from tests.kafka.workerprocess import WorkerProcess
 
@@ -24,21 +21,13 @@ NAMELESS = 3
 
 
 @pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation with a correlation and an alarm level."""
-    name = request.node.name.replace("test_", "").replace("_", "-")
-    file = tmp_path / "household.json"
+def installation(installation: Installation) -> Installation:
+    """Give it a correlation and an alarm level."""
+    file = installation.folder / "household.json"
     file.write_text(json.dumps({"backward": ROWS, "forward": ROWS}))
-    more = {"correlations": {"household": file}, "correlation_alarm": ALARM}
-    return Installation(broker, tmp_path, name, policy=POLICY | {"correlation": "household"}, more=more)
-
-
-def measured(worker: WorkerProcess, name: str) -> float:
-    """Return the sum of a measure over partitions."""
-    (address,) = re.findall(r"health at (http://[0-9.:]+)", worker.log.read_text())[-1:]
-    with urlopen(f"{address}/metrics") as answer:  # noqa: S310 (our own server)
-        text = answer.read().decode()
-    return sum(map(float, re.findall(rf"^{name}(?:{{[^}}]*}})? ([0-9.e+-]+)$", text, re.MULTILINE)))
+    installation.more |= {"correlations": {"household": file}, "correlation_alarm": ALARM}
+    installation.policy |= {"correlation": "household"}
+    return installation
 
 
 def audited(installation: Installation) -> dict[str, float]:
@@ -70,9 +59,9 @@ def agree(worker: WorkerProcess, installation: Installation) -> None:
     """Check the worker's counts against the ledger."""
     losses = audited(installation)
     assert len(losses) == SERIES
-    assert measured(worker, "landmark_correlated_series") == SERIES
+    assert worker.metric("landmark_correlated_series") == SERIES
     alarming = sum(loss >= ALARM for loss in losses.values())
-    assert measured(worker, "landmark_alarmed_series") == alarming
+    assert worker.metric("landmark_alarmed_series") == alarming
 
 
 def test_losses_are_counted_and_survive_restarts(
@@ -83,11 +72,11 @@ def test_losses_are_counted_and_survive_restarts(
     with installation.worker() as worker:
         worker.await_committed(total)
         agree(worker, installation)
-        assert measured(worker, "landmark_backward_loss_count") > 0
+        assert worker.metric("landmark_backward_loss_count") > 0
         total += installation.send(readings(SERIES * 3, start=SERIES * 9))
         worker.await_committed(total)
         agree(worker, installation)
-        before = measured(worker, "landmark_alarmed_series")
+        before = worker.metric("landmark_alarmed_series")
         assert before > 0
         assert worker.stop() == 0
     shutil.rmtree(installation.settings().data_folder)
@@ -101,17 +90,13 @@ def test_losses_are_counted_and_survive_restarts(
         total += installation.send(readings(1, start=SERIES * 12))
         worker.await_committed(total)
         agree(worker, installation)
-        assert measured(worker, "landmark_alarmed_series") >= before - 1, "one reading lowers the loss of one series"
+        assert worker.metric("landmark_alarmed_series") >= before - 1, "one reading lowers the loss of one series"
         assert worker.stop() == 0
 
 
 def test_a_worker_without_its_correlation_does_not_start(installation: Installation) -> None:
     """A missing file, and a default policy that names no entry, each end it with exit code 2 and the remedy."""
     (installation.folder / "household.json").unlink()
-    with installation.worker() as worker:
-        assert worker.await_end() == 2
-    assert "correlations.household" in worker.log.read_text()
+    stopped(installation, "correlations.household", code=2)
     installation.more = {}
-    with installation.worker("c") as worker:
-        assert worker.await_end() == 2
-    assert "names 'household', the entries are: none" in worker.log.read_text()
+    stopped(installation, "names 'household', the entries are: none", name="c", code=2)

@@ -1,13 +1,13 @@
 """How budgets stand in the metrics: which series count, in which class, under which label."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rows import SeriesRow
-from stream_app.kafka.budgets import counted_budgets, show_budgets
 from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.budgets import EARLIER, MORE, NAMED, OWN, counted_budgets, label_of, labels_of, show_budgets
 from stream_app.kafka.owner.cache import RowCache, RowReader
-from stream_app.kafka.owner.figures import EARLIER, MORE, NAMED, OWN, label_of, labels_of
 from stream_app.monitoring.metrics import CLASSES, Metrics
 from stream_app.monitoring.scrape import scrape_of
 from tests.run import ADAPTIVE, KEYS, Run, default, observation, policy
@@ -68,7 +68,7 @@ def test_what_is_shown_is_replaced() -> None:
         (OWN, "0.80"): 1,
     }
     show_budgets(metrics, labels, counted_budgets([]))
-    assert not scrape_of(metrics.text().decode(), 0).holds("landmark_budget_left_series")
+    assert "landmark_budget_left_series" not in scrape_of(metrics.text().decode(), 0).samples
 
 
 def test_columns_and_rows_count_alike() -> None:
@@ -114,7 +114,7 @@ def test_rows_in_memory_are_the_last_of_each_series_and_bounded() -> None:
     row = rows()["home-1"]
     cache = RowCache(4)
     cache.put("home-1", row)
-    later = row.replaced(sequence=row.sequence + 1)
+    later = replace(row, sequence=row.sequence + 1)
     cache.put("home-2", row)
     cache.put("home-1", later)
     assert sorted(row.sequence for row in cache.rows()) == [row.sequence, later.sequence]

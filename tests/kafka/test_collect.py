@@ -4,14 +4,13 @@ import asyncio
 import json
 import re
 import shutil
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stream_app.cli import main
 from stream_app.kafka.client.routing import router
-from stream_app.localbroker.broker import LocalBroker
-from tests.kafka.aborted import abort_entries
+from tests.kafka.acts import abort_entries, places_of, stopped
 from tests.kafka.installation import HOUR_MS, START_MS, Installation, input_of, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes, replay
 from tests.kafka.wards import (
@@ -25,14 +24,7 @@ from tests.kafka.wards import (
     whole_counts,
 )
 
-SMALL_BATCHES = {"batch_records": 40}
-
-
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation named after the test."""
-    name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
-    return Installation(broker, tmp_path, name, more=dict(SMALL_BATCHES))
+INSTALLED: dict[str, Any] = {"more": {"batch_records": 40}}
 
 
 def test_open_steps_outlive_their_workers(installation: Installation) -> None:
@@ -91,9 +83,7 @@ def test_lost_changelog_loses_no_count(installation: Installation) -> None:
         send_and_await(installation, worker, [*wards.begin(), *wards.hours(2, 30), *wards.half(20)])
         worker.stop()
     installation.delete(installation.names.changelog)
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-    assert "row-missing" in worker.log.read_text()
+    stopped(installation, "row-missing")
     assert installation.command("recover") == 0
     with installation.worker() as worker:
         send_and_await(installation, worker, [*wards.half(10), *wards.hours(2, 10)])
@@ -120,10 +110,7 @@ def test_deleted_contributions_stop_until_given_up(
     ends = {record.partition: record.offset for record in installation.read(installation.names.events)}
     for partition, end in ends.items():
         installation.forget_events(end - 1, [partition])
-    with installation.worker(exit_when_stopped="any") as worker:
-        assert worker.await_end() == 1
-    assert "input-lost" in worker.log.read_text()
-    assert "would pass for the whole" in worker.log.read_text()
+    stopped(installation, "input-lost", "would pass for the whole", exit_when_stopped="any")
     assert installation.command("recover") == 2
     assert "input-lost" in capsys.readouterr().err
     assert installation.command("recover", "--accept-lost-input") == 0
@@ -196,13 +183,7 @@ def test_counts_are_found_nowhere(installation: Installation) -> None:
         send_and_await(installation, worker, [watermark("ward-1", 1, seeds[1]), watermark("ward-1", 2, seeds[2])])
         worker.stop()
     names = installation.names
-    places = {"log": worker.log.read_bytes()}
-    for topic in names:
-        records = installation.read(topic, "read_uncommitted")
-        places[topic] = b"\n".join((record.key or b"") + b" " + (record.value or b"") for record in records)
-    for file in installation.settings().data_folder.rglob("*"):
-        if file.is_file():
-            places[str(file)] = file.read_bytes()
+    places = places_of(installation, worker.log.read_bytes())
     canaries = [b"canary", *(seed.encode() for seed in seeds), *(bytes.fromhex(seed) for seed in seeds)]
     found = {(name, canary) for name, content in places.items() for canary in canaries if canary in content}
     # The topic of the events has what is looked for: the search can find it.

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.kafka.disk import disk_of
+from tests.kafka.seized import disk_of
 
 MEGABYTE = 2**20
 

@@ -2,31 +2,19 @@
 
 import asyncio
 import json
-import os
 import re
-import signal
-from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
 
 from stream_app.cli import main
 from stream_app.kafka.client.brokers import PartitionProducer
 from stream_app.kafka.client.routing import router
-from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
-from tests.kafka.aborted import abort_entries
+from tests.kafka.acts import abort_entries, stopped
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, readings
 from tests.kafka.workerprocess import WorkerProcess
-from tests.patience import PATIENCE_SECONDS
 from tests.run import ACCEPTING
-
-
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation named after the test."""
-    return Installation(broker, tmp_path, request.node.name.replace("test_", "").replace("_", "-"))
 
 
 def ledger_of(installation: Installation, events: list[dict[str, Any]], *options: str) -> list[dict[str, Any]]:
@@ -59,10 +47,7 @@ def test_aborted_entries_bind(installation: Installation) -> None:
     total += installation.send([fresh])
 
     installation.policy = {**POLICY, "epsilon": 2.0}
-    with installation.worker(exit_when_stopped="any") as worker:
-        assert worker.await_end() == 1
-    assert "tail-differs" in worker.log.read_text()
-    assert "the configuration has fingerprint" in worker.log.read_text()
+    stopped(installation, "tail-differs", "the configuration has fingerprint", exit_when_stopped="any")
     assert not [record for record in installation.read(installation.names.releases) if record.key == b"home-999"]
 
     installation.policy = dict(POLICY)
@@ -76,9 +61,7 @@ def test_aborted_entries_bind(installation: Installation) -> None:
 
 def key_info(worker: WorkerProcess) -> str:
     """Return the line of a worker's metrics that names its noise key."""
-    *_, port = re.findall(r"http://127\.0\.0\.1:(\d+)", worker.log.read_text())
-    with urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
-        (line,) = re.findall(r"^landmark_key_info\{.*$", answer.read().decode(), re.MULTILINE)
+    (line,) = re.findall(r"^landmark_key_info\{.*$", worker.get("/metrics")[1], re.MULTILINE)
     return str(line)
 
 
@@ -95,9 +78,7 @@ def test_a_foreign_key_stops_a_worker(installation: Installation, capsys: pytest
     )
     installation.more["key_file"] = installation.folder / "foreign"
     config = installation.config(f'key_file = "{installation.folder}/foreign"')
-    with installation.worker(exit_when_stopped="all") as worker:
-        assert worker.await_end() == 1
-        said = worker.log.read_text()
+    said = stopped(installation, exit_when_stopped="all")
     assert said.count("stopped (key-changed)") >= installation.partitions
     assert f"found one with fingerprint {foreign}. " in said
     assert "--accept-new-key" in said
@@ -109,7 +90,7 @@ def test_a_foreign_key_stops_a_worker(installation: Installation, capsys: pytest
         assert key_info(worker) == f'landmark_key_info{{fingerprint="{foreign}"}} 1.0'
         assert own != key_info(worker)
         worker.stop()
-    (warning, *_) = [line for line in worker.log.read_text().splitlines() if "says: the noise key" in line]
+    (warning, *_) = [line for line in worker.said().splitlines() if "says: the noise key" in line]
     assert "WARNING" in warning.upper()
     assert f"has fingerprint {foreign}" in warning
     capsys.readouterr()
@@ -136,9 +117,7 @@ def abandon(installation: Installation, released: int) -> tuple[int, list[dict[s
     asyncio.run(abort_entries(installation, partition, offset, entries, *releases[:released]))
     total += installation.send(lost)
     installation.forget_events(offset + HOURS, [partition])
-    with installation.worker(exit_when_stopped="any") as worker:
-        assert worker.await_end() == 1
-    assert "input-lost" in worker.log.read_text()
+    stopped(installation, "input-lost", exit_when_stopped="any")
     return total, entries, releases
 
 
@@ -187,44 +166,5 @@ def test_stolen_producer_is_opened_again(installation: Installation) -> None:
         total += installation.send(readings(400, start=400))
         worker.await_committed(total)
         assert worker.stop() == 0
-    assert "opens its producer again" in worker.log.read_text()
+    assert "opens its producer again" in worker.said()
     installation.answered_once()
-
-
-def test_broker_killed_midway(tmp_path: Path) -> None:
-    """A worker outlives its broker's death and goes on when it is back."""
-    with LocalBroker.start(tmp_path / "kafka") as broker:
-        installation = Installation(broker, tmp_path, "killed", more={"batch_records": 50})
-        total = installation.send(readings(4_000))
-        with installation.worker() as worker:
-            worker.await_committed(200)
-            os.kill(broker.pid, signal.SIGKILL)
-            worker._await(lambda: LocalBroker.find(tmp_path / "kafka") is None, "death", PATIENCE_SECONDS)  # noqa: SLF001
-            with LocalBroker.start(tmp_path / "kafka") as again:
-                installation.broker = again
-                worker.await_committed(total)
-                assert worker.stop() == 0
-                installation.answered_once()
-
-
-def test_raw_values_are_found_nowhere(installation: Installation) -> None:
-    """Logs at debug level, state, changelog and outputs hold no raw value, of any fate."""
-    canaries = ["7.654321987", "8.123456789", "canary-secret"]
-    events: list[dict[str, Any]] = [
-        {"series": "home-1", "timestamp": START_MS, "value": float(canaries[0])},
-        {"series": "home-1", "timestamp": START_MS, "value": float(canaries[1])},  # duplicate
-        {"series": "home-1", "timestamp": START_MS + 9_000_000, "value": canaries[2]},  # invalid-value
-        {"series": "car-1", "timestamp": START_MS, "value": float(canaries[1])},  # no-policy
-        {"series": "home-2", "type": "policy", "version": 1, "note": canaries[2]},  # invalid-policy
-    ]
-    total = installation.send(events)
-    places = {"log": installation.decide(total, log_level="debug").encode()}
-    for topic in installation.names[1:]:
-        places[topic] = b"".join(
-            (record.key or b"") + (record.value or b"") for record in installation.read(topic, "read_uncommitted")
-        )
-    for file in installation.settings().data_folder.rglob("*"):
-        if file.is_file():
-            places[str(file)] = file.read_bytes()
-    found = [(name, canary) for name, content in places.items() for canary in canaries if canary.encode() in content]
-    assert found == []

@@ -2,27 +2,23 @@
 
 import asyncio
 import json
-import re
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
 
 from stream_app.cli import main
 from stream_app.kafka.client.routing import router
 from stream_app.localbroker.broker import LocalBroker
+from stream_app.privacy.noise.draws import noise_stream
 from stream_app.privacy.noise.key import KeyRing
-from stream_app.privacy.noise.streams import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import Raw
 from stream_app.setup import keyfile
-from tests.kafka.aborted import abort_entries
-from tests.kafka.disk import disk_of
+from tests.kafka.acts import abort_entries, stopped
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation
-from tests.kafka.memory import forms, memory_of
+from tests.kafka.seized import disk_of, forms, memory_of
 from tests.kafka.test_faults import ledger_of
 from tests.kafka.wards import contribution, send_and_await, ward_policy, watermark
 
@@ -53,11 +49,7 @@ def daily(series: range, days: range) -> Iterator[dict[str, Any]]:
             yield {"series": f"home-{number}", "timestamp": timestamp, "value": value_of(number, day)}
 
 
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation with key epochs of a day, named after the test."""
-    name = request.node.name.replace("test_", "").replace("_", "-")
-    return Installation(broker, tmp_path, name, policy=dict(DAILY), more={"key_epoch_ms": DAY_MS})
+INSTALLED: dict[str, Any] = {"policy": DAILY, "more": {"key_epoch_ms": DAY_MS}}
 
 
 class Erasing:
@@ -121,9 +113,7 @@ def test_a_key_is_kept_while_a_restart_may_need_it(
     lost = installation.folder / "lost"
     shutil.copy(erase.key, lost)
     assert main(["keys", "erase", str(lost), "--before", str(KEPT), "--offline", "--epoch-ms", str(DAY_MS)]) == 0
-    with installation.worker(key_file=str(lost), exit_when_stopped="any") as worker:
-        assert worker.await_end() == 1
-    assert "tail-differs" in worker.log.read_text()
+    stopped(installation, "tail-differs", key_file=str(lost), exit_when_stopped="any")
 
     installation.decide(total)
     code, report = erase()
@@ -226,9 +216,7 @@ def test_forward_secrecy(installation: Installation, broker: LocalBroker, capsys
     with installation.worker() as worker:
         worker.await_committed(total)
         memory = memory_of(worker.process.pid)
-        (address,) = re.findall(r"health at (http://[0-9.:]+)", worker.log.read_text())[-1:]
-        with urlopen(f"{address}/metrics") as answer:  # noqa: S310 (our own server)
-            assert f"landmark_first_key_epoch {float(KEPT)}" in answer.read().decode()
+        assert worker.metric("landmark_first_key_epoch") == KEPT
         worker.stop()
     newest = whole.secret_of(FIRST + DAYS)
     assert newest is not None

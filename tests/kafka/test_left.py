@@ -9,7 +9,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.kafka.client.routing import router
 from stream_app.localbroker.broker import LocalBroker
-from tests.kafka.aborted import abort_entries
+from tests.kafka.acts import abort_entries
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
 from tests.kafka.replayed import replay
 

@@ -9,19 +9,18 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from stream_app.localbroker.broker import LocalBroker
+from stream_app.privacy.noise.draws import coin_stream, noise_stream, start_stream
 from stream_app.privacy.noise.randomness import BLOCK_BYTES, WORD_BYTES, BitStream
-from stream_app.privacy.noise.streams import coin_stream, noise_stream, start_stream
 from stream_app.privacy.policy import policy_of
 from stream_app.privacy.values import Raw
 from stream_app.setup import keyfile
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation
-from tests.kafka.memory import forms, memory_of
+from tests.kafka.seized import forms, memory_of
 from tests.kafka.wards import COLLECTS, contribution, ward_policy, watermark
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, awaited
 
 WIPING = {
     "PYTHONMALLOC": "malloc",
@@ -69,12 +68,10 @@ class Secrets:
 
     def await_releases(self, count: int) -> None:
         """Wait until so many releases are there, and note what bits they were made of."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while len(found := self._installation.read(self._installation.names.releases)) < count:
-            assert time.monotonic() < deadline, f"{len(found)} releases"
-            time.sleep(0.3)
+        read = partial(self._installation.read, self._installation.names.releases)
+        awaited(lambda: len(read()) >= count, lambda: f"{len(read())} releases")
         policy = policy_of({name: part for name, part in self._installation.policy.items() if name != "series"}, 1)
-        for record in found:
+        for record in read():
             release = json.loads(record.value)
             series, step_ms = release["series"], release["timestamp"]
             if series == WARD:
@@ -129,11 +126,10 @@ def wiping_worker(installation: Installation) -> Iterator[int]:
         process.wait()
 
 
-def test_an_idle_worker_keeps_nothing_of_what_it_decided(broker: LocalBroker, tmp_path: Path) -> None:
+def test_an_idle_worker_keeps_nothing_of_what_it_decided(installation: Installation) -> None:
     """Values, members, seeds, noise and coins are held by nobody once they are decided, nor when they are recalled."""
     value = {**POLICY["value"], "resolution": 1 / MICRO}
-    policy = {**POLICY, "scheme": {"name": "uniform"}, "value": value}
-    installation = Installation(broker, tmp_path, "idle-memory", policy=policy)
+    installation.policy = {**POLICY, "scheme": {"name": "uniform"}, "value": value}
     known = Secrets(installation)
     member = f"canary-{secrets.token_hex(4)}"
     with wiping_worker(installation) as process:

@@ -2,30 +2,18 @@
 
 import json
 import re
-import shutil
 import socket
 import time
-from http import HTTPStatus
-from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import urlopen
 
 import orjson
 import pytest
 
-from stream_app.localbroker.broker import LocalBroker
 from stream_app.monitoring.metrics import TABLE
+from tests.kafka.acts import stopped
 from tests.kafka.installation import HOUR_MS, START_MS, Installation, input_of, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
 from tests.patience import PATIENCE_SECONDS
-
-
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation named after the test."""
-    name = request.node.name.replace("test_", "").replace("_", "-")
-    return Installation(broker, tmp_path, name)
 
 
 def test_topics_hold_what_replay_computes(installation: Installation) -> None:
@@ -41,56 +29,13 @@ def test_topics_hold_what_replay_computes(installation: Installation) -> None:
     ]
 
 
-def test_goes_on_after_its_local_state_is_deleted(installation: Installation) -> None:
-    """The changelog alone brings the state back."""
-    total = installation.send(readings(1_000))
-    installation.decide(total)
-    shutil.rmtree(installation.settings().data_folder)
-    total += installation.send(readings(1_000, start=1_000))
-    installation.decide(total)
-    installation.answered_once()
-
-
-def test_zombie_writes_nothing_that_counts(installation: Installation) -> None:
-    """A worker asleep past its session wakes up fenced; another one has gone on."""
-    total = installation.send(readings(2_000))
-    with installation.worker("a") as sleeper, installation.worker("b") as other:
-        sleeper.await_committed(total)
-        installation.sleep_past_session(sleeper, other, total)
-        assert sleeper.stop() == 0
-        assert other.stop() == 0
-    installation.answered_once()
-
-
-def test_lost_changelog_stops_until_recovered(installation: Installation) -> None:
-    """Without its rows a partition stops and names `recover`, after which all goes on as if nothing had happened."""
-    total = installation.send(readings(1_000))
-    installation.decide(total)
-    installation.delete(installation.names.changelog)
-    total += installation.send(readings(1_000, start=1_000))
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-    assert "row-missing" in worker.log.read_text()
-    assert "recover" in worker.log.read_text()
-    assert installation.command("recover") == 0
-    installation.decide(total)
-    installation.answered_once()
-    sequences: dict[str, list[int]] = {}
-    for record in installation.read(installation.names.ledger):
-        entry = json.loads(record.value)
-        sequences.setdefault(entry["series"], []).append(entry["sequence"])
-    assert all(found == list(range(1, len(found) + 1)) for found in sequences.values())
-
-
 def test_lost_input_stops_until_accepted(installation: Installation) -> None:
     """Events that were deleted undecided are not passed over in silence."""
     total = installation.send(readings(600))
     installation.decide(total)
     total += installation.send(readings(600, start=600))
     installation.forget_events(before=400)
-    with installation.worker(exit_when_stopped="any") as worker:
-        assert worker.await_end() == 1
-    assert "input-lost" in worker.log.read_text()
+    stopped(installation, "input-lost", exit_when_stopped="any")
     assert installation.command("recover", "--accept-lost-input") == 0
     installation.decide(total)
     kept = {(record.partition, record.offset) for record in installation.read(installation.names.events)}
@@ -146,18 +91,11 @@ def test_metrics_and_health(installation: Installation) -> None:
     total = installation.send(readings(300))
     with installation.worker() as worker:
         worker.await_committed(total)
-        (address,) = re.findall(r"health at (http://[0-9.:]+)", worker.log.read_text())
-        with urlopen(f"{address}/readyz") as answer:  # noqa: S310 (our own server)
-            assert answer.status == HTTPStatus.OK
-        with urlopen(f"{address}/healthz") as answer:  # noqa: S310
-            assert answer.status == HTTPStatus.OK
-        with urlopen(f"{address}/metrics") as answer:  # noqa: S310
-            text = answer.read().decode()
-        with pytest.raises(HTTPError):
-            urlopen(f"{address}/table")  # noqa: S310
+        statuses = {path: worker.get(path)[0] for path in ("/readyz", "/healthz", "/metrics", "/table")}
+        assert statuses == {"/readyz": 200, "/healthz": 200, "/metrics": 200, "/table": 404}
+        assert worker.metric("landmark_events_total") == total
+        text = worker.get("/metrics")[1]
         worker.stop()
-    counted = re.findall(r'^landmark_events_total\{partition="\d+"\} ([0-9.]+)$', text, re.MULTILINE)
-    assert sum(map(float, counted)) == total
     assert all(name in text for name in TABLE)
     assert "home-" not in text
 
@@ -170,7 +108,7 @@ def test_a_port_that_is_in_use(installation: Installation) -> None:
         port = other.getsockname()[1]
         with installation.worker(http_port=str(port)) as worker:
             assert worker.process.wait(PATIENCE_SECONDS) == 2
-    said = worker.log.read_text()
+    said = worker.said()
     last = said.splitlines()[-1]
     assert last.startswith(f"landmark-stream worker: http_port: 127.0.0.1:{port} is in use: another worker or audit?")
     assert "http_port = 0" in last
@@ -180,11 +118,9 @@ def test_a_port_that_is_in_use(installation: Installation) -> None:
 def test_what_keeps_a_worker_from_starting_is_one_object_too(installation: Installation) -> None:
     """A missing key, another number of partitions: code 2, and nothing on standard error that is no JSON."""
     for changed, told in (({"key_file": "none"}, "no such file"), ({"partitions": "3"}, "partition count is 2")):
-        with installation.worker("json", log_format="json", **changed) as worker:
-            assert worker.await_end() == 2
-        line = orjson.loads(worker.log.read_text().splitlines()[-1])
+        log = stopped(installation, name="json", code=2, log_format="json", **changed)
+        line = orjson.loads(log.splitlines()[-1])
         assert (line["level"], told in line["message"]) == ("error", True)
-        worker.log.unlink()
 
 
 def test_why_all_partitions_stopped_can_be_scraped(installation: Installation) -> None:
@@ -197,20 +133,17 @@ def test_why_all_partitions_stopped_can_be_scraped(installation: Installation) -
     installation.delete(installation.names.events)  # another topic of that name: every partition stops
     installation.send(readings(100))
     with installation.worker("b", exit_delay_ms="600000", log_format="json", log_level="debug") as worker:
-        address = worker.address()
         worker.await_log("serves metrics for")
         for _ in range(3):
             time.sleep(0.2)
-            with urlopen(f"{address}/metrics") as answer:  # noqa: S310
-                shown = answer.read().decode()
+            shown = worker.get("/metrics")[1]
             assert re.search(r"^landmark_partitions_stopped\{reason=\"[a-z-]+\"\} 2\.0$", shown, re.MULTILINE)
             assert "landmark_partitions_running 0.0" in shown
             assert "landmark_partitions_configured 2.0" in shown
         assert worker.ready()[0] == 503
-        with urlopen(f"{address}/") as answer:  # noqa: S310
-            assert "2 partitions stopped" in answer.read().decode()
+        assert "2 partitions stopped" in worker.get("/")[1]
         assert worker.stop() == 1
-    lines = [orjson.loads(line) for line in worker.log.read_text().splitlines()]
+    lines = [orjson.loads(line) for line in worker.said().splitlines()]
     (first, *_) = [line for line in lines if line["logger"].endswith("owner.partition") and "reason" in line]
     assert {"time", "level", "logger", "message", "partition", "reason", "asked", "found", "remedy"} == set(first)
     assert lines[-1]["message"] == "stopped"

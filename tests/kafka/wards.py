@@ -127,8 +127,8 @@ def send_and_await(installation: Installation, worker: WorkerProcess, events: It
     wanted = {(event["series"], event["timestamp"]) for event in placed}
     deadline = time.monotonic() + PATIENCE_SECONDS
     while wanted - {_place(record) for record in installation.read(installation.names.releases)}:
-        assert worker.process.poll() is None, worker.log.read_text()[-3000:]
-        assert time.monotonic() < deadline, worker.log.read_text()[-3000:]
+        assert worker.process.poll() is None, worker.said()[-3000:]
+        assert time.monotonic() < deadline, worker.said()[-3000:]
         time.sleep(0.3)
 
 

@@ -1,15 +1,17 @@
 """A running worker of an installation: what it says, whether it is ready, its end."""
 
-import http.client
 import re
 import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
+from stream_app.monitoring.scrape import scrape_of
 from tests.kafka.forked import Forked
+from tests.loopback import ask
 from tests.patience import PATIENCE_SECONDS
 from tests.stacks import last_words
 
@@ -27,25 +29,39 @@ class WorkerProcess:
         """Wait until so many input records are acknowledged."""
         self._await(lambda: self.committed() >= total, f"{total} records", seconds)
 
+    def said(self) -> str:
+        """Return what it logged, in all of its lives."""
+        return self.log.read_text()
+
     def await_log(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until the log says something."""
-        self._await(lambda: text in self.log.read_text(), repr(text), seconds)
+        self._await(lambda: text in self.said(), repr(text), seconds)
 
     def address(self) -> str:
         """Return the URL of its endpoint, once the log says it."""
         self.await_log("health at http://127.0.0.1:")
-        (found,) = re.findall(r"health at (http://127\.0\.0\.1:\d+)", self.log.read_text())
+        *_, found = re.findall(r"health at (http://127\.0\.0\.1:\d+)", self.said())  # of its last life
         return str(found)
 
     def ready(self) -> tuple[int, str]:
         """Return status and text of /readyz."""
-        connection = http.client.HTTPConnection(self.address().removeprefix("http://"), timeout=10)
-        try:
-            connection.request("GET", "/readyz")
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-        finally:
-            connection.close()
+        return self.get("/readyz")
+
+    def metric(self, name: str) -> float:
+        """Return the sum of a metric over its labels; it must be there."""
+        scrape = scrape_of(self.get("/metrics")[1], 0.0)
+        assert name in scrape.samples, f"no {name}"
+        return scrape.total(name)
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Return status and text of what its endpoint answers."""
+        answer, text = self.ask(path)
+        return answer.status, text
+
+    def ask(self, path: str, method: str = "GET") -> tuple[HTTPResponse, str]:
+        """Return what its endpoint answers, and the text of that."""
+        answer, body = ask(int(self.address().rpartition(":")[2]), path, method)
+        return answer, body.decode()
 
     def await_ready(self, status: int, text: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until /readyz answers with a status, and a text that holds this one."""

@@ -12,12 +12,13 @@ from pathlib import Path
 import orjson
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import NewTopic
 
 from stream_app.cli import main
-from stream_app.localbroker import LocalBrokerError, jars
+from stream_app.localbroker import LocalBrokerError, machine
 from stream_app.localbroker.broker import BrokerState, LocalBroker
 from stream_app.processes import Process
+from tests.admin import administration
 from tests.patience import PATIENCE_SECONDS
 
 FIVE_MEGABYTES = 5 * 1024 * 1024
@@ -25,37 +26,25 @@ FIVE_MEGABYTES = 5 * 1024 * 1024
 
 async def send_and_read(bootstrap: str, topic: str, value: bytes) -> bytes | None:
     """Append one record to a topic and read the topic's last record."""
-    producer = AIOKafkaProducer(bootstrap_servers=bootstrap, max_request_size=2 * FIVE_MEGABYTES)
-    await producer.start()
-    try:
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap, max_request_size=2 * FIVE_MEGABYTES) as producer:
         await producer.send_and_wait(topic, value)
-    finally:
-        await producer.stop()
     return await read_last(bootstrap, topic)
 
 
 async def read_last(bootstrap: str, topic: str) -> bytes | None:
     """Read the last record of a topic with one partition."""
     consumer = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest", group_id=None)
-    await consumer.start()
-    try:
+    async with consumer:
         (partition,) = consumer.assignment()
         consumer.seek(partition, (await consumer.end_offsets([partition]))[partition] - 1)
-        record = await consumer.getone()
-    finally:
-        await consumer.stop()
-    value: bytes | None = record.value
+        value: bytes | None = (await consumer.getone()).value
     return value
 
 
 async def make_topic(bootstrap: str, name: str) -> None:
     """Make a topic with one partition."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    try:
+    async with administration(bootstrap_servers=bootstrap) as admin:
         await admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
-    finally:
-        await admin.close()
 
 
 async def test_carries_five_megabytes(broker: LocalBroker) -> None:
@@ -106,7 +95,7 @@ def test_a_broker_that_knows_of_none_is_not_ready_yet(tmp_path: Path, answer: by
         served = pool.submit(serve)
         own = Process.of(os.getpid())
         assert own is not None
-        state = BrokerState(own, listener.getsockname()[1], 0, jars.KAFKA_VERSION)
+        state = BrokerState(own, listener.getsockname()[1], 0, machine.KAFKA_VERSION)
         assert LocalBroker(tmp_path, state).answers() == ready
         served.result()
 
@@ -196,27 +185,27 @@ def test_refuses_old_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     old.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     with pytest.raises(LocalBrokerError, match="is version 11"):
-        jars.find_java()
+        machine.find_java()
 
 
 def test_fetches_once_for_all_that_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several that ask at once one fetches; the folder appears whole, and nothing is left beside it."""
     calls = tmp_path / "calls"
-    fake_maven(tmp_path, monkeypatch, f'echo call >> {calls}\ncp "{jars.fetch_jars()}"/* "$lib"')
+    fake_maven(tmp_path, monkeypatch, f'echo call >> {calls}\ncp "{machine.fetch_jars()}"/* "$lib"')
     target = tmp_path / "cache" / "kafka"
     with ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(lambda _: jars.fetch_jars(target), range(4))) == {target}
+        assert set(pool.map(lambda _: machine.fetch_jars(target), range(4))) == {target}
     assert calls.read_text().split() == ["call"]
     assert sorted(path.name for path in target.parent.iterdir()) == ["kafka", "kafka.lock"]
 
 
 def test_refuses_jars_that_are_not_the_pinned_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A jar with other contents, or one missing, is refused by name and nothing is kept."""
-    spoil = f'cp "{jars.fetch_jars()}"/* "$lib"; echo x >> "$lib"/re2j-1.8.jar; rm "$lib"/snakeyaml-*'
+    spoil = f'cp "{machine.fetch_jars()}"/* "$lib"; echo x >> "$lib"/re2j-1.8.jar; rm "$lib"/snakeyaml-*'
     fake_maven(tmp_path, monkeypatch, spoil)
     target = tmp_path / "cache" / "kafka"
     with pytest.raises(LocalBrokerError, match=r"other contents in re2j-1\.8\.jar, snakeyaml"):
-        jars.fetch_jars(target)
+        machine.fetch_jars(target)
     assert not target.exists()
 
 
@@ -224,7 +213,7 @@ def test_says_why_maven_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """Maven's first error reaches the user, and nothing is kept."""
     fake_maven(tmp_path, monkeypatch, "echo '[ERROR] no route to host'; exit 1")
     with pytest.raises(LocalBrokerError, match="no route to host"):
-        jars.fetch_jars(tmp_path / "cache" / "kafka")
+        machine.fetch_jars(tmp_path / "cache" / "kafka")
     assert not (tmp_path / "cache" / "kafka").exists()
 
 

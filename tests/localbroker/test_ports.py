@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stream_app.localbroker import LocalBrokerError
-from stream_app.localbroker.ports import HOST, free_ports, ports_of
+from stream_app.localbroker.machine import HOST, free_ports, ports_of
 
 
 @pytest.fixture
@@ -55,5 +55,5 @@ def test_no_connection_gets_a_port_of_ours(monkeypatch: pytest.MonkeyPatch) -> N
     assert not [port for port in ports if first <= port <= last]
     with socket.socket() as other:
         other.bind((HOST, ports[0]))
-        monkeypatch.setattr("stream_app.localbroker.ports._SERVERS", ports[:2])
+        monkeypatch.setattr("stream_app.localbroker.machine._SERVERS", ports[:2])
         assert free_ports(1) == ports[1:2]

@@ -1,1 +1,1 @@
-"""Tests of `stream_app/loss`: temporal loss and composition."""
+"""Tests of `stream_app/loss`: temporal loss."""

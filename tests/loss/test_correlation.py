@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stream_app.loss.correlation import Correlation, CorrelationError, Strength
+from stream_app.loss.correlation import Correlation, CorrelationError, Strength, correlation_of
 from stream_app.loss.envelope import Envelope
-from stream_app.loss.form import correlation_of, matrix_document, matrix_of
-from stream_app.loss.matrix import MatrixError, TransitionMatrix
+from stream_app.loss.matrix import MatrixError, TransitionMatrix, matrix_document, matrix_of
 from stream_app.loss.planning import supremum
 from tests.loss.matrices import matrices
 

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from stream_app.loss.envelope import INDEPENDENT, Envelope
-from stream_app.loss.fading import faded
+from stream_app.loss.envelope import INDEPENDENT, Envelope, faded
 from stream_app.loss.matrix import TransitionMatrix
 from tests.loss.matrices import matrices
 

@@ -45,7 +45,7 @@ def test_a_healthy_start_and_rebalances_are_no_news(
         first.await_committed(total)
         first.await_ready(200, "partitions [0, 1, 2, 3]")
         assert first.stop() == 0
-    said = "".join(worker.log.read_text() for worker in (first, second))
+    said = "".join(worker.said() for worker in (first, second))
     assert GRAVE.findall(said) == []
 
 
@@ -64,6 +64,6 @@ def test_brokers_that_are_away_fill_no_disk(tmp_path: Path) -> None:
             os.kill(broker.pid, signal.SIGKILL)
             time.sleep(AWAY_SECONDS)
             assert worker.stop() == 0
-    lines = worker.log.read_text().splitlines()
+    lines = worker.said().splitlines()
     assert any("Unable connect" in line for line in lines)
     assert len(lines) < MOST_LINES, "\n".join(lines)

@@ -7,7 +7,6 @@ from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from http import HTTPStatus
-from http.client import HTTPConnection, HTTPResponse
 
 import pytest
 
@@ -20,7 +19,6 @@ from stream_app.monitoring.statuspage.document import View
 from tests.kafka.installation import Installation, readings
 from tests.kafka.workerprocess import WorkerProcess
 from tests.monitoring.statuspage.read import Page
-from tests.patience import ANSWER_SECONDS
 
 RAW = 7.319
 """A value that no figure of the run has; its digits are looked for."""
@@ -38,22 +36,10 @@ def worker(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, worker
         yield running
 
 
-def asked(worker: WorkerProcess, path: str, method: str = "GET") -> tuple[HTTPResponse, str]:
-    """Return the answer to a request."""
-    found = re.search(r"health at http://127\.0\.0\.1:(\d+)", worker.log.read_text())
-    assert found is not None
-    connection = HTTPConnection("127.0.0.1", int(found[1]), timeout=ANSWER_SECONDS)
-    connection.request(method, path)
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    connection.close()
-    return answer, text
-
-
 def test_the_page_says_what_the_metrics_say(worker: WorkerProcess) -> None:
     """Each figure of the page is the sum that /metrics has."""
-    scrape = scrape_of(asked(worker, "/metrics")[1], 0.0)
-    page = Page(asked(worker, "/")[1])
+    scrape = scrape_of(worker.ask("/metrics")[1], 0.0)
+    page = Page(worker.ask("/")[1])
     assert page.data["events"] == scrape.total("landmark_events_total") == 302
     assert page.data["spent-nano"] == scrape.total("landmark_spend_nano_epsilon_total") > 0
     spent = {name: nano for name, nano in page.data.items() if name.startswith("spent-") and name != "spent-nano"}
@@ -74,14 +60,14 @@ def test_the_page_says_what_the_metrics_say(worker: WorkerProcess) -> None:
 def test_nobody_is_on_the_page(worker: WorkerProcess) -> None:
     """No series and no value of the run stands in any answer."""
     for path in ("/", "/metrics", "/healthz", "/readyz", "/home-1", "/?series=home-1"):
-        text = asked(worker, path)[1]
+        text = worker.ask(path)[1]
         assert not re.search(r"home-\d|nobody|(?<![\d.])7\.?319(?!\d)", text), path
 
 
 @pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz", "/nothing"])
 def test_every_answer_is_closed(worker: WorkerProcess, path: str) -> None:
     """Nothing is loaded from anywhere, framed, kept or guessed at; only GET and HEAD are answered."""
-    answer, text = asked(worker, path)
+    answer, text = worker.ask(path)
     policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "frame-ancestors 'none'" in policy
@@ -91,16 +77,16 @@ def test_every_answer_is_closed(worker: WorkerProcess, path: str) -> None:
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["Server"] == "landmark-stream"
     assert answer.status == (HTTPStatus.NOT_FOUND if path == "/nothing" else HTTPStatus.OK)
-    head, body = asked(worker, path, "HEAD")
+    head, body = worker.ask(path, "HEAD")
     assert (head.status, body) == (answer.status, "")
     assert text
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
-        assert asked(worker, path, method)[0].status in {HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_FOUND}
+        assert worker.ask(path, method)[0].status in {HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_FOUND}
 
 
 def test_the_style_is_the_one_that_is_allowed(worker: WorkerProcess) -> None:
     """The hash in the policy is that of the style on the page, as a browser computes it."""
-    answer, text = asked(worker, "/")
+    answer, text = worker.ask("/")
     style = text[text.index("<style>") + 7 : text.index("</style>")]
     digest = b64encode(sha256(style.encode()).digest()).decode()
     assert f"'sha256-{digest}'" in answer.headers["Content-Security-Policy"]

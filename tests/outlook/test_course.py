@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from stream_app.deciding.context import Context
-from stream_app.outlook.course import Course, CourseError
-from stream_app.outlook.horizon import MOST_EVENTS, Horizon, HorizonError, horizon_of
+from stream_app.outlook.course import MOST_EVENTS, Course, CourseError, Horizon, HorizonError, horizon_of
 from stream_app.privacy.policy import policy_of
 from tests.run import ADAPTIVE, KEYS, KINDS, SCHEMES, UNIFORM, Run, default, observation
 
@@ -134,21 +133,12 @@ def test_dummies_are_drawn_as_for_a_series(method: str) -> None:
 
 def test_a_horizon_takes_in_all_landmarks_and_a_step_on_either_side() -> None:
     """From one event before the first landmark to one after the last, unless it is said otherwise."""
-    policy = policy_of(
-        {"epsilon": 1.0, "protection": PROTECTION, "scheme": SCHEMES["uniform"], "value": KINDS["number"]}, 1
-    )
+    plain = {"epsilon": 1.0, "scheme": SCHEMES["uniform"], "value": KINDS["number"]}
+    policy = policy_of(plain | {"protection": PROTECTION}, 1)
     assert horizon_of(policy) == Horizon(9 * HOUR_MS, HOUR_MS, 33)
     assert horizon_of(policy, events=4, start_ms=7) == Horizon(7, HOUR_MS, 4)
     assert list(Horizon(5, 2, 3).timestamps()) == [5, 7, 9]
-    fine = policy_of(
-        {
-            "epsilon": 1.0,
-            "protection": {**PROTECTION, "step": 1},
-            "scheme": SCHEMES["uniform"],
-            "value": KINDS["number"],
-        },
-        1,
-    )
+    fine = policy_of(plain | {"protection": {**PROTECTION, "step": 1}}, 1)
     for options, option in (
         ({"every_ms": HOUR_MS - 1}, "--every"),
         ({"events": 0}, "--steps"),

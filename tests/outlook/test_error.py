@@ -8,9 +8,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import dlaplace
 
-from stream_app.analysis.error import FINE, expected_error, mean_magnitude, mean_norm, mean_sum, sensitivity
+from stream_app.analysis.error import FINE, expected_error, mean_norm, sensitivity
+from stream_app.analysis.law import mean_magnitude, mean_sum
 from stream_app.privacy.kinds import Category, Location, Vector
-from stream_app.privacy.noise.streams import noise_stream
+from stream_app.privacy.noise.draws import noise_stream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import NANO, Raw, RawCells
 from tests.run import CATEGORY, COUNTS, KINDS, LOCATION, NUMBER, UNIFORM
@@ -25,9 +26,10 @@ VALUES = {
 }
 
 
-def compiled(value: dict[str, object]) -> Policy:
+def compiled(value: dict[str, object], **members: object) -> Policy:
     """Return a policy over a kind."""
-    return policy_of({"epsilon": 1.0, "protection": {"level": "event"}, "scheme": UNIFORM, "value": value}, 1)
+    plain = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": UNIFORM, "value": value}
+    return policy_of(plain | members, 1)
 
 
 def error_of(policy: Policy, cells: RawCells, spend_nano: int, number: int) -> float:
@@ -85,11 +87,10 @@ def test_noise_upon_noise_against_a_convolution(rates: tuple[float, float]) -> N
 
 def test_collected_counts_may_start_with_noise() -> None:
     """With ``intrusion_nano`` the error is that of both noises, under the sensitivity of the neighbours."""
-    parameters = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": UNIFORM}
-    parameters["value"] = {"kind": "counts", "keys": ["walk"]}
+    value: dict[str, object] = {"kind": "counts", "keys": ["walk"]}
     collect = {"neighbours": "replace", "open_steps": 2}
-    bare = policy_of({**parameters, "collect": collect}, 1)
-    noisy = policy_of({**parameters, "collect": {**collect, "intrusion_nano": NANO // 2}}, 1)
+    bare = compiled(value, collect=collect)
+    noisy = compiled(value, collect={**collect, "intrusion_nano": NANO // 2})
     assert expected_error(bare, NANO) == mean_magnitude(1 / 2)
     assert expected_error(noisy, NANO) == mean_sum(1 / 4, 1 / 2)
 
@@ -127,16 +128,12 @@ def test_sensitivities() -> None:
     found = {kind: sensitivity(compiled(value).kind) for kind, value in KINDS.items()}
     vector = {"oxygen": pytest.approx(0.3), "pulse": 190.0}
     assert found == {"number": 10.0, "location": 500.0, "counts": 2, "category": None, "vector": vector}
-    number = {"kind": "number", "lower": -3, "upper": 7, "resolution": 0.5}
-    parameters = {"epsilon": 1.0, "protection": {"level": "event"}, "scheme": UNIFORM, "value": number}
+    number: dict[str, object] = {"kind": "number", "lower": -3, "upper": 7, "resolution": 0.5}
     collected = {
-        (statistic, neighbours): sensitivity(
-            policy_of(
-                {**parameters, "collect": {"statistic": statistic, "neighbours": neighbours, "open_steps": 1}}, 1
-            ).kind
-        )
+        (statistic, neighbours): sensitivity(compiled(number, collect=collect | {"open_steps": 1}).kind)
         for statistic in ("sum", "mean")
         for neighbours in ("replace", "add-remove")
+        for collect in ({"statistic": statistic, "neighbours": neighbours},)
     }
     assert collected == {
         ("sum", "replace"): 10.0,

@@ -11,7 +11,7 @@ from stream_app.loss.landmark import landmark_losses
 from stream_app.loss.matrix import TransitionMatrix
 from stream_app.loss.temporal import Adversary
 from stream_app.outlook.bound import temporal_loss
-from stream_app.outlook.horizon import horizon_of
+from stream_app.outlook.course import horizon_of
 from stream_app.outlook.outlook import Outlook, events_of, outlooks
 from stream_app.outlook.request import PlanRequest
 from stream_app.privacy.policy import policy_of

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from stream_app.privacy.noise.streams import coin_stream, noise_stream
+from stream_app.privacy.noise.draws import coin_stream, noise_stream
 from stream_app.privacy.policy import policy_of
 from stream_app.privacy.values import RawCells
 from tests.privacy import filtered

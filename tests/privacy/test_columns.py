@@ -2,44 +2,22 @@
 
 from fractions import Fraction
 from math import copysign, exp, floor, inf, nextafter
+from typing import Any
 
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from stream_app.privacy.guard import Guard, spend_each
+from stream_app.privacy.guard import Guard, allowed, paid
 from stream_app.privacy.kinds import Number
 from stream_app.privacy.kinds.axis import LARGEST_CELL
 from stream_app.privacy.kinds.number import number_axis
 from stream_app.privacy.landmarks import LandmarkSet
-from stream_app.privacy.level import (
-    NUMBER_WIDTH,
-    LevelState,
-    drifted,
-    measured,
-    number_drifted_each,
-    number_measured_each,
-)
-from stream_app.privacy.noise.mechanisms import discrete_laplace, discrete_laplace_each
-from stream_app.privacy.noise.randomness import (
-    FIRST_BLOCK,
-    BitStream,
-    first_words,
-    happens_rational,
-    happens_rational_each,
-    keyed_hash,
-)
+from stream_app.privacy.level import LevelState, drifted, measured, number_begun, number_drifted, number_measured
+from stream_app.privacy.noise.mechanisms import discrete_laplace, discrete_laplace_by
+from stream_app.privacy.noise.randomness import BitStream, first_words, happens_quickly, happens_rational, keyed_hash
 from stream_app.privacy.rule import LARGEST_BUDGET_NANO
-from stream_app.privacy.scheme import (
-    Adaptive,
-    Balanced,
-    Skip,
-    Uniform,
-    propose,
-    propose_each,
-    propose_user,
-    propose_user_each,
-)
+from stream_app.privacy.scheme import Adaptive, Balanced, Skip, Uniform, propose, propose_user
 from stream_app.privacy.values import NANO, ReleasedCells, exact
 from tests.privacy.noise.bits import SECRET, GivenBits
 
@@ -69,15 +47,15 @@ def kinds(draw: st.DrawFn) -> Number:
 @given(kinds(), st.data())
 def test_boundaries_are_those_of_exact_fractions(kind: Number, data: st.DataObject) -> None:
     """At each boundary, a double beside it, far outside and at nothing: the cell of the decimal that was written."""
-    axis, boundaries = kind.axis, kind.axis.boundaries
-    assert boundaries is not None
+    axis = kind.axis
+    assert axis.boundaries is not None
     numbers = [0.0, -0.0, 5e-324, -5e-324, 1e-190, 1e308, -1e308, float(2**64 - 1), axis.double(axis.low)]
     for cell in data.draw(st.lists(st.integers(axis.low - 1, axis.high + 1), min_size=1, max_size=8)):
         edge = float(Fraction(2 * cell - 1, 2) / axis.cells_per_unit)
         numbers += [edge, nextafter(edge, inf), nextafter(edge, -inf), axis.double(cell)]
     expected = [floor(exact(number) * axis.cells_per_unit + Fraction(1, 2)) for number in numbers]
-    assert boundaries.within(np.array(numbers)).tolist() == [axis.clamp(cell) for cell in expected]
-    assert boundaries.within(np.array(numbers)).tolist() == [axis.within(number) for number in numbers]
+    assert axis.within(np.array(numbers)).tolist() == [axis.clamp(cell) for cell in expected]
+    assert axis.within(np.array(numbers)).tolist() == [axis.within(number) for number in numbers]
 
 
 @given(kinds(), st.lists(st.tuples(CELLS, CELLS, SPENDS), min_size=1, max_size=8))
@@ -88,16 +66,22 @@ def test_numbers_scales_and_stillness(kind: Number, many: list[tuple[int, int, i
     ]
     many += [(cell, other, spend) for cell, other, spend in beside if other <= LARGEST_CELL]
     for some in (many, [(cell % 1000, other, spend % 1000 + 1) for cell, other, spend in many]):
-        cells, others, spends = (ints(*column) for column in zip(*some, strict=True))
-        doubles = kind.axis.double_each(cells).tolist()
+        columns: list[Any] = [ints(*column) for column in zip(*some, strict=True)]
+        cells, others, spends = columns
+        doubles = kind.axis.double(cells).tolist()
         assert doubles == [kind.axis.double(cell) for cell, _, _ in some]
         assert all(
             copysign(1, number) == (1 if cell >= 0 else -1) for number, (cell, _, _) in zip(doubles, some, strict=True)
         )
-        assert kind.scale_each(spends).tolist() == [kind.scale(spend) for _, _, spend in some]
+        of_columns: Any = kind
+        assert of_columns.scale(spends).tolist() == [kind.scale(spend) for _, _, spend in some]
         released = [(ReleasedCells((cell,)), ReleasedCells((other,)), spend) for cell, other, spend in some]
-        assert kind.still_each(cells, others, spends).tolist() == [kind.still(*one) for one in released]
-        assert kind.clamp_each(cells).tolist() == [kind.clamp(one)[0] for one, _, _ in released]
+        assert np.asarray(kind.still(ReleasedCells((cells,)), ReleasedCells((others,)), spends)).tolist() == [
+            kind.still(*one) for one in released
+        ]
+        assert np.asarray(kind.clamp(ReleasedCells((cells,)))[0]).tolist() == [
+            kind.clamp(one)[0] for one, _, _ in released
+        ]
 
 
 @st.composite
@@ -122,16 +106,17 @@ def test_proposals_and_spends(
     budget, spent, peak, left = (ints(*column) for column in list(zip(*many, strict=True))[:4])
     landmark = np.array([one[4] for one in many])
     one_by_one = [(Guard(*one[:3]), one[3], one[4]) for one in many]
-    proposed = propose_each(scheme, budget, spent, peak, left, landmark)
-    assert proposed.tolist() == [propose(scheme, held, rest, landmark=inside) for held, rest, inside in one_by_one]
-    user = propose_user_each(budget, spent, left).tolist()
-    assert user == [propose_user(held, rest) for held, rest, _ in one_by_one]
+    proposed = propose(scheme, budget, spent, peak, left, landmark=landmark)
+    assert proposed.tolist() == [propose(scheme, *held[:3], rest, landmark=inside) for held, rest, inside in one_by_one]
+    user = propose_user(budget, spent, left).tolist()
+    assert user == [propose_user(*held[:2], rest) for held, rest, _ in one_by_one]
     room = budget - spent - np.where(landmark, peak, 0)
     for spends in (proposed, room + ints(*more[: len(many)])):
-        published, after_spent, after_peak = spend_each(budget, spent, peak, spends, landmark)
+        published = np.asarray(allowed(budget, spent, peak, spends, landmark=landmark))
+        after_spent, after_peak = paid(spent, peak, np.where(published, spends, 0), landmark=landmark)
         for nth, (held, _, inside) in enumerate(one_by_one):
             spend = int(spends[nth])
-            after = held.spend(None, 0, 0, landmark=inside, spend_nano=spend) if spend else None
+            after = held.spend(None, 0, 0, landmark=inside, spend_nano=spend)
             assert published[nth] == (after is not None)
             assert (after or held)[1:3] == (after_spent[nth], after_peak[nth])
             assert after_spent[nth] + after_peak[nth] <= held.budget_nano
@@ -147,13 +132,13 @@ def test_spends_are_those_that_definition_3_allows(budget_nano: int, steps: list
     budget, spent, peak = (np.full(3, figure) for figure in (budget_nano, 0, 0))
     for step in steps:
         spends, inside = ints(*(spend for spend, _ in step)), np.array([landmark for _, landmark in step])
-        published, spent, peak = spend_each(budget, spent, peak, spends, inside)
+        fits = np.asarray(allowed(budget, spent, peak, spends, landmark=inside))
+        spent, peak = paid(spent, peak, np.where(fits, spends, 0), landmark=inside)
         for nth, (spend, landmark) in enumerate(step):
             own = landmarks[nth] if landmark else regular[nth]
             own.append(spend)
-            allowed = sum(landmarks[nth]) + max(regular[nth]) <= budget_nano
-            assert published[nth] == (spend > 0 and allowed)
-            if not allowed:
+            assert fits[nth] == (sum(landmarks[nth]) + max(regular[nth]) <= budget_nano)
+            if not fits[nth]:
                 own.pop()
 
 
@@ -163,7 +148,7 @@ def test_spends_are_those_that_definition_3_allows(budget_nano: int, steps: list
 )
 def test_rates(sampling: Adaptive, many: list[tuple[int, bool]]) -> None:
     """Sampling rates after publications."""
-    after = sampling.next_rates(ints(*(rate for rate, _ in many)), np.array([still for _, still in many]))
+    after = sampling.next_rate(ints(*(rate for rate, _ in many)), still=np.array([still for _, still in many]))
     assert after.tolist() == [sampling.next_rate(rate, still=still) for rate, still in many]
 
 
@@ -175,8 +160,12 @@ def test_landmarks(spans: list[tuple[int, int]], far: int) -> None:
     """Before, in, between and behind the intervals, which may be none."""
     landmarks = LandmarkSet.of((first + far, end + far) for first, end in spans)
     steps = [far + step for step in range(60)]
-    assert landmarks.contains_each(ints(*steps)).tolist() == [step in landmarks for step in steps]
-    assert landmarks.count_from_each(ints(*steps)).tolist() == [landmarks.count_from(step) for step in steps]
+    inside, left = landmarks.left(ints(*steps))
+    assert np.asarray(inside).tolist() == [step in landmarks for step in steps]
+    assert left.tolist() == [landmarks.count_from(step) for step in steps]
+    members = {step for first, end in spans for step in range(first + far, end + far)}
+    assert [step in landmarks for step in steps] == [step in members for step in steps]
+    assert left.tolist() == [sum(one >= step for one in members) for step in steps]
 
 
 @given(
@@ -190,7 +179,7 @@ def test_noise(cells: int, many: list[tuple[int, int, int, int]]) -> None:
         edge = floor(exp(-min(700.0, times * spend / (cells * NANO))) * 2**53) + beside
         words += [word, word >> 54 << 54 | max(0, min(2**53 - 1, edge)) << 1 | word & 1]
         spends += [spend, spend]
-    drawn, sure = discrete_laplace_each(np.array(words, np.uint64), ints(*spends), cells * NANO)
+    drawn, sure = discrete_laplace_by(np.array(words, np.uint64), ints(*spends), cells * NANO)
     for word, spend, noise, decided in zip(words, spends, drawn.tolist(), sure.tolist(), strict=True):
         if decided:
             assert noise == discrete_laplace(GivenBits(word & (1 << 54) - 1), spend, cells * NANO)
@@ -202,8 +191,9 @@ def test_coins(many: list[tuple[int, int, int]]) -> None:
     words = [word for word, _, _ in many]
     words += [max(0, min(2**64 - 1, (rate << 64) // NANO + 2**10 * by)) for _, rate, by in many]
     rates = [rate for _, rate, _ in many] * 2
-    happens, sure = happens_rational_each(np.array(words, np.uint64), ints(*rates), NANO)
-    for word, rate, decision, decided in zip(words, rates, happens.tolist(), sure.tolist(), strict=True):
+    quick = happens_quickly(np.array(words, np.uint64).astype(np.float64), ints(*rates), NANO)
+    happens, sure = (np.asarray(flags).tolist() for flags in quick)
+    for word, rate, decision, decided in zip(words, rates, happens, sure, strict=True):
         if decided:
             assert decision == happens_rational(GivenBits(word), rate, NANO)
 
@@ -211,7 +201,7 @@ def test_coins(many: list[tuple[int, int, int]]) -> None:
 @given(st.binary(max_size=64), st.lists(st.binary(max_size=250), min_size=1))
 def test_first_words(beginning: bytes, messages: list[bytes]) -> None:
     """The first 64 bits of streams are those that a stream of the whole message gives."""
-    words = first_words(keyed_hash(SECRET, b"landmark-test", beginning), [one + FIRST_BLOCK for one in messages])
+    words = first_words(keyed_hash(SECRET, b"landmark-test", beginning), messages)
     assert words.tolist() == [BitStream(SECRET, b"landmark-test", beginning + one).take(64) for one in messages]
 
 
@@ -219,17 +209,15 @@ def test_first_words(beginning: bytes, messages: list[bytes]) -> None:
 def test_levels(kind: Number, steps: list[tuple[int, int, int, bool]]) -> None:
     """The filter's doubles, measured and drifted, along whole series: here three series that take turns with one."""
     state: LevelState = ()
-    column = np.full((3, NUMBER_WIDTH), -1.0)
-    boundaries = kind.axis.boundaries
-    assert boundaries is not None
+    column = [np.full(3, part) for part in number_begun(kind)]
+    assert kind.axis.boundaries is not None
     for cell, spend, elapsed, published in steps:
-        passed = ints(elapsed, elapsed, elapsed)
+        k = np.full(3, float(min(64, elapsed)))
         if published or not state:
-            began = np.full(3, bool(state))
             numbers, scales = (np.full(3, one) for one in (kind.axis.double(cell), kind.scale(spend)))
             state, estimate = measured(kind, state, ReleasedCells((cell,)), spend, elapsed)
-            column, found = number_measured_each(kind, column, began, numbers, scales, passed)
-            assert boundaries.within(found).tolist() == [kind.axis.clamp(estimate[0])] * 3
+            column, found = number_measured(kind, column, numbers, scales, k)
+            assert kind.axis.within(found).tolist() == [kind.axis.clamp(estimate[0])] * 3
         else:
-            state, column = drifted(kind, state, elapsed), number_drifted_each(kind, column, passed)
-        assert column.tolist() == [list(state)] * 3
+            state, column = drifted(kind, state, elapsed), number_drifted(kind, column, k)
+        assert np.stack(column, 1).tolist() == [list(state)] * 3

@@ -39,32 +39,32 @@ def test_proposals_follow_the_formulas(scheme: Scheme, left: int) -> None:
         else:
             a, g = _uniform(e, s, m, left)
         guard = Guard(e, s, m)
-        assert propose(scheme, guard, left, landmark=False) == g
+        assert propose(scheme, *guard[:3], left, landmark=False) == g
         if left:
-            assert propose(scheme, guard, left, landmark=True) == a
+            assert propose(scheme, *guard[:3], left, landmark=True) == a
 
 
 def test_the_worked_example() -> None:
     """Epsilon 1 over six landmarks: 142857142 for each, 142857148 for a regular step."""
-    assert propose(Uniform(), Guard(NANO), 6, landmark=True) == 142_857_142
-    assert propose(Uniform(), Guard(NANO), 6, landmark=False) == 142_857_148
+    assert propose(Uniform(), NANO, 0, 0, 6, landmark=True) == 142_857_142
+    assert propose(Uniform(), NANO, 0, 0, 6, landmark=False) == 142_857_148
 
 
 def test_what_a_landmark_leaves_goes_to_the_later_ones() -> None:
     """When a landmark spends nothing, all later shares grow, and together they still fit."""
     guard = Guard(NANO)
-    first = propose(Uniform(), guard, 3, landmark=True)
-    later = propose(Uniform(), guard, 2, landmark=True)
+    first = propose(Uniform(), *guard[:3], 3, landmark=True)
+    later = propose(Uniform(), *guard[:3], 2, landmark=True)
     assert later > first
-    assert 2 * later + propose(Uniform(), guard, 2, landmark=False) == NANO
+    assert 2 * later + propose(Uniform(), *guard[:3], 2, landmark=False) == NANO
 
 
 def test_user_level_shares_what_is_left() -> None:
     """An equal share of what is left for every step left; nothing when none is."""
-    assert propose_user(Guard(10), 3) == 3
-    assert propose_user(Guard(10, 3), 2) == 3
-    assert propose_user(Guard(10, 6), 1) == 4
-    assert propose_user(Guard(10, 6), 0) == 0
+    assert propose_user(10, 0, 3) == 3
+    assert propose_user(10, 3, 2) == 3
+    assert propose_user(10, 6, 1) == 4
+    assert propose_user(10, 6, 0) == 0
 
 
 def test_the_rate_of_adaptive() -> None:

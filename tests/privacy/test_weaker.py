@@ -18,6 +18,7 @@ from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import State
 from stream_app.privacy.values import Raw
 from stream_app.privacy.weaker import Less, less_protected
+from tests.privacy.moved import begun, registered
 from tests.run import KEYS
 
 SMALL = {"kind": "number", "lower": 0, "upper": 3, "resolution": 1}
@@ -73,9 +74,7 @@ def versions(most_landmarks: int) -> Iterator[Version]:
 
 def state_of(ruling: Policy, events_ms: tuple[int, ...]) -> State:
     """Return the state of a series that a version ruled from the start, after events."""
-    adopted = fold.adopt(ruling, None, None, None)
-    assert isinstance(adopted, fold.Moved)
-    state = adopted.state
+    state = begun(ruling)
     for at in events_ms:
         stepped = fold.step(KEYS, ruling, state, "a", at, Raw(1))
         state = state if isinstance(stepped, Refused) else stepped.state
@@ -151,10 +150,9 @@ def test_the_width_alone_would_not_do() -> None:
 def test_late_landmarks_count() -> None:
     """A landmark registered since the version began is kept like one that it began with."""
     before = Version(1, "landmark", (9,)).policy(1)
-    registered = fold.register(before, state_of(before, (0,)), (5,))
-    assert isinstance(registered, fold.Moved)
-    assert less_protected(Version(1, "landmark", (9,)).policy(2), before, registered.state) == ("landmarks",)
-    assert less_protected(Version(1, "landmark", (5, 9)).policy(2), before, registered.state) == ()
+    state = registered(before, state_of(before, (0,)), 5).state
+    assert less_protected(Version(1, "landmark", (9,)).policy(2), before, state) == ("landmarks",)
+    assert less_protected(Version(1, "landmark", (5, 9)).policy(2), before, state) == ()
 
 
 def test_what_is_past_may_go() -> None:

@@ -1,8 +1,7 @@
 """The page of audit findings."""
 
 from stream_app.audit import CODES
-from stream_app.audit.finding import kind_of
-from stream_app.audit.remark import REMARKS
+from stream_app.audit.finding import REMARKS, kind_of
 from tests.reference.markdown import code, pages_top, sentence, table
 
 TOP = """\
@@ -11,8 +10,9 @@ entry where it shows. One finding is enough for exit code 1. The metric `landmar
 `audit --follow` counts them by code. [Auditing](../audit.md) says what to make of them.
 
 What is wrong is one of two. *Promise*: more was spent than was promised to a series or a member, a bound that was
-promised was raised, or a step was decided again, which no sum counts. *Books*: the ledger, its releases or its heads
-are not what a true worker writes, and the sums as they stand keep the promise.
+promised was raised, a step was decided again, which no sum counts, or a view spent on what its series protects
+otherwise. *Books*: the ledger, its releases or its heads are not what a true worker writes, and the sums as they stand
+keep the promise.
 
 """
 REMARKED = """

@@ -4,11 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
-
 from tests.reference.markdown import anchor, code, pages_top, table
 from tests.reference.schema import domain
-from tests.schemas.catalogue import DOCUMENTS, FOLDER, file_of, schemas
+from tests.schemas.catalogue import DOCUMENTS, asyncapi, file_of, resolved, schemas
 
 TOP = """\
 Values are UTF-8 JSON, one record each. All times are milliseconds since 1970-01-01T00:00:00Z, budgets ending in `_nano`
@@ -34,19 +32,18 @@ def page() -> str:
 
 def _topics() -> Iterator[tuple[str, str]]:
     """Yield every record with its topic, then the documents that lie on none."""
-    asyncapi = yaml.safe_load((FOLDER / "asyncapi.v1.yaml").read_text())
+    document = asyncapi()
     lies_on = {
-        _payload(asyncapi, message): channel["address"]
-        for channel in asyncapi["channels"].values()
+        _payload(document, message): channel["address"]
+        for channel in document["channels"].values()
         for message in channel["messages"].values()
     }
     return ((name, lies_on.get(file_of(name), "")) for name in DOCUMENTS)
 
 
-def _payload(asyncapi: Any, message: Any) -> str:
+def _payload(document: Any, message: Any) -> str:
     """Return the schema file of a message."""
-    name = message["$ref"].rpartition("/")[2]
-    return str(asyncapi["components"]["messages"][name]["payload"]["schema"]["$ref"]).removeprefix("./")
+    return str(resolved(document, message)["payload"]["schema"]["$ref"]).removeprefix("./")
 
 
 def _title(name: str) -> str:

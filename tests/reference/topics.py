@@ -2,15 +2,13 @@
 
 from typing import Any
 
-import yaml
-
 from tests.reference.markdown import anchor, code, pages_top, sentence, table
-from tests.schemas.catalogue import FOLDER, schema
+from tests.schemas.catalogue import asyncapi, resolved, schema
 
 
 def page() -> str:
     """Return the page: a section for each topic, with its messages, direction, partitioning and settings."""
-    document = yaml.safe_load((FOLDER / "asyncapi.v1.yaml").read_text())
+    document = asyncapi()
     info = document["info"]
     return (
         pages_top("Topics", "schemas/asyncapi.v1.yaml") + f"{_paragraph(info['description'])}\n\n"
@@ -33,8 +31,8 @@ def _row(document: dict[str, Any], channel: dict[str, Any]) -> tuple[str, str, s
 def _section(document: dict[str, Any], name: str) -> str:
     channel = document["channels"][name]
     operation = _operation(document, channel)
-    settings = _resolved(document, channel["bindings"])["kafka"]["topicConfiguration"]
-    messages = [_resolved(document, message) for message in channel["messages"].values()]
+    settings = resolved(document, channel["bindings"])["kafka"]["topicConfiguration"]
+    messages = [resolved(document, message) for message in channel["messages"].values()]
     return (
         f"\n## {channel['address']}\n\n{_paragraph(channel['description'])}\n\n"
         f"The worker {_direction(document, channel)} it. {sentence(operation['summary'])}\n\n"
@@ -44,7 +42,7 @@ def _section(document: dict[str, Any], name: str) -> str:
                 (
                     record,
                     sentence(message["title"]),
-                    sentence(_resolved(document, message["bindings"])["kafka"]["key"]["description"]),
+                    sentence(resolved(document, message["bindings"])["kafka"]["key"]["description"]),
                     _headers(document, message),
                 )
                 for record, message in zip(_records(document, channel), messages, strict=True)
@@ -62,7 +60,7 @@ def _records(document: dict[str, Any], channel: dict[str, Any]) -> list[str]:
     """Return the links to a channel's records."""
     found = []
     for message in channel["messages"].values():
-        file = _resolved(document, message)["payload"]["schema"]["$ref"]
+        file = resolved(document, message)["payload"]["schema"]["$ref"]
         title = schema(file.removeprefix("./").partition(".")[0])["title"]
         found.append(f"[{title}](records.md#{anchor(title)})")
     return found
@@ -71,29 +69,19 @@ def _records(document: dict[str, Any], channel: dict[str, Any]) -> list[str]:
 def _headers(document: dict[str, Any], message: dict[str, Any]) -> str:
     if "headers" not in message:
         return "none"
-    members = _resolved(document, message["headers"])["properties"].items()
+    members = resolved(document, message["headers"])["properties"].items()
     return " ".join(f"{code(name)}: {sentence(member['description'])}" for name, member in members)
 
 
 def _operation(document: dict[str, Any], channel: dict[str, Any]) -> dict[str, Any]:
     """Return the one operation on a channel."""
     operations = document["operations"].values()
-    (found,) = (each for each in operations if _resolved(document, each["channel"]) is channel)
+    (found,) = (each for each in operations if resolved(document, each["channel"]) is channel)
     return dict(found)
 
 
 def _direction(document: dict[str, Any], channel: dict[str, Any]) -> str:
     return {"receive": "reads", "send": "writes"}[_operation(document, channel)["action"]]
-
-
-def _resolved(document: dict[str, Any], part: Any) -> Any:
-    """Return a part, or what it refers to within the document."""
-    if "$ref" not in part:
-        return part
-    found: Any = document
-    for name in part["$ref"].removeprefix("#/").split("/"):
-        found = found[name]
-    return found
 
 
 def _paragraph(text: str) -> str:

@@ -1,13 +1,19 @@
 """The rules of `beyond.py` about what policies name in time: spans of landmarks, renewals, ranges of dummies."""
 
 import itertools
-from typing import Any
 
-from tests.schemas.rule import Rule, Sent, sent
+from tests.schemas.rule import COMPARE, COMPUTE, ITEMS, Rule, Sent, policy, rule, sent
 
 MOST_DUMMY_STEPS = {"optimal": 16, "heuristic": 16384, "partitioned": 16384, "padding": 65536}
+SPAN_RULES: list[Rule] = []
 
 
+def _dummies(method: str, start: int, end: int) -> Sent:
+    document = policy(landmarks=[5]).document
+    return sent("policy", document | {"dummies": {"method": method, "start": start, "end": end}})
+
+
+@rule(SPAN_RULES, "an interval starts before its end", COMPARE, policy(landmarks=[[9, 5]]))
 def _backward_interval(given: Sent) -> bool:
     spans = {
         "landmarks": lambda: given.document["add"],
@@ -16,6 +22,7 @@ def _backward_interval(given: Sent) -> bool:
     return any(isinstance(span, list) and span[0] >= span[1] for span in spans)
 
 
+@rule(SPAN_RULES, "the bounds of a renewal ascend", ITEMS, sent("policy", policy().document | {"renew": [5, 9, 9]}))
 def _unordered_bounds(given: Sent) -> bool:
     bounds = (given.document.get("renew") if given.record == "policy" else None) or []
     return any(after <= before for before, after in itertools.pairwise(bounds))
@@ -29,11 +36,13 @@ def _range(given: Sent) -> tuple[str, int, int, int] | None:
     return dummies["method"], dummies["start"], dummies["end"], given.document["protection"].get("step", 1)
 
 
+@rule(SPAN_RULES, "a range of dummies starts before its end", COMPARE, _dummies("heuristic", 5, 5))
 def _backward_range(given: Sent) -> bool:
     found = _range(given)
     return found is not None and found[1] >= found[2]
 
 
+@rule(SPAN_RULES, "a range of dummies has no more steps than its method takes", COMPUTE, _dummies("optimal", 0, 17))
 def _long_range(given: Sent) -> bool:
     found = _range(given)
     if found is None:
@@ -42,6 +51,7 @@ def _long_range(given: Sent) -> bool:
     return -(-end // step) - start // step > MOST_DUMMY_STEPS[method]
 
 
+@rule(SPAN_RULES, "all landmarks lie in the range of dummies", COMPARE, _dummies("heuristic", 6, 20))
 def _landmark_outside(given: Sent) -> bool:
     found = _range(given)
     if found is None or _backward_range(given):
@@ -53,48 +63,3 @@ def _landmark_outside(given: Sent) -> bool:
         if ends[0] < ends[1] and not first <= ends[0] // step <= (ends[1] - 1) // step <= last:
             return True
     return False
-
-
-def _dummies(method: str, start: int, end: int) -> Sent:
-    document = _policy(landmarks=[5]).document
-    return sent("policy", document | {"dummies": {"method": method, "start": start, "end": end}})
-
-
-def _policy(**protection: Any) -> Sent:
-    members = {"type": "policy", "series": "home-7", "version": 1, "epsilon": 1, "scheme": {"name": "uniform"}}
-    value = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
-    return sent("policy", members | {"protection": {"level": "landmark"} | protection, "value": value})
-
-
-SPAN_RULES = (
-    Rule(
-        "an interval starts before its end",
-        "schemas do not compare members",
-        _backward_interval,
-        _policy(landmarks=[[9, 5]]),
-    ),
-    Rule(
-        "the bounds of a renewal ascend",
-        "schemas do not compare items",
-        _unordered_bounds,
-        sent("policy", _policy().document | {"renew": [5, 9, 9]}),
-    ),
-    Rule(
-        "a range of dummies starts before its end",
-        "schemas do not compare members",
-        _backward_range,
-        _dummies("heuristic", 5, 5),
-    ),
-    Rule(
-        "a range of dummies has no more steps than its method takes",
-        "schemas do not compute",
-        _long_range,
-        _dummies("optimal", 0, 17),
-    ),
-    Rule(
-        "all landmarks lie in the range of dummies",
-        "schemas do not compare members",
-        _landmark_outside,
-        _dummies("heuristic", 6, 20),
-    ),
-)

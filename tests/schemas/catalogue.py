@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
@@ -43,6 +44,20 @@ class Example(NamedTuple):
 def schemas() -> dict[str, Any]:
     """Return every schema by its file's name, the words that they share included."""
     return {path.name: json.loads(path.read_bytes()) for path in sorted(FOLDER.glob(f"*{SUFFIX}"))}
+
+
+def asyncapi() -> dict[str, Any]:
+    """Return the document over the topics."""
+    found: dict[str, Any] = yaml.safe_load((FOLDER / "asyncapi.v1.yaml").read_text())
+    return found
+
+
+def resolved(document: dict[str, Any], part: Any) -> Any:
+    """Return a part of a document, or what it refers to within it."""
+    found: Any = document
+    for name in part["$ref"].removeprefix("#/").split("/") if "$ref" in part else ():
+        found = found[name]
+    return found if "$ref" in part else part
 
 
 def file_of(record: str) -> str:

@@ -13,15 +13,39 @@ class Sent(NamedTuple):
     value: bytes
 
 
+Broken = Callable[[Sent], bool]
+COMPARE = "schemas do not compare members"
+COMPUTE = "schemas do not compute"
+ITEMS = "schemas do not compare items"
+LOOK_UP = "schemas do not look members up in other members"
+NUMBER: dict[str, Any] = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
+
+
 class Rule(NamedTuple):
     """A rule: its name, why no schema says it, whether a document breaks it, and one that does."""
 
     name: str
     reason: str
-    broken: Callable[[Sent], bool]
+    broken: Broken
     example: Sent
 
 
 def sent(record: str, document: Any) -> Sent:
     """Return a document as it is sent."""
     return Sent(record, document, json.dumps(document).encode())
+
+
+def rule(rules: list[Rule], name: str, reason: str, example: Sent) -> Callable[[Broken], Broken]:
+    """Return what adds to the rules one that is broken where the function below it says so."""
+
+    def add(broken: Broken) -> Broken:
+        rules.append(Rule(name, reason, broken, example))
+        return broken
+
+    return add
+
+
+def policy(value: dict[str, Any] = NUMBER, **protection: Any) -> Sent:
+    """Return a policy at level landmark."""
+    members = {"type": "policy", "series": "home-7", "version": 1, "epsilon": 1, "scheme": {"name": "uniform"}}
+    return sent("policy", members | {"protection": {"level": "landmark"} | protection, "value": value})

@@ -8,21 +8,18 @@ from typing import Any
 
 import jsonschema
 import pytest
-import yaml
 from jsonschema import Draft7Validator
 
 from stream_app.kafka.client.topics import TopicNames, wanted_topics
-from tests.schemas.catalogue import FOLDER, HEADS, RECORDS, UNASKED, file_of
+from tests.schemas.catalogue import FOLDER, HEADS, RECORDS, UNASKED, asyncapi, file_of, resolved
 
-DOCUMENT = FOLDER / "asyncapi.v1.yaml"
 SPECIFICATION = Path(__file__).parent / "vendor" / "asyncapi-3.0.0.json"
 
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     """Return the document as read."""
-    content: dict[str, Any] = yaml.safe_load(DOCUMENT.read_text())
-    return content
+    return asyncapi()
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +39,6 @@ def references(part: Any) -> Iterator[str]:
     elif isinstance(part, list):
         for inner in part:
             yield from references(inner)
-
-
-def resolved(document: Any, part: Any) -> Any:
-    """Return a part of the document, or what it refers to within it."""
-    if not isinstance(part, dict) or "$ref" not in part:
-        return part
-    found = document
-    for name in part["$ref"].removeprefix("#/").split("/"):
-        found = found[name]
-    return found
 
 
 def test_valid(document: dict[str, Any], specification: Draft7Validator) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from stream_app.cli import main
 from stream_app.setup import correlationfile
 from stream_app.setup.correlationfile import CorrelationFileError
+from tests.command import Cli
 from tests.schemas.catalogue import Example, examples, fits, label
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]
@@ -62,16 +62,12 @@ def test_what_is_no_document(tmp_path: Path, text: bytes) -> None:
 
 
 @pytest.mark.parametrize(("states", "strength"), [("2", "0"), ("3", "0.5"), ("40", "1")])
-def test_correlate_writes_what_fits(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], states: str, strength: str
-) -> None:
+def test_correlate_writes_what_fits(tmp_path: Path, cli: Cli, states: str, strength: str) -> None:
     """Of a strength, dense or sparse, and of data."""
-    assert main(["correlate", "--strength", strength, "--states", states, "--json"]) == 0
-    written = capsys.readouterr().out
+    written = cli("correlate", "--strength", strength, "--states", states, "--json").out
     assert fits("correlation", json.loads(written))
     assert problem(tmp_path, written.encode()) is None
     table = tmp_path / "events.csv"
     table.write_text("t,v\n" + "".join(f"{n},{n * n % 7}\n" for n in range(30)))
     words = ["--series", "a", "--timestamp-column", "t", "--value-columns", "v", "--states", states, "--json"]
-    assert main(["correlate", str(table), *words]) == 0
-    assert fits("correlation", json.loads(capsys.readouterr().out))
+    assert fits("correlation", cli("correlate", table, *words).document)

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
-from stream_app.privacy import parameters
+from stream_app.privacy import parameters, value_forms
 from stream_app.privacy.reason import Reason
 from tests.schemas.catalogue import (
     COLLECTED,
@@ -25,7 +25,7 @@ from tests.schemas.catalogue import (
 )
 from tests.schemas.changes import Path, added, at, places
 
-FORMS: dict[str, type[parameters.Form]] = {
+FORMS: dict[str, type[value_forms.Form]] = {
     "parameters": parameters.ParametersForm,
     "landmark-level": parameters.ProtectionForm,
     "event-level": parameters.ProtectionForm,
@@ -37,14 +37,14 @@ FORMS: dict[str, type[parameters.Form]] = {
     "balanced": parameters.BalancedForm,
     "bd": parameters.BudgetDistributionForm,
     "ba": parameters.BudgetAbsorptionForm,
-    "number": parameters.NumberForm,
-    "counts": parameters.CountsForm,
-    "location": parameters.LocationForm,
-    "category": parameters.CategoryForm,
-    "choice": parameters.ChoiceForm,
-    "vector": parameters.VectorForm,
-    "part": parameters.RangeForm,
-    "bounds": parameters.BoundsForm,
+    "number": value_forms.NumberForm,
+    "counts": value_forms.CountsForm,
+    "location": value_forms.LocationForm,
+    "category": value_forms.CategoryForm,
+    "choice": value_forms.ChoiceForm,
+    "vector": value_forms.VectorForm,
+    "part": value_forms.RangeForm,
+    "bounds": value_forms.BoundsForm,
     "collect": parameters.CollectForm,
     "drawn": parameters.DrawnForm,
     "padding": parameters.PaddingForm,
@@ -191,7 +191,7 @@ def test_unknown_members(example: Example) -> None:
 @pytest.mark.parametrize("definition", sorted(FORMS))
 def test_members_are_those_of_the_code(definition: str) -> None:
     """The schema of a policy's part has every member that the decoder knows, and no other."""
-    known = set(FORMS[definition].model_fields)
+    known = {field.alias or name for name, field in FORMS[definition].model_fields.items()}
     if definition == "parameters":  # as the ledger keeps them; the record has all
         assert set(schema("policy")["properties"]) == {"type", "series", "version", "weaker", *known}
         known -= {"dummies"}
@@ -211,13 +211,14 @@ def test_a_second_version_takes_what_the_first_took(record: str) -> None:
     new = {"policy-weaker", "policy-renewed", "ledger-entry-policy-weaker", "ledger-entry-policy-renewed"}
     new |= {"policy-lifetime", "ledger-entry-policy-claim", "ledger-entry-policy-lifetime"}
     new |= {"ledger-entry-member", "ledger-entry-member-lowered", "reject-weaker-policy", "reject-member-cap"}
-    new |= {"ledger-entry-member-cap-zero", "reject-wrong-type"}
+    new |= {"ledger-entry-member-cap-zero", "reject-wrong-type", "ledger-entry-policy-view"}
     new |= {"policy-landmark-window", "policy-landmark-window-ba", "watermark-without-seed"}
     kinds = {"vector", "vector-substitute", "choice", "collected-sum", "collected-mean", "collected-mean-add-remove"}
     readings = {"within", "within-absent", "within-approximated", "within-absent-vector"}
     new |= {f"{record}-{name}" for name in kinds | readings for record in ("policy", "ledger-entry-policy")}
     new |= {f"release-{name}" for name in ("perturbed-sum", "perturbed-mean", "perturbed-mean-add-remove")}
     new |= {"release-perturbed-vector", "release-approximated-mean", "release-withheld-sum"}
+    new |= {label(example) for example in examples("valid") if "-units-" in label(example)}
     first = former_validator(record)
     for example in examples("valid"):
         if example.record == record:

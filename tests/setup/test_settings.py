@@ -13,6 +13,7 @@ from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.setup.configuration import context_of
 from stream_app.setup.settings import InvalidSettingsError, Settings
+from tests.command import Cli
 from tests.kafka.client.secured import Authority
 
 
@@ -33,6 +34,12 @@ def private(name: str, text: str, mode: int = 0o600) -> None:
     """Write a file that its owner alone may read, or another mode."""
     Path(name).write_text(text)
     Path(name).chmod(mode)
+
+
+def password_file(text: str, mode: int = 0o600) -> None:
+    """Write a file with a password, and settings that name it."""
+    private("password", text, mode)
+    write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nsasl_password_file = "password"')
 
 
 def test_everything_has_a_default() -> None:
@@ -101,8 +108,7 @@ def test_named_file_must_exist() -> None:
 
 def test_two_passwords_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which password counts is never a guess, and no error shows one."""
-    private("password", "from-file\n")
-    write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nsasl_password_file = "password"')
+    password_file("from-file\n")
     assert Settings.load().password() == "from-file"
     monkeypatch.setenv("LANDMARK_STREAM_SASL_PASSWORD", "from-environment")
     with pytest.raises(InvalidSettingsError, match="found 2 passwords") as caught:
@@ -113,8 +119,7 @@ def test_two_passwords_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
 def test_a_password_that_others_can_read_is_refused(mode: int) -> None:
     """As noise keys are; the remedy is in the error, the password is not."""
-    private("password", "from-file\n", mode)
-    write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nsasl_password_file = "password"')
+    password_file("from-file\n", mode)
     with pytest.raises(InvalidSettingsError, match=f"mode is {mode:04o}.*chmod 600") as caught:
         Settings.load()
     assert "from-file" not in str(caught.value)
@@ -122,8 +127,7 @@ def test_a_password_that_others_can_read_is_refused(mode: int) -> None:
 
 def test_an_empty_password_is_refused() -> None:
     """A file that lost its content is told before anything connects."""
-    private("password", "\n")
-    write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nsasl_password_file = "password"')
+    password_file("\n")
     with pytest.raises(InvalidSettingsError, match="is empty"):
         Settings.load()
 
@@ -176,19 +180,17 @@ def test_another_process_can_have_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     assert settings.sasl_password is not None
 
 
-def test_check_hides_secrets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_hides_secrets(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     """`check` prints what is in force, but no password."""
     monkeypatch.setenv("LANDMARK_STREAM_SASL_PASSWORD", "geheim")
     write('security_protocol = "SASL_SSL"\nsasl_user = "u"\nkey_file = "key"')
-    assert main(["keys", "new", "key"]) == 0
-    capsys.readouterr()
-    assert main(["check", "--json"]) == 0
-    printed = capsys.readouterr().out
+    cli("keys", "new", "key")
+    printed = cli("check", "--json").out
     assert "geheim" not in printed
     assert json.loads(printed)["in_force"]["sasl_user"] == "u"
 
 
-def test_check_hides_what_dummies_are_to_hide(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_hides_what_dummies_are_to_hide(cli: Cli) -> None:
     """`check` prints a default policy without its true landmarks where dummies stand beside them, else with them."""
     policy = """
         [[policies]]
@@ -199,27 +201,23 @@ def test_check_hides_what_dummies_are_to_hide(capsys: pytest.CaptureFixture[str]
         protection = {level = "landmark", landmarks = [3141, 7653]}
     """
     write('key_file = "key"\n' + policy + 'dummies = {method = "padding", start = 0, end = 10000, probability = 0.5}')
-    assert main(["keys", "new", "key"]) == 0
-    capsys.readouterr()
-    assert main(["check"]) == 0
-    hidden = capsys.readouterr().out
+    cli("keys", "new", "key")
+    hidden = cli("check").out
     assert "padding" in hidden
     assert not any(landmark in hidden for landmark in ("3141", "7653"))
     write('key_file = "key"\n' + policy)
-    assert main(["check"]) == 0
-    assert "7653" in capsys.readouterr().out
+    assert "7653" in cli("check").out
 
 
-def test_check_names_every_problem(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_names_every_problem(cli: Cli) -> None:
     """A missing key and a bad policy are told together."""
     write('policies = [{series = "*", epsilon = -1}]')
-    assert main(["check", "--json"]) == 2
-    fields = [problem["field"] for problem in json.loads(capsys.readouterr().out)["problems"]]
+    fields = [problem["field"] for problem in cli("check", "--json", code=2).document["problems"]]
     assert "key_file" in fields
     assert "policies.0.epsilon" in fields
 
 
-def test_check_reads_a_policy_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reads_a_policy_file(cli: Cli) -> None:
     """Policies are checked line by line."""
     policy = {
         "series": "home-1",
@@ -233,24 +231,19 @@ def test_check_reads_a_policy_file(capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(json.dumps(policy) + "\n")
     assert main(["check", str(file)]) == 0
     file.write_text(json.dumps(policy) + "\nno json\n" + json.dumps({**policy, "epsilon": 0}))
-    capsys.readouterr()
-    assert main(["check", str(file)]) == 2
-    printed = capsys.readouterr().out
+    cli.said()
+    printed = cli("check", file, code=2).out
     assert "policies.jsonl:2" in printed
     assert "policies.jsonl:3: epsilon" in printed
 
 
-def test_check_shows_who_signs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_shows_who_signs(cli: Cli) -> None:
     """The fingerprint of the key that signs heads, none without one, and a problem when the file is no such key."""
-    assert main(["keys", "new", "landmark.key"]) == 0
-    capsys.readouterr()
-    assert main(["check", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["in_force"]["signing_key_fingerprint"] is None
+    cli("keys", "new", "landmark.key")
+    assert cli("check", "--json").document["in_force"]["signing_key_fingerprint"] is None
     key = SigningKey.create(Path("signing.key"))
     write('signing_key_file = "signing.key"')
-    assert main(["check", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["in_force"]["signing_key_fingerprint"] == key.fingerprint
+    assert cli("check", "--json").document["in_force"]["signing_key_fingerprint"] == key.fingerprint
     write('signing_key_file = "landmark.key"')
-    assert main(["check", "--json"]) == 2
-    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    (problem,) = cli("check", "--json", code=2).document["problems"]
     assert problem["field"] == "signing_key_file"

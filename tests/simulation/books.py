@@ -4,8 +4,10 @@ Books are kept of every entry and release that ever lay in a log, in the order i
 could see them. What an aborted transaction wrote counts like the rest.
 """
 
+from fractions import Fraction
 from hashlib import blake2b
 from itertools import pairwise
+from math import ceil
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -40,6 +42,10 @@ class _Version:
         protection = parameters["protection"]
         self.level: str = protection["level"]
         self.step_ms: int = protection.get("step", 1)
+        self.unit_ms: int | None = protection.get("unit")
+        self.offset_ms: int = protection.get("offset", 0)
+        self.late: set[int] = set()
+        """Units that became landmarks when their step had spent."""
         self.window: int = protection.get("window", 1) if self.level in {"landmark", "w-event"} else 1
         self.budget_nano: int = entry["budget_nano"]
         self.landmarks: set[int] = set()
@@ -48,14 +54,29 @@ class _Version:
 
     def mark(self, landmarks: Any) -> None:
         """Take steps for landmarks: timestamps, and intervals without their end."""
+        length = self.unit_ms or self.step_ms
         for mark in landmarks:
             start, end = (mark, mark + 1) if isinstance(mark, int) else mark
-            self.landmarks.update(range(start // self.step_ms, -(-end // self.step_ms)))
+            first, last = (start - self.offset_ms) // length, (end - 1 - self.offset_ms) // length
+            fresh = set(range(first, last + 1)) - self.landmarks
+            self.late |= {unit for unit in fresh if self._step_of(unit) in self.spends}
+            self.landmarks |= fresh
+
+    def _step_of(self, unit: int) -> int:
+        return unit * (self.unit_ms or self.step_ms) // self.step_ms
+
+    def step_at(self, timestamp_ms: int) -> int:
+        """Return the step that a timestamp lies in."""
+        return (timestamp_ms - self.offset_ms) // self.step_ms
 
     def most_nano(self) -> int:
         """Return the largest sum that the level bounds: over all landmarks and any ``window`` steps in a row."""
         if self.level == "user":
             return sum(self.spends.values())
+        if self.unit_ms is not None:
+            # A unit that was counted has lost a share of its step's spend, and no w of them more than the largest one.
+            charged = sum(Fraction(self.spends[self._step_of(unit)], self.window) for unit in self.late)
+            return ceil(charged + max(self.spends.values(), default=0))
         landmarks = self.landmarks if self.level == "landmark" else set()
         fixed = sum(nano for step, nano in self.spends.items() if step in landmarks)
         regular = sorted(step for step in self.spends if step not in landmarks)
@@ -114,7 +135,7 @@ class Books:
         if entry["entry"] == "landmarks":
             version.mark(entry["add"])
         if entry["entry"] == "release" and "epsilon_nano" in entry:
-            step = entry["timestamp"] // version.step_ms
+            step = version.step_at(entry["timestamp"])
             if step in version.spends:
                 raise ViolationError("one release a step", f"{entry['series']} spends twice at {entry['timestamp']}")
             version.spends[step] = entry["epsilon_nano"]
@@ -178,7 +199,7 @@ class Books:
             self._claims[_member(entry["series"])].pop(entry["series"], None)
         version = self._versions.get(entry["series"], {}).get(entry.get("policy"))
         if entry["entry"] == "release" and version is not None:
-            version.spends.pop(entry["timestamp"] // version.step_ms, None)
+            version.spends.pop(version.step_at(entry["timestamp"]), None)
             self._released.pop((entry["series"], entry["timestamp"]), None)
 
 

@@ -4,6 +4,8 @@ Outputs: its input in log order through the pure decision, as `replay` does. Row
 """
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple
 
 import orjson
@@ -12,11 +14,13 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
 from stream_app.deciding.members import Member
-from stream_app.deciding.rows import ROW_FIELDS, SeriesRow, load
+from stream_app.deciding.rows import SeriesRow, load
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.brokers import Rows
+from stream_app.kafka.memory.rows import MemoryRows
 from tests.cluster.log import Log
 from tests.simulation.books import ViolationError
+from tests.simulation.plans.units import UNIT
 from tests.simulation.plans.workload import READ
 
 _INPUT: Final = "input"
@@ -60,7 +64,7 @@ class Expected:
             if row.open_steps is not None and not row.open_steps.offsets:
                 told = load(get, series, {row.default: row.policy})
                 if told is not None and told.open_steps is None:
-                    self._rows[series] = SeriesRow(*[getattr(row, name) for name in ROW_FIELDS[:-1]])
+                    self._rows[series] = replace(row, open_steps=None)
 
 
 def check_copy(rows: Rows, log: Log) -> None:
@@ -83,10 +87,36 @@ def check_copy(rows: Rows, log: Log) -> None:
         raise ViolationError("a copy holds what its changelog does", f"{log.partition}: lacks {lacks}, and has {more}")
 
 
+def check_sealed(log: Log) -> None:
+    """Check that a changelog holds the sealed rows of the steps that its series say are open, and no others.
+
+    Raises:
+        ViolationError: if one is missing, or is left of a step that is over.
+    """
+    held = MemoryRows()
+    for record in log.visible(log.first, log.end, "read_committed"):
+        held.write(log.partition, [(record.key or b"", record.value)], None)
+    read, found = partial(held.read, log.partition), held.copy(log.partition).rows
+    wanted: set[bytes] = set()
+    for series in held.series(log.partition):
+        row = load(read, series, {})
+        if row is None or row.open_units is None or row.policy.units is None:
+            continue
+        blocks = -(-row.policy.units.per_step // 16)
+        for step in row.open_units.steps:
+            for nth in range(blocks):
+                number = (step.index * blocks + nth).to_bytes(8, "big")
+                wanted |= {b"u" + row.key + b"\0" + number} if step.blocks >> nth & 1 else set()
+    sealed = {key for key in found if key[:1] == b"u"}
+    if sealed != wanted:
+        told = f"{log.partition}: lacks {wanted - sealed}, and has {sealed - wanted}"
+        raise ViolationError("open steps have their sealed rows", told)
+
+
 def observations(log: Log) -> list[int]:
     """Return the offsets of all observations, whole or not: of what must have exactly one answer.
 
-    A reading has none: its step has.
+    A reading has none: its step has, also one of units.
     """
     found = []
     for record in log.visible(log.first, log.end, "read_committed"):
@@ -94,7 +124,8 @@ def observations(log: Log) -> list[int]:
             content = orjson.loads(record.value or b"")
         except orjson.JSONDecodeError:
             content = None
-        if not isinstance(content, dict) or ("type" not in content and READ not in str(content.get("series"))):
+        series = str(content.get("series")) if isinstance(content, dict) else ""
+        if not isinstance(content, dict) or ("type" not in content and READ not in series and UNIT not in series):
             found.append(record.offset)
     return found
 

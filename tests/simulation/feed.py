@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from aiokafka.errors import IllegalGenerationError, KafkaError, RebalanceInProgressError, UnknownMemberIdError
 
 from stream_app.formats.records import InputRecord, Records
+from stream_app.kafka.owner.changelogcopy import StandbyCopies
 from stream_app.kafka.owner.inbox import Fetched
-from stream_app.kafka.owner.standbycopy import StandbyCopies
 from tests.cluster.brokers import MemoryReader, columns
 from tests.cluster.client import Client
 from tests.cluster.group import Assignment, Place

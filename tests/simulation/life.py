@@ -1,15 +1,15 @@
 """One life of a worker: the real partitions over a distant cluster, from its start until it is killed or ends."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
 
 from stream_app.deciding.context import Context
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.brokers import DamagedCopyError, Rows
 from stream_app.kafka.stops import StopReason
+from tests.cluster.rows import DiskRows
 from tests.simulation.books import ViolationError
 from tests.simulation.expected import check_copy
 from tests.simulation.feed import Feed
@@ -43,59 +43,18 @@ class KilledError(BaseException):
     """Ends what a process was doing when it was killed within a call that awaits nothing."""
 
 
-class MortalRows:
-    """The rows on the disk of a worker, which can die at any write."""
-
-    def __init__(self, life: "Life", inner: Rows) -> None:
-        """Take what outlives the worker."""
-        self._life, self._inner = life, inner
-
-    def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
-        """Write, or die before or after."""
-        self._life.perhaps_die("before a write")
-        self._inner.write(partition, rows, offset)
-        self._life.perhaps_die("after a write")
-
-    def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
-        """Write; the process may die before it and after it."""
-        self._life.perhaps_die("before a write")
-        self._inner.load(partition, rows, offset)
-        self._life.perhaps_die("after a write")
-
-    def reopen(self, partition: int) -> DamagedCopyError | None:
-        """Open the rows."""
-        return self._inner.reopen(partition)
-
-    def read(self, partition: int, key: bytes) -> bytes | None:
-        """Return a value."""
-        return self._inner.read(partition, key)
-
-    def read_all(self, partition: int, keys: Sequence[bytes]) -> Sequence[bytes | None]:
-        """Return some values."""
-        return self._inner.read_all(partition, keys)
-
-    def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
-        """Yield values."""
-        return self._inner.scan(partition, prefix)
-
-    def offset(self, partition: int) -> int | None:
-        """Return the changelog offset."""
-        return self._inner.offset(partition)
-
-    def discard(self, partition: int) -> None:
-        """Forget the rows."""
-        self._inner.discard(partition)
-
-
 class Life:
     """What runs between two starts of one worker."""
 
-    def __init__(self, world: "World", name: str, context: Context, rows: Rows, application: str = APPLICATION) -> None:
+    def __init__(
+        self, world: "World", name: str, context: Context, rows: DiskRows, application: str = APPLICATION
+    ) -> None:
         """Run nothing yet."""
         self.world, self.name, self.context, self.application = world, name, context, application
         self.group = world.cluster.group(application)
         self.process = Process(name)
-        self.rows = MortalRows(self, rows)
+        self.rows = rows
+        rows.at = self.perhaps_die
         self.skew_seconds = 0.0
         self.cut_until = self.slow_until = self.troubled_until = 0.0
         self.loses: Lost | None = None

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Final
 
-from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.parts import Site
 from stream_app.kafka.rebuild.recover import Rebuilding
 from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
+from tests.cluster.rows import DiskRows
 from tests.simulation.books import ViolationError
 from tests.simulation.life import Life
 from tests.simulation.network import SIGNING_KEY, DistantBrokers, settings_for
@@ -41,7 +41,7 @@ class Operator:
         for partition in range(world.schedule.partitions):
             if not any(record.key == _CLAIM for record in world.cluster.records(names.ledger, partition)):
                 return
-        self._stranger = world.lives_by_name[STRANGER] = Life(world, STRANGER, world.context(), MemoryRows(), STRANGER)
+        self._stranger = world.lives_by_name[STRANGER] = Life(world, STRANGER, world.context(), DiskRows(), STRANGER)
         world.note("starts", STRANGER)
         world.faults.happened["second application"] += 1
         self._stranger.begin()
@@ -81,7 +81,7 @@ class Operator:
     async def recover(self) -> None:
         """Rebuild the rows of every partition, and send some records more."""
         world, schedule = self._world, self._world.schedule
-        life = self._recovers = world.lives_by_name["recover"] = Life(world, "recover", world.context(), MemoryRows())
+        life = self._recovers = world.lives_by_name["recover"] = Life(world, "recover", world.context(), DiskRows())
         brokers = DistantBrokers(life)
         site = Site(
             settings=settings_for(schedule, life.application),

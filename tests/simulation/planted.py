@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tests.simulation.plans.planted_units import OF_UNITS
 from tests.simulation.planting import Planted
 
 _OWNER: Final = "stream_app.kafka.owner"
@@ -143,14 +144,14 @@ PLANTED: Final = (
         "what a batch changed is known to the next one while it commits, cached or not",
         f"{_OWNER}.cache:RowReader.hold",
         13,
-        (("self._held, self._members = changed, members", "self._held, self._members = {}, members"),),
+        (("= changed, members, sealed", "= {}, members, sealed"),),
     ),
     Planted(
         "state kept beside its row",
         "a series stands as columns or as a row, never as both",
         f"{_OWNER}.cache:RowReader.take",
         18,
-        (("states.forget(series)", "pass"),),
+        (("self.states.forget(series)", "pass"),),
     ),
     Planted(
         "answered input written again",
@@ -192,7 +193,7 @@ PLANTED: Final = (
         "the claims of a member sum to at most its cap",
         "stream_app.deciding.adopting:claimed",
         8,
-        (("member.claimed_nano > member.cap_nano", "member.claimed_nano // 2 > member.cap_nano"),),
+        (("member.exceeding", "member.exceeding and member.claimed_nano // 2 > member.cap_nano"),),
     ),
     Planted(
         "readings acknowledged",
@@ -227,7 +228,7 @@ PLANTED: Final = (
         "each record that is decided as columns spends what was drawn for it",
         "stream_app.deciding.columns.deciding:_group",
         3,
-        (("= taken.published, taken.spend_nano", "= taken.published, np.roll(taken.spend_nano, 1)"),),
+        (('"spend_nano": stepped.spend_nano', '"spend_nano": np.roll(stepped.spend_nano, 1)'),),
     ),
     Planted(
         "a level one round late",
@@ -236,7 +237,10 @@ PLANTED: Final = (
         5,
         (
             ("    for events, epoch in _rounds(", "    late = levels.copy()\n    for events, epoch in _rounds("),
-            ("levels[series] = taken.level", "levels[series], late[series] = late[series], taken.level"),
+            (
+                "levels[series] = np.stack(latest.level, 1)",
+                "levels[series], late[series] = late[series], np.stack(latest.level, 1)",
+            ),
             ("states.levels[here] = levels", "states.levels[here] = late"),
         ),
     ),
@@ -257,21 +261,21 @@ PLANTED: Final = (
     Planted(
         "a standby copy that outlives its changelog's end",
         "a standby copy whose changelog goes on under another life, or from an earlier point, is discarded",
-        f"{_OWNER}.standbycopy:StandbyCopies.apply",
+        f"{_OWNER}.changelogcopy:StandbyCopies.apply",
         14,
         (("if self._breaks_off(partition, records):", "if False:"),),
     ),
     Planted(
         "a batch that a standby copy was fed is skipped",
         "a standby copy tells no offset of a record that was not written into it",
-        f"{_OWNER}.standbycopy:StandbyCopies.apply",
+        f"{_OWNER}.changelogcopy:StandbyCopies.apply",
         14,
         (("records.pairs(),", "records.pairs() if records.offsets[0] % 5 else [],"),),
     ),
     Planted(
         "a discarded standby copy filled on",
         "a standby copy that was discarded takes nothing before it is read from its changelog's beginning",
-        f"{_OWNER}.standbycopy:StandbyCopies._breaks_off",
+        f"{_OWNER}.changelogcopy:StandbyCopies._breaks_off",
         889,
         (("self._followed.discard(partition)", "pass"), ("return bool(strange or earlier)", "return False")),
     ),
@@ -279,7 +283,8 @@ PLANTED: Final = (
         "a copy's lost end not noticed behind markers",
         "a copy whose last record the changelog has no more, and no partition row after it, is discarded",
         f"{_OWNER}.changelogcopy:ChangelogCopy._apply",
-        982,
+        3690,
         (("return goes_on", "return True"),),
     ),
+    *OF_UNITS,
 )

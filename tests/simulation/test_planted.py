@@ -18,10 +18,7 @@ EARLY_ROWS = Planted(
     3,
     (
         ("    await writer.commit()\n", ""),
-        (
-            "(PARTITION_KEY, encoded)], offset)\n",
-            "(PARTITION_KEY, encoded)], offset)\n    await writer.commit()\n",
-        ),
+        ("rows, offset)\n", "rows, offset)\n    await writer.commit()\n"),
     ),
 )
 

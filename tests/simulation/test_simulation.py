@@ -45,6 +45,12 @@ def test_no_schedule_breaks_a_promise(part: int, seeds: int) -> None:
     assert not broken
 
 
+@pytest.mark.parametrize("seed", [1532, 1907, 2690])
+def test_readings_of_units_have_no_output_when_rows_are_lost(seed: int) -> None:
+    """The group's offset passes them: `recover` takes them for decided, and for nothing that somebody skipped."""
+    assert simulate(drawn(seed)).violation is None
+
+
 @pytest.mark.parametrize("seed", [3, 9, 17])
 @pytest.mark.parametrize("hashing", ["0", "7"])
 def test_a_seed_runs_again_alike(seed: int, hashing: str) -> None:
@@ -66,10 +72,10 @@ def test_seeds_differ() -> None:
     assert len({simulate(drawn(seed)).trace for seed in range(1, 21)}) == 20
 
 
-def test_a_quarter_of_the_records_is_decided_as_columns() -> None:
+def test_half_of_the_records_is_decided_as_columns() -> None:
     """Both ways of deciding go through the same crashes."""
     outcomes = [simulate(drawn(seed)) for seed in range(1, 41)]
-    assert sum(one.together for one in outcomes) >= 0.25 * sum(one.records for one in outcomes)
+    assert sum(one.together for one in outcomes) >= 0.5 * sum(one.records for one in outcomes)
 
 
 def test_every_kind_of_fault_is_drawn() -> None:

@@ -11,7 +11,7 @@ from stream_app.audit.heads.publickey import PublicKeys
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.topics import TopicNames
 from tests.simulation.books import Books, ViolationError, check_chains
-from tests.simulation.expected import Expected, Output, observations
+from tests.simulation.expected import Expected, Output, check_sealed, observations
 from tests.simulation.life import APPLICATION
 
 if TYPE_CHECKING:
@@ -250,6 +250,8 @@ class Witness:
         if account.blind:
             return
         check_chains(account.committed.get(self._names.ledger, []))
+        if not any(fault.startswith("changelog") for fault in self.faults[partition]):
+            check_sealed(self._world.cluster.log(self._names.changelog, partition))
         for topic in self._outputs:
             if not self.faults[partition] & {f"{topic.rpartition('.')[2]} {end}" for end in ("head", "tail")}:
                 records = self._world.cluster.records(topic, partition)
@@ -279,7 +281,7 @@ class Witness:
         for number in whole:
             for record in self._world.cluster.records(self._names.heads, number):
                 check.record(record.value or b"", number)
-        check.entries(entries)
+        check.expected.entries(entries)
         read = check.finish()
         # Other partitions stopped, or lost entries: their heads were not looked at.
         wrong = [finding for finding in findings if not finding.message.startswith("no head of")]

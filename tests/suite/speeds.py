@@ -29,6 +29,7 @@ AMOUNTS: Final = {
     "draws": Amount(20_000, 20_000, 1_000_000, "draws that are decided by both paths"),
     "ledgers": Amount(60, 250, 1_000, "true ledgers that an audit must find true"),
     "matrices": Amount(100, 500, 5_000, "transition matrices solved by enumeration and programs"),
+    "hostile_records": Amount(2_000, 10_000, 100_000, "hostile records decided in groups of one and one by one"),
     "seeds": Amount(100, 500, 10_000, "schedules that are simulated"),
     "kills": Amount(5, 5, 20, "how often test_kills kills a worker"),
     "events": Amount(20_000, 20_000, 100_000, "how many events test_kills sends"),

@@ -3,10 +3,9 @@
 import asyncio
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import awaited
 from tests.stacks import last_words, pending_tasks
 
 HANGS = """
@@ -23,10 +22,7 @@ def test_a_hung_program_tells_its_threads(tmp_path: Path) -> None:
     """Main thread and the other one, by the function that each is in, behind what the log says; it has ended then."""
     log = tmp_path / "log"
     with log.open("wb") as out, subprocess.Popen([sys.executable, "-c", HANGS], stderr=out) as process:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while "begun" not in log.read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        awaited(lambda: "begun" in log.read_text())
         said = last_words(process, log)
     assert "State:" in said
     assert "begun" in said

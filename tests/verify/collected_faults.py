@@ -3,17 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from stream_app.deciding.rows import SeriesRow
-from stream_app.privacy.collected.items import gathered_of
+from stream_app.privacy.collected.collect import gathered_of
 from stream_app.privacy.kinds import Choice, HiddenMean, Kind, Sum
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import Raw, RawCells, ReleasedCells
-from stream_app.verify.trial import Subject
 from tests.verify.faults import unclamped_item, under
+from tests.verify.tried import Plant
 
 
-def gathering(change: Callable[[Kind], Kind]) -> Callable[[SeriesRow], Subject]:
+def gathering(change: Callable[[Kind], Kind]) -> Plant:
     """Plant another kind, and what its steps gather."""
 
     def changed(policy: Policy) -> Policy:

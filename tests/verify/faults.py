@@ -1,59 +1,83 @@
-"""Faults, each a replaced piece of the decision path, given as a value: production code has no branch for them."""
+"""Faults, each a replaced piece of the decision path: production code has no branch for them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import pytest
+
+from stream_app.deciding import decider
+from stream_app.deciding.columns import batch, carried, deciding
+from stream_app.deciding.columns.carried import Carried
+from stream_app.deciding.columns.sorting import NOTHING
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.decision import Lookup, decide
+from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, Outcome
-from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.rows import Lookup, SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Observation
 from stream_app.privacy.guard import Guard, WindowLevel
 from stream_app.privacy.kinds import Category, Counts, HiddenMean, Kind, Location, Mean, Number, Sum, Vector
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
-from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.level import measured
+from stream_app.privacy.noise import draws
+from stream_app.privacy.noise.mechanisms import discrete_laplace_by
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.policy import Policy
+from stream_app.privacy.state import State
 from stream_app.privacy.values import NANO, RawCells, ReleasedCells
 from stream_app.verify.neighbours import extremes
-from stream_app.verify.trial import Subject
+from tests.verify.tried import Plant
 
 LONG_NANO = 10**15
 """An intrusion so large that its noise is 0."""
 
 
-def honest(row: SeriesRow) -> Subject:
-    """Plant nothing."""
-    return Subject(row)
-
-
-def under(change: Callable[[Policy], Policy]) -> Callable[[SeriesRow], Subject]:
+def under(change: Callable[[Policy], Policy]) -> Plant:
     """Plant another policy than the one that was promised."""
-    return lambda row: Subject(row.replaced(policy=change(row.policy)))
+    return lambda row: nullcontext(replace(row, policy=change(row.policy)))
+
+
+def patched(owner: object, **pieces: object) -> Plant:
+    """Plant other pieces of a module or a class."""
+
+    @contextmanager
+    def plant(row: SeriesRow) -> Iterator[SeriesRow]:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, piece in pieces.items():
+                patch.setattr(owner, name, piece)
+            yield row
+
+    return plant
+
+
+def cheating(cheat: Callable[[Context, Lookup, Collection, InputRecord], Outcome]) -> Plant:
+    """Plant another decision of single records, and have all decided so."""
+
+    @contextmanager
+    def plant(row: SeriesRow) -> Iterator[SeriesRow]:
+        alone = patched(decider, decide=lambda *parts: cheat(*parts[:-1]))  # but for who finds members: there are none
+        with patched(batch, together=lambda *_: NOTHING)(row), alone(row):
+            yield row
+
+    return plant
 
 
 def replaced_policy(row: SeriesRow, **members: Any) -> SeriesRow:
     """Return a row whose policy has other members."""
-    return row.replaced(policy=replace(row.policy, **members))
+    return replace(row, policy=replace(row.policy, **members))
 
 
-def of_kind(change: Callable[[Kind], Kind]) -> Callable[[SeriesRow], Subject]:
+def of_kind(change: Callable[[Kind], Kind]) -> Plant:
     """Plant another kind."""
     return under(lambda policy: replace(policy, kind=change(policy.kind)))
 
 
-def guarded(guard: type[Guard]) -> Callable[[SeriesRow], Subject]:
-    """Plant another guard."""
-    return lambda row: Subject(row.replaced(state=row.state.replaced(guard=guard(*row.state.guard))))
-
-
-def scaled(share: Fraction) -> Callable[[SeriesRow], Subject]:
+def scaled(share: Fraction) -> Plant:
     """Plant noise of so small a share of its scale."""
 
     def change(kind: Kind) -> Kind:
@@ -118,7 +142,7 @@ def unclamped(kind: Kind) -> Kind:
     return unclamped_item(kind)
 
 
-def windowed(**members: Any) -> Callable[[SeriesRow], Subject]:
+def windowed(**members: Any) -> Plant:
     """Plant another window level."""
 
     def change(policy: Policy) -> Policy:
@@ -128,28 +152,24 @@ def windowed(**members: Any) -> Callable[[SeriesRow], Subject]:
     return under(change)
 
 
-class Uncharged(Guard):
-    """Spends what private looks at a dissimilarity cost, too."""
-
-    def spend(
-        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
-    ) -> Guard | None:
-        """Allow whatever the spends alone leave."""
-        assert level is not None
-        whole = self.budget_nano - self.window.spent_nano(level, step)
-        if landmark or spend_nano > whole or start_ms < self.window.opens_ms:
-            return None
-        return self._replace(window=self.window._replace(spends=(*self.window.spends, (step, spend_nano))))
+def _uncharged(
+    guard: Guard, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
+) -> Guard | None:
+    """Allow whatever the spends alone leave."""
+    assert level is not None
+    whole = guard.budget_nano - guard.window.spent_nano(level, step)
+    if landmark or spend_nano > whole or start_ms < guard.window.opens_ms:
+        return None
+    return guard._replace(window=guard.window._replace(spends=(*guard.window.spends, (step, spend_nano))))
 
 
-def uncharged(row: SeriesRow) -> Subject:
+def uncharged(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
     """Plant a window that charges nothing for private looks, and a scheme that spends all of the budget."""
-    policy, state = row.policy, row.state
+    policy = row.policy
     assert isinstance(policy.protection, WindowLevel)
     protection = policy.protection._replace(spendable_nano=policy.epsilon_nano)
-    return Subject(
-        row.replaced(policy=replace(policy, protection=protection), state=state.replaced(guard=Uncharged(*state.guard)))
-    )
+    faulty = replace(row, policy=replace(policy, protection=protection))
+    return patched(Guard, spend=_uncharged)(faulty)
 
 
 def bare(policy: Policy) -> Policy:
@@ -164,46 +184,39 @@ def shown_absence(policy: Policy) -> Policy:
     return replace(policy, within=replace(policy.within, absent="approximated"))
 
 
-class LandmarkSpentTwice(Guard):
-    """Gives a landmark what another one has spent already."""
-
-    def spend(
-        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
-    ) -> Guard | None:
-        """Allow as ever, and forget what landmarks spend."""
-        guard = Guard.spend(self, level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
-        return guard and LandmarkSpentTwice(*(self if landmark else guard))
+_OFFERED = Guard.offered
 
 
-class RegularUncounted(Guard):
-    """Gives landmarks what a regular step has spent already."""
+def _forgetting(name: str) -> Plant:
+    """Plant a guard that allows as ever, and forgets what a figure of it became."""
 
-    def spend(
-        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
-    ) -> Guard | None:
-        """Allow as ever, and forget what regular steps spend."""
-        guard = Guard.spend(self, level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
-        return guard and RegularUncounted(*(guard if landmark else self))
+    def offered(guard: Guard, *parts: Any, **more: Any) -> tuple[Guard, int]:
+        after, spend_nano = _OFFERED(guard, *parts, **more)
+        return after._replace(**{name: getattr(guard, name)}), spend_nano
 
-
-class LateUncharged(Guard):
-    """Takes a passed step for a landmark at no cost."""
-
-    def spend(
-        self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
-    ) -> Guard | None:
-        """Allow and count as ever."""
-        guard = Guard.spend(self, level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
-        return guard and LateUncharged(*guard)
-
-    def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> Guard | None:
-        """Charge nothing."""
-        assert level is None or level.landmarks
-        assert len(added) >= steps >= 0
-        return self
+    return patched(Guard, offered=offered)
 
 
-def coin_that_sees(row: SeriesRow) -> Subject:
+landmark_spent_twice = _forgetting("landmark_spent_nano")
+regular_uncounted = _forgetting("regular_peak_nano")
+late_uncharged = patched(Guard, charge_passed=lambda guard, *_: guard)
+
+
+half_the_noise_in_columns = patched(
+    draws, discrete_laplace_by=lambda words, paid, rate: discrete_laplace_by(words, 2 * paid, rate)
+)
+
+
+def forgotten_in_columns(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
+    """Plant columns in which landmarks have spent nothing before."""
+
+    def state_of(figures: Carried, *parts: Any) -> State:
+        return carried.state_of(figures._replace(landmark_spent_nano=0 * figures.landmark_spent_nano), *parts)
+
+    return patched(deciding, state_of=state_of)(row)
+
+
+def coin_that_sees(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
     """Plant a coin that falls by the value: at the one end of the range few steps are published, at others all."""
     kind = row.policy.kind
     near, _ = extremes(kind).cells
@@ -217,11 +230,11 @@ def coin_that_sees(row: SeriesRow) -> Subject:
             row = lookup(series)
             if row is None or row.state.latest.rate_nano == NANO:
                 return row
-            return row.replaced(state=row.state.replaced(rate_nano=rate_nano))
+            return replace(row, state=replace(row.state, latest=replace(row.state.latest, rate_nano=rate_nano)))
 
         return decide(context, seeing, collection, record)
 
-    return Subject(row, cheat)
+    return cheating(cheat)(row)
 
 
 def _rewritten(outcome: Outcome, kind: Kind, cells: ReleasedCells) -> Outcome:
@@ -233,12 +246,10 @@ def _rewritten(outcome: Outcome, kind: Kind, cells: ReleasedCells) -> Outcome:
     return Decided(outcome.row, outcome.entries, wire.dump(release), outcome.decision, outcome.spent_nano)
 
 
-def _cheating(
-    decision: str, cells_of: Callable[[SeriesRow, RawCells, int, dict[str, Any]], ReleasedCells]
-) -> Callable[[SeriesRow], Subject]:
+def _cheating(decision: str, cells_of: Callable[[SeriesRow, RawCells, int, dict[str, Any]], ReleasedCells]) -> Plant:
     """Plant values that are made of raw cells, in the releases of one decision."""
 
-    def plant(row: SeriesRow) -> Subject:
+    def plant(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
         def cheat(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:
             found = wire.decode(record.value)
             outcome = decide(context, lookup, collection, record)
@@ -254,7 +265,7 @@ def _cheating(
             index = found.timestamp_ms // before.policy.step_ms
             return _rewritten(outcome, kind, cells_of(before, raw, index, entry))
 
-        return Subject(row, cheat)
+        return cheating(cheat)(row)
 
     return plant
 

@@ -2,23 +2,23 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from math import floor, log
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.decision import Lookup, decide
+from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, Outcome
-from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.rows import Lookup, SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Observation
 from stream_app.privacy.kinds import Kind, Number
+from stream_app.privacy.noise.draws import coin_stream
 from stream_app.privacy.noise.randomness import FAST_BITS, BitStream
-from stream_app.privacy.noise.streams import coin_stream
 from stream_app.privacy.values import NANO, RawCells, ReleasedCells, is_number
-from stream_app.verify.neighbours import SERIES
-from stream_app.verify.trial import Subject
-from tests.verify.faults import replaced_policy
+from tests.verify.faults import cheating, replaced_policy
+from tests.verify.tried import Plant
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,20 @@ def made(kind: type[Number]) -> Callable[[Kind], Kind]:
     return change
 
 
-def bare(asked: Callable[[SeriesRow, Observation], bool]) -> Callable[[SeriesRow], Subject]:
+def bare(asked: Callable[[SeriesRow, Observation], bool]) -> Plant:
     """Plant releases whose measurement and value are the raw ones, where ``asked``."""
 
-    def plant(row: SeriesRow) -> Subject:
+    def plant(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
         def cheat(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:
             found = wire.decode(record.value)
             outcome = decide(context, lookup, collection, record)
-            before = lookup(SERIES)
-            assert before is not None
             if not isinstance(outcome, Decided) or outcome.decision != "perturbed":
                 return outcome
-            if not isinstance(found, Observation) or not asked(before, found):
+            if not isinstance(found, Observation):
+                return outcome
+            before = lookup(found.series)
+            assert before is not None
+            if not asked(before, found):
                 return outcome
             kind = before.policy.kind
             cells = kind.quantise(found.value)
@@ -73,7 +75,7 @@ def bare(asked: Callable[[SeriesRow, Observation], bool]) -> Callable[[SeriesRow
             release["value"] = release["measurement"] = kind.publish(ReleasedCells(tuple(cells)))
             return Decided(outcome.row, outcome.entries, wire.dump(release), outcome.decision, outcome.spent_nano)
 
-        return Subject(row, cheat)
+        return cheating(cheat)(row)
 
     return plant
 
@@ -102,7 +104,7 @@ class OfBits(Number):
         return ReleasedCells((cells[0] + (-noise if self.coin & 1 else noise),))
 
 
-def coin_reused(row: SeriesRow) -> Subject:
+def coin_reused(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
     """Plant noise that is drawn from the coin's bits: what is published has noise of bits that fell well."""
 
     def cheat(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:
@@ -118,8 +120,8 @@ def coin_reused(row: SeriesRow) -> Subject:
         cheated = replaced_policy(before, kind=OfBits(*parts, coin.take(COIN_BITS)))
         outcome = decide(context, lambda _: cheated, collection, record)
         if isinstance(outcome, Decided):
-            row = outcome.row.replaced(policy=policy)
+            row = replace(outcome.row, policy=policy)
             return Decided(row, outcome.entries, outcome.release, outcome.decision, outcome.spent_nano)
         return outcome
 
-    return Subject(row, cheat)
+    return cheating(cheat)(row)

@@ -1,17 +1,21 @@
 """What is right is not called broken, over all schemes and kinds; and the real thing is what runs."""
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.context import Context
+from stream_app.formats.records import Records
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.values import RawCells
 from stream_app.verify.experiment import experiment, gathered, here
-from stream_app.verify.neighbours import SERIES, extremes, pairs
+from stream_app.verify.neighbours import extremes, pairs
 from stream_app.verify.steps import pair_steps
-from stream_app.verify.trial import UnusableError, cell_columns, derived, ruled, seen_of
+from stream_app.verify.trial import UnusableError, cell_columns, derived, ruled, seen_of, series_of, sown
 from stream_app.verify.verdict import Judgement, Measured, PairResult, Verdict, verdict
 from tests.run import ADAPTIVE, BALANCED, KINDS, NUMBER, SKIP, UNIFORM, Run
 from tests.verify.tried import SECRET, protected, row_of
@@ -104,13 +108,13 @@ def test_sums_means_and_choices_hold(
     assert any("a look" in result.pair for result in found.results) == ("intrusion_nano" in collect)
 
 
-def test_a_choice_has_power() -> None:
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_choice_has_power(neighbours: str) -> None:
     """The control is found at some thousand runs, in both kinds of neighbours."""
     value = {"kind": "choice", "items": ["north", "centre", "south"]}
-    for neighbours in ("replace", "add-remove"):
-        collect = {"neighbours": neighbours, "open_steps": 2}
-        parameters = {"epsilon": 1.0, "protection": protected("event"), "scheme": UNIFORM, "value": value}
-        assert judged(parameters | {"collect": collect}, 8000).judgement is Judgement.HOLDS
+    collect = {"neighbours": neighbours, "open_steps": 2}
+    parameters = {"epsilon": 1.0, "protection": protected("event"), "scheme": UNIFORM, "value": value}
+    assert judged(parameters | {"collect": collect}, 8000).judgement is Judgement.HOLDS
 
 
 def test_the_control_is_found_where_there_is_power() -> None:
@@ -133,17 +137,33 @@ def test_a_run_is_what_the_decision_says() -> None:
     row = row_of(protection=LANDMARKS, scheme=UNIFORM, value=NUMBER)
     pair = pairs(row.policy)[0]
     secret = derived(SECRET, 7)
-    seen = seen_of(experiment(row.policy.parameters, SECRET).subject, pair, 1, iter([secret]))[0]
+    seen = seen_of(experiment(row.policy.parameters, SECRET).subject, pair, 1, [secret])[0]
     run = Run(Context(KeyRing("0" * 16, 0, secret)))
-    run.feed({"type": "policy", "series": SERIES, "version": 1, **row.policy.parameters})
-    for sent in pair.histories[1]:
-        run.feed(sent.value)
+    run.feed({"type": "policy", "series": series_of(0), "version": 1, **row.policy.parameters})
+    for place, sent in enumerate(pair.histories[1]):
+        run.feed(sown(sent, series_of(0), secret, place))
     releases = [json.loads(release) for release in run.releases]
     assert len(releases) == len(pair.outputs)
     for place, release in enumerate(releases):
         measured, published = cell_columns(pair, place)
         assert seen[measured] == row.policy.kind.read(release["measurement"])
         assert seen[published] == row.policy.kind.read(release["value"])
+
+
+@pytest.mark.parametrize(("scheme", "value"), [(UNIFORM, NUMBER), (ADAPTIVE, NUMBER), (UNIFORM, KINDS["counts"])])
+def test_runs_are_decided_together_as_by_a_worker(scheme: Any, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All steps of numbers but the first one of each run are; what columns do not take goes one by one."""
+    row = row_of(protection=LANDMARKS, scheme=scheme, value=value)
+    pair, counts, before = pairs(row.policy)[0], Counter[str](), BatchDecider.decide
+
+    def counting(decider: BatchDecider, records: Records) -> Iterator[None]:
+        yield from before(decider, records)
+        counts.update(records=decider.end, together=decider.together)
+
+    monkeypatch.setattr(BatchDecider, "decide", counting)
+    seen_of(row, pair, 0, [derived(SECRET, run) for run in range(50)])
+    steps = len(pair.histories[0])
+    assert counts == Counter(records=50 * steps, together=50 * (steps - 1) * (value is NUMBER))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -217,9 +237,9 @@ def test_dummies_are_drawn_once() -> None:
     dummies = {"method": "padding", "probability": 0.5, "start": 0, "end": 200}
     parameters = {"epsilon": 2.0, "protection": LANDMARKS, "scheme": UNIFORM, "value": NUMBER, "dummies": dummies}
     tried = experiment(parameters, SECRET)
-    assert tried.policy.fixed
+    assert tried.subject.policy.fixed
     assert tried.control is not None
-    assert tried.control.row.policy.landmarks == tried.policy.landmarks
+    assert tried.control.policy.landmarks == tried.subject.policy.landmarks
     assert not any("registered" in pair.name for pair in tried.pairs)
 
 

@@ -16,12 +16,13 @@ import pytest
 from stream_app.cli import main
 from stream_app.kafka.client.cluster import Cluster
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.privacy import columns
+from stream_app.privacy.noise.draws import Draws
 from stream_app.setup.settings import Settings
 from stream_app.verify.experiment import experiment
 from stream_app.verify.verdict import Judgement
 from stream_app.verify.worker import without_looks
 from tests.cli.planning.test_plan import written
+from tests.command import Cli
 from tests.patience import PATIENCE_SECONDS
 from tests.run import COUNTS, NUMBER
 
@@ -35,13 +36,13 @@ POLICY = {"series": "home-*", **PARAMETERS}
 RUNS = 600
 MANY = ("--runs", str(RUNS))
 FAULT = """
-from stream_app.privacy.columns import Draws
+from stream_app.privacy.noise.draws import Draws
 
 noise = Draws.noise
 
 
-def lessened(self, at, spends_nano, cells, sensitivity):
-    return cells + (noise(self, at, spends_nano, cells, sensitivity) - cells) // 100
+def lessened(self, rule, starts_ms, spends_nano, cells):
+    return (cells[0] + (noise(self, rule, starts_ms, spends_nano, cells)[0] - cells[0]) // 100,)
 
 
 Draws.noise = lessened
@@ -89,11 +90,11 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None
     monkeypatch.setenv("PYTHONPATH", str(folder))
 
 
-def verified(capsys: pytest.CaptureFixture[str], code: int | None, *words: str) -> dict[str, Any]:
+def verified(cli: Cli, code: int | None, *words: str) -> dict[str, Any]:
     """Return what ``--json`` prints, and check the exit code; None: the one of what it found."""
-    capsys.readouterr()
+    cli.said()
     found = main(["verify", *words, "--json"])
-    out, err = capsys.readouterr()
+    out, err = cli.said()
     assert found != UNUSABLE, err
     document: dict[str, Any] = json.loads(out)
     judged = Judgement[document["verdict"].upper().replace("-", "_")].value
@@ -102,9 +103,9 @@ def verified(capsys: pytest.CaptureFixture[str], code: int | None, *words: str) 
 
 
 @pytest.mark.slow
-def test_a_worker_holds(config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_worker_holds(config: str, tmp_path: Path, cli: Cli) -> None:
     """Every record is decided, those after the first step of a series together; the control tells more."""
-    found = verified(capsys, None, written(tmp_path, POLICY), *MANY, "--worker", "--config", config)
+    found = verified(cli, None, written(tmp_path, POLICY), *MANY, "--worker", "--config", config)
     assert found["verdict"] in {"holds", "no-power"}  # so few runs find the control by chance
     assert {pair["pair"]: pair["runs"] for pair in found["pairs"]} == {STEPS: RUNS, CLOSE: RUNS}
     steps, close = found["pairs"]
@@ -116,44 +117,43 @@ def test_a_worker_holds(config: str, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.slow
-def test_a_fault_of_columns_is_found(
-    config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A hundredth of the noise in steps that are decided together: only runs that a worker decides show it."""
+def test_a_fault_of_columns_is_found(config: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundredth of the noise in steps that are decided together: runs beside a worker and by it show it."""
     file = written(tmp_path, POLICY)
     with monkeypatch.context() as here:
-        here.setattr(columns.Draws, "noise", columns.Draws.noise)  # what the fault replaces is put back
+        here.setattr(Draws, "noise", Draws.noise)  # what the fault replaces is put back
         exec(FAULT, {})  # noqa: S102 (the text above)
-        assert verified(capsys, 3, file, *MANY, "--seed", "7", "--jobs", "1")["verdict"] == "no-power"
+        beside = verified(cli, 1, file, *MANY, "--seed", "7", "--jobs", "1")
+        assert {pair["pair"]: pair["broken"] for pair in beside["pairs"]} == {STEPS: True, CLOSE: False}
     planted(tmp_path, monkeypatch, FAULT)
-    found = verified(capsys, 1, file, *MANY, "--worker", "--config", config)
+    found = verified(cli, 1, file, *MANY, "--worker", "--config", config)
     assert {pair["pair"]: pair["broken"] for pair in found["pairs"]} == {STEPS: True, CLOSE: False}
     assert nothing_left(config)
 
 
 @pytest.mark.slow
-def test_what_is_not_decided_as_columns(config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Collected data, several readings a step and registered landmarks: one by one, and said so."""
+def test_what_is_not_decided_as_columns(config: str, tmp_path: Path, cli: Cli) -> None:
+    """Collected data, units, several readings a step and registered landmarks: one by one, and said so."""
     late = {**POLICY, "protection": {"level": "landmark", "landmarks": [50], "step": 10, "spare": 2}}
     counted = {**POLICY, "value": {"kind": "counts", "keys": ["walk", "ride"]}}
     counted["collect"] = {"neighbours": "replace", "open_steps": 1, "intrusion_nano": 10**9}
-    file = written(tmp_path, late, counted, {**POLICY, "value": COUNTS})
+    units = {"level": "landmark", "landmarks": [50], "step": 10, "unit": 5, "window": 2, "spare": 1, "open_steps": 1}
+    means = {**POLICY, "protection": units, "value": {**NUMBER, "statistic": "mean"}}
+    file = written(tmp_path, late, counted, {**POLICY, "value": COUNTS}, means)
     assert main(["verify", file, "--runs", "40", "--worker", "--config", config, "--json"]) == 3
-    documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [found["worker"]["together"] > 0 for found in documents] == [True, False, False]
+    documents = [json.loads(line) for line in cli.said().out.splitlines()]
+    assert [found["worker"]["together"] > 0 for found in documents] == [True, False, False, False]
     for pair in (pair for found in documents for pair in found["pairs"]):
         assert pair["runs"] == 40
         assert "look" not in pair["pair"]
     assert nothing_left(config)
 
 
-def test_a_worker_that_ends(
-    config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_ends(config: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 2, with what ended it; nothing is left."""
     planted(tmp_path, monkeypatch, DEAD)
     assert main(["verify", written(tmp_path, POLICY), "--worker", "--config", config]) == 2
-    assert "the worker ended with exit code 7" in capsys.readouterr().err
+    assert "the worker ended with exit code 7" in cli.said().err
     assert nothing_left(config)
 
 

@@ -1,19 +1,20 @@
 """Experiments of tests: one policy, some of its pairs, a subject that may have a fault."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from stream_app.deciding.rows import SeriesRow
 from stream_app.verify.experiment import Experiment, gathered, here
 from stream_app.verify.gathered import pairs_of
 from stream_app.verify.neighbours import Pair
-from stream_app.verify.trial import Subject, ruled
+from stream_app.verify.trial import ruled
 from stream_app.verify.verdict import PairResult, verdict
 
 SECRET = b"tests of verify, known to all..."
 STEP = 10
-Plant = Callable[[SeriesRow], Subject]
-"""Makes a subject with a fault of the row of one without."""
+Plant = Callable[[SeriesRow], AbstractContextManager[SeriesRow]]
+"""Runs with a fault in the code or in the row, and gives the row that series begin with then."""
 
 
 def row_of(**parameters: Any) -> SeriesRow:
@@ -28,9 +29,10 @@ def pair_of(row: SeriesRow, name: str) -> Pair:
 
 
 def tried(row: SeriesRow, name: str, plant: Plant, runs: int) -> PairResult:
-    """Return what so many runs on one pair show of a subject."""
-    experiment = Experiment(plant(row), None, (pair_of(row, name),), SECRET)
-    seen = gathered(experiment, runs, here(experiment, experiment.parts(runs)), lambda _, __: True)
+    """Return what so many runs on one pair show of a policy under a fault."""
+    with plant(row) as faulty:
+        experiment = Experiment(faulty, None, (pair_of(row, name),), SECRET)
+        seen = gathered(experiment, runs, here(experiment, experiment.parts(runs)), lambda _, __: True)
     (result,) = verdict(experiment, seen).results
     return result
 

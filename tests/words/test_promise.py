@@ -18,7 +18,7 @@ NUMBER = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
 
 def parameters(level: str = "event", /, **members: Any) -> dict[str, Any]:
     """Return a policy's parameters; members of its protection stand among `members`."""
-    inside = ("landmarks", "spare", "window", "length", "within", "open_steps", "absent", "step")
+    inside = ("landmarks", "spare", "window", "length", "within", "open_steps", "absent", "step", "unit", "offset")
     protection = {"level": level, "step": HOUR} | {name: members.pop(name) for name in inside if name in members}
     return {"epsilon": 1.0, "scheme": {"name": "uniform"}, "value": NUMBER, "protection": protection} | members
 
@@ -30,6 +30,8 @@ def first(found: dict[str, Any], series: str = "home-7") -> str:
 
 
 LANDMARKS = [[17 * HOUR, 20 * HOUR], 30 * HOUR + 5]
+DAILY: dict[str, Any] = {"unit": HOUR, "step": 24 * HOUR, "open_steps": 2, "value": NUMBER | {"statistic": "mean"}}
+HOURLY = DAILY | {"value": NUMBER | {"statistic": "sum", "by": "hour-of-week"}, "window": 6, "offset": HOUR}
 COUNTS = {"kind": "counts", "keys": ["a", "b"]}
 PLACE = {"kind": "location", "radius": 500, "resolution": 10}
 PLACE |= {"bounds": {"south": -10.95, "west": -37.1, "north": -10.9, "east": -37}}
@@ -49,6 +51,15 @@ WARD = {"neighbours": "replace", "open_steps": 2}
         (parameters(), "at one hour"),
         (parameters(step=86_400_000), "at one day"),
         (parameters(step=300_000), "at one step of 5 min"),
+        (parameters(**DAILY), "at one hour"),
+        (
+            parameters("landmark", landmarks=LANDMARKS, **DAILY),
+            "at its 4 landmarks, which are left out, and at one other hour",
+        ),
+        (
+            parameters("landmark", landmarks=LANDMARKS, **HOURLY),
+            "at its 4 landmarks, which are left out, and at any 6 hours in a row",
+        ),
         (parameters("w-event", window=24), "at any 24 hours in a row"),
         (parameters("w-event", window=1), "at one hour"),
         (parameters("user", length=1000), "at the 1,000 hours from its first event on"),
@@ -115,6 +126,16 @@ def test_whose_histories(series: str, whose: str) -> None:
                 "which hours are published and how many items each of them has; whether an item was valid.",
             ),
         ),
+        (
+            parameters("landmark", landmarks=LANDMARKS, **DAILY),
+            (
+                "All readings of an hour count as one event; its value is its last reading.",
+                "Each day publishes the mean of its hours.",
+                "Not hidden: at which hours there are readings, and how many of them are counted; whether",
+                "about it. Choose a unit, or a window of several, no shorter than values stay alike. Not counted:",
+            ),
+        ),
+        (parameters("landmark", **HOURLY), ("Each day publishes the sum of its hours for each hour of the week.",)),
         (parameters(lifetime=3.5), ("all of them together cost at most epsilon 3.5.",)),
         (parameters("user", length=9, renew=[0, 2 * HOUR]), ("2 moments, 1970-01-01T00:00Z to 1970-01-01T02:00Z",)),
         (parameters("user", length=9, renew=[HOUR]), ("its next version by itself at 1970-01-01T01:00Z, where",)),

@@ -12,27 +12,12 @@ from typing import Any, Final, NamedTuple
 from stream_app.audit.books.members import Members
 from stream_app.audit.form.entry import MAX_TIMESTAMP
 from stream_app.audit.series import Series
-from stream_app.audit.standing.standing import VersionStanding
+from stream_app.audit.standing.standing import VersionStanding, version_of
 from stream_app.audit.standing.text import ending
-from stream_app.audit.standing.version import version_of
 from stream_app.calendar.words import moment_in_words
+from stream_app.words import promise
 from stream_app.words.amount import NANO, Used, amount, promised, quoted
-from stream_app.words.promise import (
-    DRAWN,
-    LARGEST_FACTOR,
-    Circumstances,
-    Parameters,
-    Unit,
-    beyond,
-    blurred,
-    changes,
-    epsilon_nano_of,
-    factor,
-    how_far,
-    in_words,
-    not_hidden,
-    where,
-)
+from stream_app.words.unit import Parameters, Unit, protected, resemblance, statistic_of
 
 _MARKED: Final = "Some moments were marked as yours to protect together, such as the hours of a visit: landmarks."
 _BOOKS: Final = (
@@ -43,35 +28,39 @@ _BOOKS: Final = (
 
 
 def for_the_person(
-    parameters: Parameters, series: str, known: Circumstances, used_nano: int, end: str, versions: str = ""
+    parameters: Parameters, series: str, known: promise.Circumstances, used_nano: int, end: str, versions: str = ""
 ) -> str:
     """Return a paragraph for the person whose series it is: what is promised to them, and how much of it is used.
 
     ``end`` is a sentence that says when publishing ends, ``versions`` are some on earlier and later promises, if any.
     """
-    unit, collect = Unit.of(parameters["protection"].get("step", 1)), parameters.get("collect")
-    epsilon_nano = epsilon_nano_of(parameters)
+    unit, collect = protected(parameters), parameters.get("collect")
+    step = Unit.of(parameters["protection"].get("step", 1))
+    epsilon_nano = promise.epsilon_nano_of(parameters)
     published = f"About you ({series}) values are published, by the {unit.name}, with noise added to each"
+    if parameters["protection"].get("unit"):
+        what = statistic_of(parameters["value"], unit)
+        published = f"Of each {step.name} of yours ({series}), {what} is published, with noise added"
     if collect:
         published = f"What you send to {series} is published with what others send, by the {unit.name}, with noise"
-    differing = where(parameters, unit, known).replace("its first event", "the first event")
+    differing = promise.where(parameters, unit, known).replace("its first event", "the first event")
     if not collect:
         differing = differing.replace("at its ", "at your ").replace("landmark", "marked moment")
-    yours = how_far(parameters, unit).replace("the item of one contributor", "the item that you sent")
+    yours = promise.how_far(parameters, unit).replace("the item of one contributor", "the item that you sent")
     yours = yours.replace("whether one contributor takes part", "whether you took part and what you sent")
-    times = changes(parameters)
+    times = promise.changes(parameters)
     differ = (
         f"Take two accounts of what happened that differ only {differing}{yours} and nowhere else. Whatever odds "
         f"somebody gave one against the other, what is published of {series} changes them by a factor "
-        f"{factor(times * epsilon_nano)} at most{_chance(times * epsilon_nano)}."
+        f"{promise.factor(times * epsilon_nano)} at most{_chance(times * epsilon_nano)}."
     )
     capped = known.cap_nano is not None and not collect
     together = (
         "All series kept as yours together change the odds of accounts that differ in each as its promise says by "
-        f"a factor {factor(known.cap_nano or 0)} at most."
+        f"a factor {promise.factor(known.cap_nano or 0)} at most."
     )
     marked = _MARKED * (parameters["protection"]["level"] == "landmark" and not collect)
-    hidden = [*blurred(parameters, known), not_hidden(parameters, unit, known)]
+    hidden = [*promise.blurred(parameters, known), promise.not_hidden(parameters, unit, known)]
     elsewhere = "outside of these series" if capped else "in any other way"
     uncounted = (
         f"Not counted: what neighbouring {unit.plural} tell of each other, nor what is published of you {elsewhere} or "
@@ -81,26 +70,29 @@ def for_the_person(
     used = f"{budget} {promised(used_nano, epsilon_nano)} is used so far."
     stays = "What was published stays public, and the promise about it has no end."
     ends = f"When publishing ends: {end[0].lower()}{end[1:]} {stays}"
-    further = [*beyond(parameters, unit), together * capped, versions]
+    further = [*promise.beyond(parameters, unit), together * capped, versions]
+    if parameters["protection"].get("unit"):
+        further.append(resemblance(unit))
     said = [f"{published}.", marked, differ, *further, *hidden, uncounted, used, ends, _BOOKS]
     return " ".join(sentence for sentence in said if sentence)
 
 
-def later(epsilon_nano: int, known: Circumstances, parameters: Parameters) -> str:
+def later(epsilon_nano: int, known: promise.Circumstances, parameters: Parameters) -> str:
     """Return a sentence on versions to come; "" where no more is allowed than what this one and earlier ones cost."""
     bound_nano = known.lifetime_nano or known.first_nano
     if bound_nano is None or (known.lifetime_nano is not None and bound_nano <= epsilon_nano):
         return ""
     unless = ", unless the publisher allows more, which the ledger does not say" * (known.lifetime_nano is None)
+    anew = promise.factor(promise.changes(parameters) * bound_nano)
     return (
         "Rules that come later may promise this anew: all of them together change the odds of accounts that differ "
-        f"under each of them only as it says by a factor {factor(changes(parameters) * bound_nano)} at most{unless}."
+        f"under each of them only as it says by a factor {anew} at most{unless}."
     )
 
 
 def _chance(epsilon_nano: int) -> str:
     """Return what a chance of a tenth becomes at most, rounded up; "" where that is nearly certain."""
-    if epsilon_nano > LARGEST_FACTOR:
+    if epsilon_nano > promise.LARGEST_FACTOR:
         return ""
     change = exp(epsilon_nano / NANO)
     likely = ceil(1000 * change / (change + 9)) / 10
@@ -131,6 +123,11 @@ class Person(NamedTuple):
     series: tuple[str, ...]  # the first of them
     many: int
     claimed: str  # of its cap
+
+    @property
+    def more(self) -> str:
+        """What stands after the series that are named, where there are more."""
+        return ", ..." if self.many > len(self.series) else ""
 
 
 class Answers(NamedTuple):
@@ -168,7 +165,7 @@ def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int 
         known = circumstances(series, members, lifetime_nano)
         alike = (id(series.books.terms), known)
         if alike not in words:
-            words[alike] = in_words(parameters(series), "", known)
+            words[alike] = promise.in_words(parameters(series), "", known)
         promises[words[alike]] += 1
         spent = series.guarantee
         shares.append((Used(series.name, series.version, spent.period_nano, spent.budget_nano), series))
@@ -193,8 +190,8 @@ def for_a_person(series: Series, members: Members, lifetime_nano: int | None) ->
         return ""
     known = circumstances(series, members, lifetime_nano)
     rules, end = parameters(series), _end(series, _standing(series))
-    together_nano = series.guarantee.closed_nano + epsilon_nano_of(rules)
-    versions = [_before(series, changes(rules) * together_nano)]
+    together_nano = series.guarantee.closed_nano + promise.epsilon_nano_of(rules)
+    versions = [_before(series, promise.changes(rules) * together_nano)]
     if not series.closed:
         versions.append(later(together_nano, known, rules))
     told = " ".join(filter(None, versions))
@@ -208,18 +205,18 @@ def parameters(series: Series) -> Mapping[str, Any]:
     return {**terms.lasting, "renew": terms.renew}
 
 
-def circumstances(series: Series, members: Members, lifetime_nano: int | None) -> Circumstances:
+def circumstances(series: Series, members: Members, lifetime_nano: int | None) -> promise.Circumstances:
     """Return what besides its parameters a policy's paragraph says: bounds, and its landmarks by now."""
     spent, books = series.guarantee, series.books
     assert books is not None, "asked for a version whose terms are known"
     bounds = [nano for nano in (spent.claim_nano, lifetime_nano) if nano is not None]
     member = members.known.get(members.member_of(series.name))
-    return Circumstances(
+    return promise.Circumstances(
         lifetime_nano=min(bounds) if bounds else None,
         first_nano=spent.first_budget_nano,
         cap_nano=None if member is None else member.cap_nano,
         landmarks=books.landmarks.total,
-        dummies=DRAWN if books.fixed else "",
+        dummies=promise.DRAWN if books.fixed else "",
     )
 
 
@@ -243,8 +240,7 @@ def _before(series: Series, together_nano: int) -> str:
 
 def _used(series: Series) -> UsedUp:
     found = _standing(series)
-    used = promised(found.used_nano, found.promised_nano)
-    earlier = 1 if series.guarantee.closed_nano else 0
+    used, earlier = promised(found.used_nano, found.promised_nano), 1 if series.guarantee.closed_nano else 0
     state = "closed" if series.closed else "in force"
     return UsedUp(series.name, found.version, used, earlier, state, _end(series, found))
 

@@ -1,13 +1,16 @@
-"""The answers as sections of the report, with which noise key since when."""
+"""The answers as sections of the report, as text and for programs, with which noise key since when."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Final
+from typing import Any, Final
 
-from stream_app.audit.answers.asked import Answers
+from stream_app.audit.answers.asked import Answers, circumstances, for_a_person, parameters
 from stream_app.audit.report.page import Section, table
 from stream_app.audit.report.report import AT_LEAST
+from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.calendar.words import moment_in_words
+from stream_app.words.amount import quoted
+from stream_app.words.promise import in_words, wrapped
 
 _RELEASE: Final = b',"entry":"release","timestamp":'
 _KEY: Final = b',"key":"'
@@ -57,13 +60,8 @@ def sections_of(
     answers: Answers, keys: Sequence[tuple[str, int, int]], people: Sequence[str], *, holds: bool
 ) -> list[Section]:
     """Return the sections; ``people`` are paragraphs that may be handed to persons if the ledger ``holds``."""
-    return [
-        _promises(answers, holds=holds),
-        _used(answers, holds=holds),
-        _members(answers),
-        _keys(keys),
-        _told(people, holds=holds),
-    ]
+    own = [_promises(answers, holds=holds), _used(answers, holds=holds), _members(answers)]
+    return [*own, _keys(keys), _told(people, holds=holds)]
 
 
 def _promises(answers: Answers, *, holds: bool) -> Section:
@@ -77,13 +75,7 @@ def _promises(answers: Answers, *, holds: bool) -> Section:
 def _used(answers: Answers, *, holds: bool) -> Section:
     least = "" if holds else AT_LEAST
     rows = [
-        (
-            one.series,
-            f"{one.policy}{' (and earlier ones)' if one.earlier else ''}",
-            least + one.used,
-            one.state,
-            one.end,
-        )
+        (one.series, f"{one.policy}{' (and earlier ones)' * one.earlier}", least + one.used, one.state, one.end)
         for one in answers.used
     ]
     closed = f" {answers.closed:,} series are closed." if answers.closed else ""
@@ -95,19 +87,9 @@ def _used(answers: Answers, *, holds: bool) -> Section:
 def _members(answers: Answers) -> Section:
     if not answers.separator:
         return Section("Which series are one person's", ALONE, "")
-    rows = [
-        (
-            one.member,
-            ", ".join(one.series) + (", ..." if one.many > len(one.series) else ""),
-            str(one.many),
-            one.claimed,
-        )
-        for one in answers.people
-    ]
-    which = (
-        f"The part of a name before {answers.separator!r} names the person or household; {answers.members:,} of them."
-    )
-    note = " ".join((which, *unlisted(answers)))
+    rows = [(one.member, ", ".join(one.series) + one.more, str(one.many), one.claimed) for one in answers.people]
+    names = f"The part of a name before {answers.separator!r} names the person or household"
+    note = " ".join((f"{names}; {answers.members:,} of them.", *unlisted(answers)))
     return Section("Which series are one person's", note, table(("member", "series", "how many", "of its cap"), rows))
 
 
@@ -132,8 +114,78 @@ def _keys(keys: Sequence[tuple[str, int, int]]) -> Section:
 
 
 def _told(people: Sequence[str], *, holds: bool) -> Section:
-    title = "What to tell the person"
-    if not holds:
-        note = "The audit found faults: nothing here may be handed to anybody before they are explained."
-        return Section(title, note, "")
-    return Section(title, TO_HAND, "\n".join(f"<p>{escape(text)}</p>" for text in people))
+    note = "The audit found faults: nothing here may be handed to anybody before they are explained."
+    told = "\n".join(f"<p>{escape(text)}</p>" for text in people)
+    return Section("What to tell the person", TO_HAND if holds else note, told if holds else "")
+
+
+_UNKNOWN = "This version does not know the terms that it is under."
+
+
+def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
+    """Return titles and paragraphs, of all series that were asked for; call it after the ledger was read.
+
+    Nothing may be told where anything that was read has a fault: a paragraph is about all series of the person. Raises
+    `UnknownNameError` for a name that the ledger does not have.
+    """
+    found, faults = [], len(inquiry.answer().findings)
+    few = "1 fault" if faults == 1 else f"{faults:,} faults"
+    members, lifetime_nano = inquiry.rules.members, inquiry.rules.lifetime_nano
+    for series in inquiry.followed():
+        name = quoted(series.name)
+        if series.books is None:
+            found.append((f"{name}: the promise", _UNKNOWN))
+            continue
+        promise = in_words(parameters(series), name, circumstances(series, members, lifetime_nano))
+        found.append((f"{name}: the promise", f"{WRONG_BOOKS} {promise}" if faults else promise))
+        told = for_a_person(series, members, lifetime_nano)
+        if faults:
+            told = f"Nothing may be told yet: the ledger has {few} here, which `audit` names."
+        found.append((f"{name}: what to tell the person", told))
+    return found
+
+
+KeyTime = tuple[str, int, int]  # a key's fingerprint with its first and last step in ms
+
+
+def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> str:
+    """Return the answers as titled paragraphs; ``people`` are told if the ledger ``holds``."""
+    lines = ["", "What was promised, and to how many"]
+    lines += [] if holds else [wrapped(WRONG_BOOKS)]
+    for promise, count in answers.promises:
+        lines += [f"  {count:,} series:", wrapped(promise, "    ")]
+    lines += [f"  {answers.further:,} further promises, each to fewer series"] * bool(answers.further)
+    lines += [f"  {answers.unknown:,} series under terms that this audit does not know"] * bool(answers.unknown)
+    lines += ["", "Used against promised, the largest shares first"]
+    least = "" if holds else AT_LEAST
+    for one in answers.used:
+        lines.append(wrapped(f"{quoted(one.series)}, policy {one.policy}, {one.state}: {least}{one.used}. {one.end}"))
+    lines += [wrapped(NO_FAULT), "", "Which series are one person's"]
+    lines += [] if answers.separator else [wrapped(ALONE)]
+    for person in answers.people:
+        names = ", ".join(map(quoted, person.series)) + person.more
+        lines.append(wrapped(f"{quoted(person.member)}, {person.claimed}: {names}"))
+    lines += [wrapped(" ".join(unlisted(answers)))] if unlisted(answers) else []
+    lines += ["", "Which key since when"]
+    lines += [f"  {key}: {moment_in_words(first)} to {moment_in_words(last)}" for key, first, last in keys]
+    lines += ["", "What to tell the person"]
+    if holds:
+        lines.append("\n\n".join(map(wrapped, (TO_HAND, *people))))
+    else:
+        lines.append("  nothing, before the faults that were found are explained")
+    return "\n".join(lines)
+
+
+def document_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> dict[str, Any]:
+    """Return the same for programs; times are in ms."""
+    least = "" if holds else AT_LEAST
+    return {
+        "promises": [{"promise": promise, "series": count} for promise, count in answers.promises],
+        "further_promises": answers.further,
+        "unknown_terms": answers.unknown,
+        "closed": answers.closed,
+        "used": [one._replace(used=least + one.used)._asdict() for one in answers.used],
+        "members": [one._asdict() for one in answers.people],
+        "keys": [{"key": key, "first_ms": first, "last_ms": last} for key, first, last in keys],
+        "people": list(people) if holds else [],
+    }

@@ -66,9 +66,12 @@ class Guarantee:
         self.broken = True
         return f"spends before {opens_ms}: until then windows hold steps that an earlier version spent on"
 
-    def register(self, passed: int) -> str:
-        """Count `passed` decided steps as landmarks from now on; return the sentence of a broken theorem, or ""."""
-        self.landmark_nano += passed * self.single_nano
+    def register(self, passed: int, window: int = 1) -> str:
+        """Count `passed` decided steps as landmarks from now on; return the sentence of a broken theorem, or "".
+
+        Of units, `window` of which lose together what their step spent, it counts what so many lose, rounded up.
+        """
+        self.landmark_nano += -(-passed * self.single_nano // window)
         return self._theorem()
 
     def begin(self, budget_nano: int, lifetime_nano: int | None) -> str:
@@ -77,12 +80,9 @@ class Guarantee:
         The series' claim and the lifetime bound both hold; without either, the first policy's epsilon is the bound, so
         that later versions share what is left.
         """
-        self.closed_nano += self.period_nano
+        first_nano = self._close(budget_nano)
         self.budget_nano, self.broken = budget_nano, False
-        self.landmark_nano = self.peak_nano = self.single_nano = 0
-        if self.first_budget_nano is None:
-            self.first_budget_nano = budget_nano
-        known = self._bounds(lifetime_nano) or {"the first policy's epsilon": self.first_budget_nano}
+        known = self._bounds(lifetime_nano) or {"the first policy's epsilon": first_nano}
         whose, bound = min(known.items(), key=lambda each: each[1])
         if self.promised_nano <= bound:
             return ""
@@ -91,11 +91,15 @@ class Guarantee:
 
     def begin_unknown(self, budget_nano: int) -> None:
         """Begin a period of a promise that is not known: what it spends counts over all periods, and breaks none."""
-        self.closed_nano += self.period_nano
+        self._close(budget_nano)
         self.budget_nano, self.broken = 0, True
+
+    def _close(self, budget_nano: int) -> int:
+        """End the present period; return the first one's budget, which is that of the next where none came before."""
+        self.closed_nano += self.period_nano
         self.landmark_nano = self.peak_nano = self.single_nano = 0
-        if self.first_budget_nano is None:
-            self.first_budget_nano = budget_nano
+        self.first_budget_nano = budget_nano if self.first_budget_nano is None else self.first_budget_nano
+        return self.first_budget_nano
 
     def has_room(self, lifetime_nano: int | None) -> bool:
         """Tell whether it is known that the present version could begin again with its whole budget."""
@@ -103,12 +107,11 @@ class Guarantee:
         return bool(known) and self.total_nano + self.budget_nano <= min(known)
 
     def _bounds(self, lifetime_nano: int | None) -> dict[str, int]:
-        """Return the bounds of what all periods lose that are known, by what each is called."""
         bounds = {"the series' claim": self.claim_nano, "the lifetime": lifetime_nano}
         return {whose: nano for whose, nano in bounds.items() if nano is not None}
 
     def _theorem(self, other: str = "another step") -> str:
-        if self.landmark_nano + self.peak_nano <= self.budget_nano or self.broken:
+        if self.period_nano <= self.budget_nano or self.broken:
             return ""
         self.broken = True
         parts = f"landmarks {amount(self.landmark_nano)} and {other} {amount(self.peak_nano)}"

@@ -76,6 +76,11 @@ class Members:
         """Return the name of a series' member; without the separator in its id, a series is its own member."""
         return series.partition(self.separator)[0] if self.separator else series
 
+    def capped(self, series: str) -> bool:
+        """Return whether a cap bounds what the series of a member may lose together."""
+        member = self.known.get(self.member_of(series))
+        return member is not None and member.cap_nano is not None
+
     def claim(self, series: str, claim_nano: int | None) -> list[Fault]:
         """Count a series by its first policy entry; return what is wrong. None: it claims nothing."""
         self._count += claim_nano is not None
@@ -95,11 +100,12 @@ class Members:
         if not self.separator:
             self._beside.append((series, collects))
             return []
-        if not collects:
-            return [("claim", f"{series!r} stops collecting, and claims nothing")]
-        return (
-            [("claim", f"{series!r} collects, under the id of a member's series")] if self.separator in series else []
+        if collects and self.separator not in series:
+            return []
+        collecting = (
+            "collects, under the id of a member's series" if collects else "stops collecting, and claims nothing"
         )
+        return [("claim", f"{series!r} {collecting}")]
 
     def cap(self, entry: MemberEntry) -> list[Fault]:
         """Take the cap that an entry of a member's chain says; return what is wrong."""
@@ -149,12 +155,11 @@ class Members:
             return []
         member.claims_nano += claim_nano
         member.series += 1
-        faults: list[Fault] = []
+        faults = _exceeding(member)
         if member.series == MOST_SERIES + 1:
-            faults.append(
-                ("member-series", f"series {member.series} of {self.member_of(series)!r}, which may have {MOST_SERIES}")
-            )
-        return faults + _exceeding(member)
+            told = f"series {member.series} of {self.member_of(series)!r}, which may have {MOST_SERIES}"
+            return [("member-series", told), *faults]
+        return faults
 
 
 def _exceeding(member: Member) -> list[Fault]:

@@ -68,7 +68,9 @@ class Books:
     def look(self, step: int) -> Stretch:
         """Move `stretch` to `step` and return it; its `base` counts the unused spare, too."""
         terms = self.terms
-        if terms.level == "landmark":
+        if terms.units is not None:  # landmarks are left out of steps, which so are none
+            self.stretch = Stretch(0, FOREVER, landmark=False, base=self.spare)
+        elif terms.level == "landmark":
             found = self.landmarks.stretch(step)
             self.stretch = Stretch(found.start, found.end, found.landmark, found.base + self.spare)
         elif terms.level == "user":
@@ -102,13 +104,13 @@ class Books:
         renew = self.terms.renew
         passed = bisect_right(renew, start_ms)
         self.until_ms = renew[passed] - 1 if passed < len(renew) else MAX_TIMESTAMP
-        if self.last_step is None or not passed or renew[passed - 1] <= self.last_step * self.terms.step_ms:
+        if self.last_step is None or not passed or renew[passed - 1] <= self.terms.steps.start(self.last_step):
             return None
         return renew[passed - 1]
 
     def waits(self, step: int) -> bool:
         """Tell whether the version may not spend yet at `step`."""
-        return step * self.terms.step_ms < self.opens_ms
+        return self.terms.steps.start(step) < self.opens_ms
 
     def loss(self, step: int, spend: int) -> int:
         """Return what a regular step loses together with the steps before it that a window holds."""
@@ -117,12 +119,12 @@ class Books:
         return self.window.loss(step, spend)
 
     def join(self, added: list[Interval]) -> int:
-        """Make landmarks of steps [start, end); return how many of them were decided, or passed without an event."""
+        """Make landmarks of steps or units [start, end); return how many were decided, or passed without an event."""
         joined = self.landmarks.joined(added)
-        passed = joined.count_before(self.next_step) - self.landmarks.count_before(self.next_step)
+        passed = joined.count_before(self.next_mark) - self.landmarks.count_before(self.next_mark)
         coming = joined.total - self.landmarks.total - passed
         self.landmarks = joined
-        self.spare = max(0, self.spare - coming)
+        self.spare = max(0, self.spare - (coming if self.terms.units is None else passed))
         self.stretch = NOWHERE
         if self.window is not None:
             self.window.leave_out(joined)
@@ -133,16 +135,26 @@ class Books:
         """The number of the step after the last decided one; 0 before the first."""
         return 0 if self.last_step is None else self.last_step + 1
 
+    @property
+    def next_mark(self) -> int:
+        """The number of the step, or of the unit, after the last decided step; before the first nothing has passed."""
+        units = self.terms.units
+        if units is None:
+            return self.next_step
+        return -FOREVER if self.last_step is None else (self.last_step + 1) * units.per_step
+
 
 def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
     """Check a release entry and move the books past it; return whether its step is a landmark, and the findings."""
     terms = books.terms
     findings: Findings = []
-    step, rest = divmod(entry.timestamp, terms.step_ms)
-    if rest:
+    step = terms.steps.number(entry.timestamp)
+    if step < 0 or terms.steps.start(step) != entry.timestamp:
         note(findings, "step-alignment", entry, f"{entry.timestamp} is not the start of a step of {terms.step_ms} ms")
     if entry.timestamp < books.end_ms:
         note(findings, "step-order", entry, f"step {entry.timestamp} begins before {books.end_ms}, all decided already")
+    if terms.units is not None and not terms.units.counted(entry.timestamp, books.landmarks):
+        note(findings, "decision", entry, f"decides step {entry.timestamp}, of which every unit is a landmark")
     landmark, left = books.standing(step)
     if entry.landmark is not landmark:
         note(findings, "landmark-flag", entry, f"step {entry.timestamp} is {'a' if landmark else 'no'} landmark")
@@ -165,17 +177,15 @@ def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
 
 
 def _pass(books: Books, entry: ReleaseEntry, step: int, *, landmark: bool) -> None:
-    """Move the books past a decided step, as its entry claims it."""
-    terms, window = books.terms, books.window
-    if window is not None:
-        window.pass_by(step, entry.epsilon_nano, landmark=landmark, waits=books.waits(step))
-    books.spent_nano = entry.landmark_spent_nano
-    books.peak_nano = entry.regular_peak_nano
+    terms = books.terms
+    if books.window is not None:
+        books.window.pass_by(step, entry.epsilon_nano, landmark=landmark, waits=books.waits(step))
+    books.spent_nano, books.peak_nano = entry.landmark_spent_nano, entry.regular_peak_nano
     if books.first_step is None:
         books.first_step = step
     if books.last_step is None or step > books.last_step:
         books.last_step = step
-        books.end_ms = (step + 1) * terms.step_ms
+        books.end_ms = terms.steps.start(step + 1)
     if entry.epsilon_nano:
         if books.source_ms is not None or terms.compares:
             books.tosses = terms.tosses
@@ -183,10 +193,7 @@ def _pass(books: Books, entry: ReleaseEntry, step: int, *, landmark: bool) -> No
 
 
 def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]) -> tuple[int, Findings]:
-    """Check a registration of steps [start, end) and move the books past it.
-
-    Returns how many decided steps became landmarks, and the findings.
-    """
+    """Check a registration of steps and move the books past it; return how many were decided, and the findings."""
     terms = books.terms
     findings: Findings = []
     if terms.level != "landmark":
@@ -198,41 +205,41 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
         note(findings, "refused-landmark", entry, f"makes more than {MOST_INTERVALS} intervals of landmarks")
         books.sure = False
         return 0, findings
-    if any((end - 1) * terms.step_ms > MAX_TIMESTAMP for _, end in added):
+    if any(terms.marks.start(end - 1) > MAX_TIMESTAMP for _, end in added):
         note(findings, "refused-landmark", entry, "reaches beyond the year 9999")
-    if any(start * terms.step_ms < books.floor_ms for start, _ in added):
+    if any(terms.marks.start(start) < books.floor_ms for start, _ in added):
         note(findings, "refused-landmark", entry, f"reaches back before {books.floor_ms}, where this period begins")
     passed = books.join(added)
     if books.sure:
-        each = _charge(books, entry, passed)
-        charge = passed * each
+        charge, what = _charge(books, entry, passed), "steps" if terms.units is None else "units"
         if passed and books.spent_nano + charge + books.peak_nano > terms.budget_nano:
-            message = f"{passed} decided steps at up to {each} each no longer fit into {terms.budget_nano}"
+            message = f"{passed} decided {what} at {charge} together no longer fit into {terms.budget_nano}"
             note(findings, "refused-landmark", entry, message)
         if entry.charged_nano != charge:
-            message = f"charges {entry.charged_nano} for {passed} decided steps, due are {charge}"
+            message = f"charges {entry.charged_nano} for {passed} decided {what}, due are {charge}"
             note(findings, "charge", entry, message)
         if entry.budget_nano != terms.budget_nano:
             note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
         _figures(findings, entry, books.spent_nano + charge, books.peak_nano, books.standing(books.next_step)[1])
-    books.spent_nano = entry.landmark_spent_nano
-    books.peak_nano = entry.regular_peak_nano
+    books.spent_nano, books.peak_nano = entry.landmark_spent_nano, entry.regular_peak_nano
     return passed, findings
 
 
 def _charge(books: Books, entry: LandmarksEntry, passed: int) -> int:
-    """Return what a decided step costs that becomes a landmark: the largest spend on one regular step.
+    """Return what decided steps cost that become landmarks: the largest spend on one regular step for each.
 
     Where missing entries hide that of a version with windows, the charge tells it, as far as it is possible.
     """
-    window = books.window
+    window, units = books.window, books.terms.units
+    if units is not None:
+        return units.late(passed, books.peak_nano)
     if window is None:
-        return books.peak_nano
+        return passed * books.peak_nano
     if window.hidden and passed:
         each, rest = divmod(entry.charged_nano, passed)
         if not rest and window.largest_nano <= each <= books.peak_nano:
             window.largest_nano, window.hidden = each, False
-    return window.largest_nano
+    return passed * window.largest_nano
 
 
 def account_dummies(books: Books, entry: DummiesEntry) -> Findings:

@@ -21,11 +21,7 @@ MILLION: Final = 10**6
 
 @lru_cache
 def share_of(scheme: str, budget: int, regular_millionths: int) -> Share:
-    """Return the share of a scheme at any level but user level, the same one for the same arguments.
-
-    Raises:
-        ValueError: if the scheme is not known.
-    """
+    """Return the share of a scheme at any level but user level, always the same one; raises `ValueError` for others."""
     match scheme:
         case "skip":
             return skip(budget)

@@ -1,20 +1,21 @@
 """Whether a policy version protects less together than the one before it (docs/policies.md, "Weaker versions").
 
 Two histories that differ on the landmarks of a version and within one of its windows are told apart by epsilon at
-most. A later version that no longer covers some such histories takes that promise back for what is to come. Times
-are in ms; the new version begins at the end of the last decided step, rounded up to a step of its own.
+most. A later version that no longer covers some such histories takes that promise back for what is to come. Where
+there are units, landmarks and windows are of these. Times are in ms; the new version begins at the end of the last
+decided step, rounded up to a step of its own.
 """
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
-from math import ceil, gcd
+from math import gcd
 from typing import Any, Final
 
 from stream_app.audit.books.landmarks import Interval, LandmarkSet
 from stream_app.audit.books.period import Books
 from stream_app.audit.books.terms import Terms
-from stream_app.audit.form.kinds import cells_of
-from stream_app.audit.form.lattice import decimal_of, grid_of
+from stream_app.audit.books.window import EarlierSpends
+from stream_app.audit.form.kinds import cells_of, width_of
+from stream_app.audit.form.lattice import decimal_of
 
 _SIDES: Final = (("south", 1), ("west", 1), ("north", -1), ("east", -1))
 
@@ -24,20 +25,24 @@ def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
 
     `before` are the books of the version that ruled, `end_ms` is the end of the last decided step.
     """
-    ruling, step = before.terms, terms.step_ms
-    begin = ceil(Fraction(end_ms, step)) * step
-    own = _spans(terms.landmarks, step)
+    ruling = before.terms
+    begin = _begin(terms, end_ms)
+    own = _spans(terms)
     if terms.level == "user":
-        own = [(begin, begin + terms.length * step)]
+        own = [(begin, begin + terms.length * terms.step_ms)]
     found = []
     missing = _outside(coming(before, begin), own)
     if missing:
         found.append(f"landmarks to come are given up, the first from {missing[0]} on")
-    reach, former = _window(terms) * step, _window(ruling) * ruling.step_ms
-    if reach - (step - gcd(step, ruling.step_ms)) < former:
+    reach, former = terms.reach.length_ms, ruling.reach.length_ms
+    common = gcd(terms.marks.length_ms, ruling.marks.length_ms)
+    shift = (ruling.marks.origin_ms - terms.marks.origin_ms) % common
+    if reach < former + terms.marks.length_ms - common + shift:
         found.append(f"windows of {former} ms become windows of {reach} ms")
+        if reach >= former:
+            found[-1] += ", which begin elsewhere"
     if ruling.level == "user":
-        first = begin if before.first_step is None else before.first_step * ruling.step_ms
+        first = begin if before.first_step is None else ruling.steps.start(before.first_step)
         end = first + ruling.length * ruling.step_ms
         if end > begin and _outside([(begin, end)], own):
             found.append(f"the level user, which was to last until {end}, is given up")
@@ -47,15 +52,12 @@ def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
 
 def coming(before: Books, begin_ms: int) -> list[Interval]:
     """Return the part of a version's landmarks that lies at or after `begin_ms`, in ms."""
-    spans = _spans(before.landmarks, before.terms.step_ms)
-    return [(max(start, begin_ms), end) for start, end in spans if end > begin_ms]
+    return [(max(start, begin_ms), end) for start, end in _spans(before.terms, before.landmarks) if end > begin_ms]
 
 
 def carried_into(before: Books, terms: Terms, end_ms: int) -> LandmarkSet:
-    """Return the coming landmarks of the version before, in steps of the new one: its drawn landmarks may hold them."""
-    step = terms.step_ms
-    begin = ceil(Fraction(end_ms, step)) * step
-    return LandmarkSet().joined((start // step, -(-end // step)) for start, end in coming(before, begin))
+    """Return the coming landmarks of the version before on the new one's grid: its drawn landmarks may hold them."""
+    return LandmarkSet().joined(terms.marks.covering(*span) for span in coming(before, _begin(terms, end_ms)))
 
 
 def renews(before: Books, terms: Terms, end_ms: int) -> bool:
@@ -74,12 +76,55 @@ def renews(before: Books, terms: Terms, end_ms: int) -> bool:
     )
 
 
-def _window(terms: Terms) -> int:
-    return terms.frame.steps if terms.frame is not None else 1
+def waiting(left: EarlierSpends, before: Books, terms: Terms) -> tuple[EarlierSpends, int]:
+    """Return what the versions up to `before` leave to windows of later ones, and when `terms` may begin to spend (ms).
+
+    Where neither version has units, a window of either keeps away from the spends of the other; where one has, windows
+    of both lie between, a step counting as a unit. Equal windows of equal units on one grid protect the same together,
+    so that the spends of both versions count as those of one.
+    """
+    if before.terms.units is None and terms.units is None:
+        spends = _earlier_spends(left, before, terms)
+        return spends, spends.opens_ms(terms.reach)
+    end_ms = _spent_until(left, before)
+    reach_ms = end_ms + before.terms.reach.length_ms if end_ms else 0
+    spends = EarlierSpends(end_ms or left.end_ms, max(left.reach_ms, reach_ms), units=True)
+    return spends, before.opens_ms if terms.reach == before.terms.reach else spends.clears_ms(terms.reach)
 
 
-def _spans(landmarks: LandmarkSet, step_ms: int) -> list[Interval]:
-    return [(start * step_ms, end * step_ms) for start, end in zip(landmarks.starts, landmarks.ends, strict=True)]
+def _spent_until(left: EarlierSpends, before: Books) -> int:
+    """Return the end of the last step that a version spent on, or may have where nobody counts; 0: there is none."""
+    if before.window is not None:
+        return before.window.leave(EarlierSpends()).end_ms
+    if before.source_ms is not None:
+        return before.source_ms + before.terms.step_ms
+    return 0 if left.end_ms or left.reach_ms or before.terms.units is not None else before.end_ms
+
+
+def _earlier_spends(left: EarlierSpends, before: Books, terms: Terms) -> EarlierSpends:
+    """Return the same of versions without units.
+
+    Where no version with windows or units came before, nobody counts: after a version that released nothing, the last
+    step that it decided stands for the last one that was spent on.
+    """
+    if before.window is not None:
+        return before.window.leave(left)._replace(units=left.units)
+    if terms.frame is None and not left.end_ms:
+        return left
+    if before.source_ms is not None:
+        return left._replace(end_ms=before.source_ms + before.terms.step_ms)
+    return left if left.end_ms else left._replace(end_ms=before.end_ms)
+
+
+def _begin(terms: Terms, end_ms: int) -> int:
+    """Return where the first step of a version begins that may follow `end_ms`; 0 where nothing was decided."""
+    return terms.steps.start(terms.steps.covering(end_ms, end_ms)[1]) if end_ms else 0
+
+
+def _spans(terms: Terms, landmarks: LandmarkSet | None = None) -> list[Interval]:
+    """Return landmarks, those of the terms or others on their grid, in ms."""
+    start, found = terms.marks.start, terms.landmarks if landmarks is None else landmarks
+    return [(start(first), start(end)) for first, end in zip(found.starts, found.ends, strict=True)]
 
 
 def _outside(wanted: Iterable[Interval], own: Iterable[Interval]) -> list[int]:
@@ -102,7 +147,6 @@ def _outside(wanted: Iterable[Interval], own: Iterable[Interval]) -> list[int]:
 
 
 def _narrower(ruling: Terms, terms: Terms) -> list[str]:
-    """Return which values, substitutes or items are neighbours no more, a phrase each."""
     old, new = ruling.value, terms.value
     if old["kind"] != new["kind"]:
         return [f"kind {old['kind']} becomes kind {new['kind']}"]
@@ -127,7 +171,6 @@ def _narrower(ruling: Terms, terms: Terms) -> list[str]:
 
 
 def _told(ruling: Terms, terms: Terms) -> list[str]:
-    """Return a phrase for what was kept from whoever sees less, or more, than the releases."""
     found = []
     if ruling.hides_absence and not terms.hides_absence:
         found.append("steps without a reading are told")
@@ -137,7 +180,6 @@ def _told(ruling: Terms, terms: Terms) -> list[str]:
 
 
 def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return a phrase where keys, items, or categories without a substitute became invalid."""
     name = {"counts": "keys", "choice": "items"}.get(new["kind"], "categories")
     known = set(new.get(name, ()))
     hidden = name == "categories" and _substitutes(new)
@@ -146,8 +188,7 @@ def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _is_whole(value: Mapping[str, Any]) -> bool:
-    low, high = grid_of(value)
-    return cells_of(value) >= high - low
+    return cells_of(value) >= width_of(value)
 
 
 def _substitutes(value: Mapping[str, Any]) -> bool:

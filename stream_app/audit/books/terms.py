@@ -8,9 +8,10 @@ from typing import Any, Final, Literal
 
 from stream_app.audit.books.landmarks import LandmarkSet
 from stream_app.audit.books.share import MILLION, Share, share_of, user
-from stream_app.audit.books.window import Frame
+from stream_app.audit.books.units import Grid, Units, unit_share, units_of
+from stream_app.audit.books.window import Frame, Reach
 from stream_app.audit.form.domains import PARAMETERS, SCHEMES
-from stream_app.audit.form.kinds import cells_of
+from stream_app.audit.form.kinds import cells_of, width_of
 from stream_app.audit.form.lattice import decimal_of, grid_of
 from stream_app.audit.form.policy import fault_of, sensitivity_of
 
@@ -32,7 +33,9 @@ class Terms:
     lifetime_nano: int | None  # the most that the policy lets its series claim; None where it says nothing
     level: Level
     step_ms: int
-    landmarks: LandmarkSet  # at the start of the period; numbers of steps
+    steps: Grid
+    units: Units | None  # None where steps are protected whole
+    landmarks: LandmarkSet  # at the start of the period; numbers of steps, or of units where there are any
     spare: int
     length: int  # steps; user level only, else 0
     frame: Frame | None  # of the windows; None at level landmark with windows of a step, at event and at user
@@ -43,7 +46,7 @@ class Terms:
     spelling: str  # the version and the budget as every release entry spells them
     scale_nano: Fraction  # noise scale times the spend in nano-epsilon; of a sum beside its number that of half a spend
     scales_nano: Mapping[str, Fraction]  # the same of each part of a vector; of other kinds none
-    statistic: str  # of numbers that are collected; "" where none are
+    statistic: str  # of numbers that are collected, or of units; "" where there is none
     least_nano: int  # a smaller share counts as none: it cannot be halved
     within: str  # what becomes of a step's readings; "" where a step has one
     gaps: bool  # whether steps without a reading are approximated, whatever their share
@@ -59,8 +62,25 @@ class Terms:
 
     @property
     def counts_items(self) -> bool:
-        """Whether the number of items is public and stands in each release that is perturbed."""
-        return self.statistic == "mean" and self.neighbours == "replace"
+        """Whether the number of items, or of units, is public and stands in each release that is perturbed."""
+        return self.units is not None or (self.statistic == "mean" and self.neighbours == "replace")
+
+    @property
+    def divides(self) -> bool:
+        """Whether a measurement is divided by that number."""
+        return self.counts_items and self.statistic in ("mean", "share")
+
+    @property
+    def marks(self) -> Grid:
+        """The grid of landmarks: that of units, where there are any, else that of steps."""
+        return self.steps if self.units is None else self.units.grid
+
+    @property
+    def reach(self) -> Reach:
+        """What the version protects together, besides its landmarks."""
+        if self.units is not None:
+            return Reach(*self.units.grid, self.units.window)
+        return Reach(None, self.step_ms, 1 if self.frame is None else self.frame.steps)
 
 
 def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
@@ -71,19 +91,32 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
     protection, scheme, value = parameters["protection"], parameters["scheme"], parameters["value"]
     collect = parameters.get("collect") or {}
     level: Level = protection["level"]
-    step = protection.get("step", 1)
+    units = units_of(protection, value)
+    steps = Grid(protection.get("offset") or 0, protection.get("step", 1))
+    marks = steps if units is None else units.grid
     name = scheme["name"]
     budget = _budget(parameters)
     lifetime = parameters.get("lifetime")
     is_halved = collect.get("statistic") == "mean" and collect["neighbours"] == "add-remove"
+    statistic = collect.get("statistic") or value.get("statistic") or ""
     filtered = (parameters.get("filter") or ("level" if name == "balanced" else "none")) != "none"
+    filtered = filtered and value["kind"] != "choice" and not collect.get("statistic")
+    if units is not None:
+        filtered = filtered and statistic == "mean" and not units.by
     return Terms(
         version=version,
         budget_nano=budget,
         lifetime_nano=None if lifetime is None else floor(decimal_of(lifetime) * NANO),
         level=level,
-        step_ms=step,
-        landmarks=LandmarkSet().joined(sorted(_steps_of(span, step) for span in protection.get("landmarks", []))),
+        step_ms=steps.length_ms,
+        steps=steps,
+        units=units,
+        landmarks=LandmarkSet().joined(
+            sorted(
+                marks.covering(*((span, span + 1) if isinstance(span, int) else span))
+                for span in protection.get("landmarks", [])
+            )
+        ),
         spare=protection.get("spare", 0),
         length=protection["length"] if level == "user" else 0,
         frame=_frame(protection, scheme, budget),
@@ -94,13 +127,13 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
         spelling=_spelling(version, budget),
         scale_nano=_scale(parameters) * NANO,
         scales_nano={name: scale * NANO for name, scale in _scales(value).items()},
-        statistic=collect.get("statistic") or "",
+        statistic=statistic,
         least_nano=2 if is_halved else 1,
         within=protection.get("within") or "",
         gaps=protection.get("absent") == "approximated",
         hides_absence=protection.get("absent", "approximated") != "approximated",
         value=value,
-        filtered=filtered and value["kind"] != "choice" and not collect.get("statistic"),
+        filtered=filtered,
         open_steps=collect.get("open_steps", 0),
         neighbours=collect.get("neighbours", ""),
         intrusion_nano=collect.get("intrusion_nano") or 0,
@@ -136,8 +169,11 @@ def _budget(parameters: Mapping[str, Any]) -> int:
 
 
 def _share(parameters: Mapping[str, Any], budget: int) -> Share:
-    if parameters["protection"]["level"] == "user":
+    protection = parameters["protection"]
+    if protection["level"] == "user":
         return user(budget)
+    if protection.get("unit") is not None:
+        return unit_share(budget, protection.get("window") or 1)
     scheme = parameters["scheme"]
     return share_of(scheme["name"], budget, floor(decimal_of(scheme.get("regular_share", 0.5)) * MILLION))
 
@@ -155,13 +191,9 @@ def _frame(protection: Mapping[str, Any], scheme: Mapping[str, Any], budget: int
     steps: int = protection.get("window") or 1
     if steps == 1 and protection["level"] != "w-event":
         return None
+    if protection.get("unit") is not None:  # its window counts units, and a step's spend is for all windows in it
+        return None
     return Frame(steps, protection.get("step", 1), budget // (2 * steps) if _is_private(scheme) else 0)
-
-
-def _steps_of(span: int | list[int], step_ms: int) -> tuple[int, int]:
-    """Return the steps [start, end) that a timestamp, or an interval [start, end) of timestamps, touches."""
-    start, end = (span, span + 1) if isinstance(span, int) else span
-    return start // step_ms, -(-end // step_ms)
 
 
 def _falls(adaptive: Mapping[str, Any]) -> bool:
@@ -173,6 +205,8 @@ def _falls(adaptive: Mapping[str, Any]) -> bool:
 def _scale(parameters: Mapping[str, Any]) -> Fraction:
     """Return the noise scale at one epsilon: D*res for numbers, the radius, the sensitivity, 1 for categories."""
     value = parameters["value"]
+    if parameters["protection"].get("unit") is not None:
+        return _of_units(value) * (parameters["protection"].get("window") or 1)
     match value["kind"]:
         case "number":
             return _reach(parameters) * decimal_of(value["resolution"])
@@ -182,6 +216,17 @@ def _scale(parameters: Mapping[str, Any]) -> Fraction:
             return decimal_of(value["radius"])
         case _:
             return Fraction(1)
+
+
+def _of_units(value: Mapping[str, Any]) -> Fraction:
+    """Return by how much one unit moves a statistic in all: a unit that moves leaves one bin and enters another."""
+    match value["statistic"]:
+        case "histogram":
+            return Fraction(2)
+        case "share":
+            return Fraction(1)
+        case _:
+            return width_of(value) * decimal_of(value["resolution"])
 
 
 def _reach(parameters: Mapping[str, Any]) -> int:
@@ -204,14 +249,17 @@ def _scales(value: Mapping[str, Any]) -> dict[str, Fraction]:
     return {name: len(parts) * cells_of(parts[name]) * decimal_of(parts[name]["resolution"]) for name in sorted(parts)}
 
 
-def scale_of(terms: Terms, spend_nano: int, count: int | None) -> float | dict[str, float]:
-    """Return the noise scale of a release, each number rounded once; `count` are the items of a mean."""
+def scale_of(terms: Terms, spend_nano: int, count: int | dict[str, int] | None) -> float | dict[str, float]:
+    """Return the noise scale of a release, each number rounded once; `count` are its items or units, in each bin."""
     if terms.scales_nano:
         return {name: _rounded(scale, spend_nano) for name, scale in terms.scales_nano.items()}
     if terms.least_nano > 1:
         half = spend_nano // 2
         return {"sum": _rounded(terms.scale_nano, half), "count": _rounded(Fraction(NANO), spend_nano - half)}
-    return _rounded(terms.scale_nano, spend_nano * max(1, count or 1))
+    if isinstance(count, dict) and terms.divides:
+        return {name: _rounded(terms.scale_nano, spend_nano * units) for name, units in count.items()}
+    items = count if isinstance(count, int) and terms.divides else 1
+    return _rounded(terms.scale_nano, spend_nano * max(1, items))
 
 
 def _rounded(scale_nano: Fraction, spend_nano: int) -> float:

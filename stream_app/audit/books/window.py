@@ -17,16 +17,33 @@ from typing import NamedTuple
 from stream_app.audit.books.landmarks import LandmarkSet
 
 
+class Reach(NamedTuple):
+    """What is protected together under a version; a version without units counts its steps as such."""
+
+    origin_ms: int | None  # of the grid of units; None where there are none
+    unit_ms: int
+    window: int
+
+    @property
+    def length_ms(self) -> int:
+        """The length of a window."""
+        return self.window * self.unit_ms
+
+
 class EarlierSpends(NamedTuple):
     """The last spend of the versions so far, which windows of later ones must not reach; zeros where none is known."""
 
     end_ms: int = 0  # of the last step that was spent on
     reach_ms: int = 0  # the end of the last window, of versions before, around a step that it spent on
+    units: bool = False  # whether a version had units, so that all of them waited
 
-    def opens_ms(self, frame: "Frame | None", step_ms: int) -> int:
-        """Return when a version may begin to spend; without a frame its windows are its steps."""
-        clear_ms = self.end_ms + (0 if frame is None else (frame.steps - 1) * step_ms)
-        return max(clear_ms, self.reach_ms) if self.end_ms else 0
+    def opens_ms(self, reach: Reach) -> int:
+        """Return when a version may begin to spend; without windows it protects single steps."""
+        return max(self.end_ms + reach.length_ms - reach.unit_ms, self.reach_ms) if self.end_ms else 0
+
+    def clears_ms(self, reach: Reach) -> int:
+        """Return the same where one of two versions has units: windows of both are kept apart as a whole."""
+        return max(self.end_ms + reach.length_ms, self.reach_ms) if self.end_ms else 0
 
 
 class Frame(NamedTuple):

@@ -51,7 +51,9 @@ class Explanation(NamedTuple):
 
     @property
     def reserved_nano(self) -> int:
-        """What the scheme holds back after the step for the landmarks left."""
+        """What the scheme holds back after the step for the landmarks left, or for units that become some late."""
+        if self.terms.units is not None:
+            return self.after.budget_nano - self.after.landmark_spent_nano - self.next.regular_nano
         return self.after.landmarks_left * self.next.landmark_nano
 
     @property
@@ -67,6 +69,10 @@ class Explanation(NamedTuple):
     def unknown(self) -> str:
         """What of the step's value no record tells, as a sentence; "" where a value is one event's."""
         terms = self.terms
+        if terms.units is not None:
+            told = "Its release says how many these are. " if self.entry.decision == PERTURBED else ""
+            found = f"The value is the {terms.statistic} of the step's units that have a reading and are no landmarks."
+            return f"{found} {told}No record says what was read in them."
         if terms.neighbours:
             what = {"choice": "the choice among"}.get(terms.value["kind"], f"the {terms.statistic or 'counts'} of")
             told = "Its release tells how many; what" if terms.counts_items else "How many, and what"
@@ -121,7 +127,8 @@ class Explanation(NamedTuple):
             return "It was measured with noise under the key and cannot be shown."
         rate = "follows from the releases before, which were not read or are not all there"
         if self.rate_nano is not None:
-            rate = f"was {_decimal(self.rate_nano)}, as follows from the releases before"
+            whole, rest = divmod(self.rate_nano, NANO)
+            rate = f"was {f'{whole}.{rest:09d}'.rstrip('0').rstrip('.')}, as follows from the releases before"
         return f"It is drawn under the noise key and cannot be shown; the rate {rate}."
 
     def document(self) -> dict[str, Any]:
@@ -168,8 +175,3 @@ class Explanation(NamedTuple):
             },
             "findings": [finding._asdict() for finding in self.findings],
         }
-
-
-def _decimal(nano: int) -> str:
-    whole, rest = divmod(nano, NANO)
-    return f"{whole}.{rest:09d}".rstrip("0").rstrip(".")

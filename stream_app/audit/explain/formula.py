@@ -4,7 +4,8 @@ E is the budget, S what was spent on landmarks, M the largest spend on another s
 step with the unused spare, G the share of Balanced for regular steps; at user level R is what is left of the
 length. Where any w steps in a row are protected together, M is the largest sum of spends on other steps in a window, e1
 what a private dissimilarity costs, P (at level w-event) or A (at level landmark) what windows may spend, H what the
-other steps of the window that ends here spent, landmarks apart; BA counts steps: f the first decided, l the one
+other steps of the window that ends here spent, landmarks apart. Where units are protected, landmarks have no share, w
+is the units of a window, and R what is left of the spare. BA counts steps: f the first decided, l the one
 published last, for s, and i this one. Amounts are whole numbers of nano-epsilon; `//` rounds down.
 """
 
@@ -65,6 +66,9 @@ def shares_of(books: Books, figures: BudgetFigures, regular_nano: int, step: int
     if books.window is not None:
         return _window_shares(books, books.window, figures, symbols, step)
     regular = 0 if waits else terms.share(spent, peak, left, False)  # noqa: FBT003
+    if terms.units is not None:
+        rule = "0" if waits else "w * ((E - S) // (w + R))" if left else "E - S"
+        return Shares(0, regular, (_formula("g", rule, figures, {"w": terms.units.window}, regular),))
     first = _formula("a", "0" if waits else _landmark_rule(terms.scheme, left), figures, symbols, landmark)
     rule = "E - S - R*a" if left else "E - S"
     return Shares(landmark, regular, (first, _formula("g", "0" if waits else rule, figures, {"a": landmark}, regular)))
@@ -94,7 +98,6 @@ def reach_of(books: Books, step: int) -> Reach | None:
 
 
 def _window_shares(books: Books, window: Window, figures: BudgetFigures, symbols: dict[str, int], step: int) -> Shares:
-    """Return the shares where any w steps in a row are protected together."""
     terms, (_, spent, peak, left) = books.terms, figures
     first = step if books.first_step is None else books.first_step
     waits, steps = books.waits(step), window.frame.steps

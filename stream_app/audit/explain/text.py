@@ -36,17 +36,24 @@ _WINDOW_LEGEND: Final = (
     ("e1", "cost of a private dissimilarity, at every event"),
     ("H", "spent by the other steps of the window that ends here"),
 )
+_UNITS_LEGEND: Final = (
+    *_LEGEND[:2],
+    ("M", "largest spend on a step"),
+    ("R", "spare left: units that may become landmarks after their step"),
+    ("w", "units of a window"),
+)
 _USER_LEGEND: Final = (("E", "budget"), ("S", "spent"), ("M", "0: all steps are landmarks"), ("R", "steps left"))
 
 
 def text_of(found: Explanation) -> str:
     """Return the explanation for a reader."""
     entry, terms = found.entry, found.terms
-    when = f"{_moment(entry.timestamp)} ({entry.timestamp})"
+    at = datetime.fromtimestamp(entry.timestamp / 1000, UTC).isoformat(timespec="milliseconds")
     policy = f"policy {terms.version} (entry {found.policy.sequence})"
     lines = [
-        f"{quoted(entry.series)} at {when}: {entry.decision}, spent {epsilon(entry.epsilon_nano)}",
-        f"entry {entry.sequence}, under {policy}: {terms.scheme}, level {terms.level}, steps of {terms.step_ms} ms",
+        f"{quoted(entry.series)} at {at} ({entry.timestamp}): {entry.decision}, spent {epsilon(entry.epsilon_nano)}",
+        f"entry {entry.sequence}, under {policy}: {terms.scheme}, level {terms.level}, steps of {terms.step_ms} ms"
+        + ("" if terms.units is None else f", units of {terms.units.grid.length_ms} ms"),
         *_doubts(found),
         "",
         "Before the step, in nano-epsilon",
@@ -63,6 +70,8 @@ def text_of(found: Explanation) -> str:
     whose = "The step is a landmark" if found.landmark else "The step is no landmark"
     if terms.level == "w-event":
         whose = "The step ends a window"
+    if terms.units is not None:
+        whose = "Units that are landmarks are left out"
     lines += [
         "",
         "The decision",
@@ -83,7 +92,8 @@ def _noise(found: Explanation) -> str:
     scale = found.scale
     if isinstance(scale, dict):
         return "noise of scale " + ", ".join(f"{each:.6g} on {quoted(name)}" for name, each in scale.items())
-    items = ", divided by the number of items that its release names" if found.terms.counts_items else ""
+    what = "items" if found.terms.units is None else "units"
+    items = f", divided by the number of {what} that its release names" if found.terms.divides else ""
     return f"noise of scale {scale:.6g}{items}"
 
 
@@ -97,6 +107,8 @@ def _doubts(found: Explanation) -> list[str]:
 def _figures(found: Explanation) -> list[str]:
     figures: tuple[int, ...] = found.before
     legend: tuple[tuple[str, str], ...] = _USER_LEGEND if found.terms.level == "user" else _LEGEND
+    if found.terms.units is not None:
+        figures, legend = (*found.before, found.terms.units.window), _UNITS_LEGEND
     if found.reach is not None and found.terms.level == "w-event":
         figures = (found.before.budget_nano, found.reach.steps, found.reach.charge_nano, found.reach.held_nano)
         legend = _WINDOW_LEGEND
@@ -119,7 +131,12 @@ def _rest(found: Explanation) -> list[str]:
     other = "another step" if found.reach is None else "the other steps of a window"
     spent = f"{after.landmark_spent_nano} spent on landmarks, {after.regular_peak_nano} at most on {other}"
     lines = [f"  {spent}: {after.left_nano} of {after.budget_nano} left"]
-    if found.terms.level == "user":
+    if found.terms.units is not None:
+        lines.append(
+            f"  spare left: {after.landmarks_left}, for which {found.reserved_nano} are reserved; the next step would "
+            f"get {rest.regular_nano}"
+        )
+    elif found.terms.level == "user":
         lines.append(f"  steps left: {after.landmarks_left}; the next one would get {rest.landmark_nano}")
     else:
         lines.append(
@@ -141,10 +158,6 @@ def _derived(formula: Formula) -> list[str]:
     return lines
 
 
-def _moment(timestamp: int) -> str:
-    return datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(timespec="milliseconds")
-
-
 _UNITS: Final = {"number": ", in the unit of the values"}
 _LARGE: Final = 700.0  # its hyperbolic sine is near the largest double
 
@@ -162,6 +175,8 @@ def _sentences(found: Explanation) -> Iterator[str]:
     if terms.level != "landmark":
         together = "is one of those that count together" if found.landmark else "comes after those that count together"
         what = {"user": together, "event": "counts alone"}.get(terms.level, "ends a window")
+    if terms.units is not None:
+        what = "counts without the units that are landmarks"
     length = duration_in_words(terms.step_ms)
     begins = moment_in_words(entry.timestamp)
     yield f"The step of {quoted(entry.series)} that begins at {begins} and lasts {length} {what}."
@@ -190,7 +205,6 @@ def _decided(found: Explanation) -> str:
 
 
 def _why(found: Explanation) -> str:
-    """Return why nothing was measured though no coin was tossed."""
     if found.entry.timestamp < found.opens_ms:
         until = moment_in_words(found.opens_ms)
         return f" Until {until} this version waits, since windows hold steps that an earlier version spent on."
@@ -205,6 +219,9 @@ def _noise_in_words(found: Explanation) -> str:
     """Return how far the noise takes a measurement, where that has a simple form, else the noise's scale."""
     terms, scale, nano = found.terms, found.scale, found.entry.epsilon_nano
     kind = terms.value["kind"]
+    if terms.units is not None and isinstance(scale, float):
+        what = "The noise" if not terms.divides else "Before it is divided by the number of units, the noise"
+        return f"{what} has a scale of {scale:.4g}{_UNITS.get(kind, '') * (terms.statistic in ('mean', 'sum'))}."
     if isinstance(scale, dict):
         each = ", ".join(f"{size:.4g} for {quoted(name)}" for name, size in scale.items())
         return f"The scale of the noise is {each}."
@@ -235,10 +252,16 @@ def _cost(found: Explanation) -> Iterator[str]:
         "user": "all steps",
         "event": "the dearest step",
     }.get(terms.level, "the dearest window")
+    if terms.units is not None:
+        counted = "landmarks that were registered late, and the dearest step"
     yield f"{cost}; since then {used} is used, which counts {counted}."
     left = after.landmarks_left
     if left and terms.level == "landmark":
         noun = "landmark" if left == 1 else "landmarks"
+        if terms.units is not None:
+            noun = "unit that becomes a landmark late" if left == 1 else "units that become landmarks late"
+            yield f"For {left:,} {noun}, {amount(found.reserved_nano)} is kept."
+            return
         yield f"For {left:,} {noun} to come, unused spare included, {amount(found.reserved_nano)} is kept."
     if left and terms.level == "user":
         yield f"{left:,} {'step is' if left == 1 else 'steps are'} left."

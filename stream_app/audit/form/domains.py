@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from itertools import pairwise
 from operator import lt
 from sys import float_info
 from typing import Any, Final, NamedTuple
 
-from stream_app.audit.form.entry import MAX_TIMESTAMP
+from stream_app.audit.form.entry import MAX_SEQUENCE, MAX_TIMESTAMP
 from stream_app.audit.form.lattice import decimal_of
 
 
@@ -47,7 +48,10 @@ def listed(fits: Callable[[Any], bool], least: int, says: str) -> Domain:
     """Return the domain of lists of different items, `least` to 4096 of them."""
     return Domain(
         lambda found: (
-            isinstance(found, list) and least <= len(found) <= 4096 and all(map(fits, found)) and _different(found)
+            isinstance(found, list)
+            and least <= len(found) <= 4096
+            and all(map(fits, found))
+            and len(set(found)) == len(found)
         ),
         f"a list of {least} to 4096 different {says}",
     )
@@ -76,15 +80,13 @@ def is_number(found: object) -> bool:
     return type(found) in (int, float)
 
 
-def _different(found: list[Any]) -> bool:
-    return len(set(found)) == len(found)
-
-
 LEVELS: Final = ("landmark", "event", "user", "w-event")
 MOST_WINDOW: Final = 10_000  # steps of a window
 MOST_BOUNDS: Final = 1_000  # moments at which a policy begins again
 MOST_OPEN: Final = 1_000  # steps that take contributions at a time
 MOST_OPEN_COUNTERS: Final = 65_536  # their counters: one for each of these steps and keys
+MOST_OPEN_UNITS: Final = 65_536  # units of the steps that are open at a time
+MOST_UNITS: Final = 10_000  # units of a step
 MOST_CELLS_OF_AN_ITEM: Final = 2**31  # how far from 0 an item lies at most that is added up, in grid points
 MOST_NANO: Final = 10**15  # the largest epsilon in nano-epsilon
 
@@ -139,6 +141,8 @@ PROTECTION: Final = {
     "within": or_null(one_of("last", "sum", "mean", "max")),
     "open_steps": or_null(whole(1, MOST_OPEN)),
     "absent": ANY,
+    "unit": or_null(whole(1, MAX_TIMESTAMP)),
+    "offset": or_null(whole(0, MAX_TIMESTAMP)),
 }
 """The members of `protection`."""
 RATES: Final = {"increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE}
@@ -168,6 +172,38 @@ SCHEMES: Final[Mapping[str, SchemeDomain]] = {
     "bd": _WINDOWED,
     "ba": _WINDOWED,
 }
+UNIT_STATISTICS: Final = ("mean", "sum", "share", "histogram")
+BINS: Final[Mapping[str, range]] = {"hour": range(24), "weekday": range(1, 8), "hour-of-week": range(168)}
+"""The bins of local time by the name that `by` gives them; Monday is weekday 1 (ISO 8601)."""
+MOST_EDGES: Final = 63  # of a histogram
+MOST_TRANSITIONS: Final = 256  # of a zone's clocks
+MOST_SHIFT_MS: Final = 86_400_000  # between local time and UTC, either way
+
+
+def _are_transitions(found: object) -> bool:
+    if not isinstance(found, list) or not 1 <= len(found) <= MOST_TRANSITIONS:
+        return False
+    pairs = all(isinstance(each, list) and len(each) == 2 for each in found)
+    return (
+        pairs
+        and all(_MOMENT.fits(at) and _SHIFT.fits(shift) for at, shift in found)
+        and all(before[0] < after[0] for before, after in pairwise(found))
+    )
+
+
+_MOMENT: Final = whole(0, MAX_SEQUENCE)
+_SHIFT: Final = whole(-MOST_SHIFT_MS, MOST_SHIFT_MS)
+OF_UNITS: Final = {
+    "statistic": or_null(one_of(*UNIT_STATISTICS)),
+    "from": or_null(DOUBLE),
+    "to": or_null(DOUBLE),
+    "edges": or_null(ascending(DOUBLE, MOST_EDGES)),
+    "by": or_null(one_of(*BINS)),
+    "transitions": or_null(
+        Domain(_are_transitions, f"a list of 1 to {MOST_TRANSITIONS} pairs of a timestamp, ascending, and a shift")
+    ),
+}
+"""The members of a number's `value` that say which statistic of its units is published."""
 COLLECT: Final = {
     "neighbours": needed(one_of("replace", "add-remove")),
     "open_steps": needed(whole(1, MOST_OPEN)),

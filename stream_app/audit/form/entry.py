@@ -49,6 +49,7 @@ class PolicyEntry(NamedTuple):
     budget_nano: int
     charged_nano: int
     lifetime_nano: int | None  # None where the member is absent
+    view: bool  # whether it begins a view of another series; False where the member is absent
     weaker: bool  # False where the member is absent
     parameters: Mapping[str, Any]
     key: str
@@ -160,5 +161,5 @@ class ReleaseRecord(NamedTuple):
     epsilon_nano: int | None = None
     scale: float | dict[str, float] | None = None  # of each part, where there are several
     source: int | None = None  # ms, the step whose release is repeated
-    statistic: str | None = None  # of numbers that are collected
-    items: int | None = None  # `count`: of a mean's items, where it is public
+    statistic: str | None = None  # of numbers that are collected, or of units
+    items: int | dict[str, int] | None = None  # `count`: of items or units, where it is public; in each bin

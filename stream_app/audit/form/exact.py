@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_origin, get_type_hints
 
 from stream_app.audit.form.entry import (
     APPROXIMATED,
@@ -21,6 +21,7 @@ from stream_app.audit.form.entry import (
     ReleaseEntry,
     ReleaseRecord,
 )
+from stream_app.audit.form.statistic import is_bars, statistic_fault
 
 Values = list[Any]  # the members' values in order; their types were compared with the form's
 
@@ -30,11 +31,21 @@ _KEY: Final = re.compile("[0-9a-f]{16}")
 
 
 class EntryForm(NamedTuple):
-    """The form of one kind of entry; `make` returns the entry, or the sentence that says why it is none."""
+    """The form of one kind of entry; `fault` says what else is wrong with one, `absent` what its absent members are."""
 
     kind: str
     types: tuple[type, ...]
-    make: Callable[[Values], Entry | str]
+    entry: type[Known]
+    fault: Callable[[Any], str]
+    absent: tuple[tuple[int, Any], ...]  # their places among the members of the entry, ascending
+
+    def make(self, values: Values) -> Entry | str:
+        """Return the entry, or the sentence that says why the members' values make none."""
+        del values[2]  # the kind
+        for place, value in self.absent:
+            values.insert(place, value)
+        entry = self.entry._make(values)
+        return self.fault(entry) or _link_fault(entry) or entry
 
 
 _JSON: Final[dict[type, str]] = {
@@ -67,71 +78,48 @@ def is_hash(text: str) -> bool:
         return False
 
 
-def _perturbed(values: Values) -> Entry | str:
-    return _release(values) if values[4] == PERTURBED and values[8] > 0 else "`epsilon_nano` is above 0 where perturbed"
+def _perturbed(entry: ReleaseEntry) -> str:
+    is_due = entry.decision == PERTURBED and entry.epsilon_nano > 0
+    return _release(entry) if is_due else "`epsilon_nano` is above 0 where perturbed"
 
 
-def _unperturbed(values: Values) -> Entry | str:
-    if values[4] not in (APPROXIMATED, WITHHELD):
-        return "`decision` is approximated or withheld where no epsilon is spent"
-    values.insert(8, 0)
-    return _release(values)
+def _unperturbed(entry: ReleaseEntry) -> str:
+    is_due = entry.decision in (APPROXIMATED, WITHHELD)
+    return _release(entry) if is_due else "`decision` is approximated or withheld where no epsilon is spent"
 
 
-def _release(values: Values) -> Entry | str:
-    del values[2]
-    entry = ReleaseEntry._make(values)
+def _release(entry: ReleaseEntry) -> str:
     if not is_hash(entry.release):
         return "`release` is not 64 hexadecimal digits"
-    if not 0 <= entry.timestamp <= MAX_TIMESTAMP:
-        return "`timestamp` is out of range"
-    return _linked(entry)
+    return "" if 0 <= entry.timestamp <= MAX_TIMESTAMP else "`timestamp` is out of range"
 
 
-def _policy(values: Values) -> Entry | str:
-    del values[2]
-    values[5:5] = None, False
-    return _linked(PolicyEntry._make(values))
+def _claiming(entry: PolicyEntry) -> str:
+    return "" if (entry.lifetime_nano or 0) > 0 else "`lifetime_nano` is above 0 or absent"
 
 
-def _claiming(values: Values) -> Entry | str:
-    del values[2]
-    values.insert(6, False)
-    entry = PolicyEntry._make(values)
-    return _linked(entry) if values[5] > 0 else "`lifetime_nano` is above 0 or absent"
+def _viewing(entry: PolicyEntry) -> str:
+    return _claiming(entry) if entry.view else "`view` is true or absent"
 
 
-def _weaker(values: Values) -> Entry | str:
-    del values[2]
-    values.insert(5, None)
-    entry = PolicyEntry._make(values)
-    return _linked(entry) if entry.weaker else "`weaker` is true or absent"
+def _weaker(entry: PolicyEntry) -> str:
+    return "" if entry.weaker else "`weaker` is true or absent"
 
 
-def _dummies(values: Values) -> Entry | str:
-    del values[2]
-    entry = DummiesEntry._make(values)
-    if entry.method not in DUMMY_METHODS or entry.charged_nano < 0:
-        return "`method` is not known, or `charged_nano` is below 0"
-    return _linked(entry)
+def _dummies(entry: DummiesEntry) -> str:
+    is_known = entry.method in DUMMY_METHODS and entry.charged_nano >= 0
+    return "" if is_known else "`method` is not known, or `charged_nano` is below 0"
 
 
-def _landmarks(values: Values) -> Entry | str:
-    del values[2]
-    entry = LandmarksEntry._make(values)
-    if not _are_intervals(entry.add):
-        return "`add` is not a list of disjoint [start, end) pairs, ascending, one at least"
-    return _linked(entry)
+def _landmarks(entry: LandmarksEntry) -> str:
+    are_due = _are_intervals(entry.add)
+    return "" if are_due else "`add` is not a list of disjoint [start, end) pairs, ascending, one at least"
 
 
-def _intrusion(values: Values) -> Entry | str:
-    del values[2]
-    entry = IntrusionEntry._make(values)
+def _intrusion(entry: IntrusionEntry) -> str:
     if not _are_intervals(entry.exposed):
         return "`exposed` is not a list of disjoint [start, end) pairs, ascending, one at least"
-    if not 1 <= entry.intrusion_nano <= MAX_SEQUENCE:
-        return "`intrusion_nano` is out of range"
-    return _linked(entry)
+    return "" if 1 <= entry.intrusion_nano <= MAX_SEQUENCE else "`intrusion_nano` is out of range"
 
 
 def _are_intervals(found: list[Any]) -> bool:
@@ -143,62 +131,53 @@ def _are_intervals(found: list[Any]) -> bool:
     return bool(found)
 
 
-def _close(values: Values) -> Entry | str:
-    del values[2]
-    return _linked(CloseEntry._make(values))
+def _member(entry: MemberEntry) -> str:
+    is_due = 0 <= entry.cap_nano <= MAX_SEQUENCE and not entry.epoch
+    return "" if is_due else "`cap_nano` is out of range, or `epoch` is not 0"
 
 
-def _member(values: Values) -> Entry | str:
-    del values[2]
-    entry = MemberEntry._make(values)
-    if not 0 <= entry.cap_nano <= MAX_SEQUENCE or entry.epoch:
-        return "`cap_nano` is out of range, or `epoch` is not 0"
-    return _linked(entry)
+def _nothing(_: Known) -> str:
+    return ""
 
 
-def _linked(entry: Known) -> Entry | str:
+def _link_fault(entry: Known) -> str:
     if not 1 <= entry.sequence <= MAX_SEQUENCE or entry.epoch < 0:
         return "`sequence` or `epoch` is out of range"
     if not entry.series or (not isinstance(entry, MemberEntry) and entry.policy < 1):
         return "`series` is empty or `policy` below 1"
     if _KEY.fullmatch(entry.key) is None:
         return "`key` is not 16 hexadecimal digits"
-    if not is_hash(entry.previous) or not is_hash(entry.hash):
-        return "`previous` or `hash` is not 64 hexadecimal digits"
-    return entry
+    are_hashes = is_hash(entry.previous) and is_hash(entry.hash)
+    return "" if are_hashes else "`previous` or `hash` is not 64 hexadecimal digits"
 
 
-_HEAD: Final[dict[str, type]] = {"series": str, "sequence": int, "entry": str}
-_STEP: Final[dict[str, type]] = {"timestamp": int, "decision": str, "landmark": bool, "policy": int, "budget_nano": int}
-_SPENT: Final[dict[str, type]] = {"epsilon_nano": int}
-_FIGURES: Final[dict[str, type]] = {"landmark_spent_nano": int, "landmarks_left": int, "regular_peak_nano": int}
-_COVER: Final[dict[str, type]] = {"release": str}
-_POLICY: Final[dict[str, type]] = {"policy": int, "budget_nano": int, "charged_nano": int}
-_CLAIM: Final[dict[str, type]] = {"lifetime_nano": int}
-_WEAKER: Final[dict[str, type]] = {"weaker": bool}
-_TERMS: Final[dict[str, type]] = {"parameters": dict}
-_DUMMIES: Final[dict[str, type]] = {"policy": int, "method": str, "charged_nano": int}
-_ADD: Final[dict[str, type]] = {"policy": int, "add": list, "charged_nano": int, "budget_nano": int}
-_SEEN: Final[dict[str, type]] = {"policy": int, "intrusion_nano": int, "exposed": list}
-_LINK: Final[dict[str, type]] = {"key": str, "epoch": int, "previous": str, "hash": str}
+def _form(
+    kind: str, entry: type[Known], fault: Callable[[Any], str], **absent: Any
+) -> tuple[tuple[str, ...], EntryForm]:
+    """Return the names of the members, in order, and the form of entries that lack the members in `absent`."""
+    hints = {"parameters": dict, "lifetime_nano": int}  # as JSON has them, where they are present
+    types = {name: hints.get(name) or get_origin(hint) or hint for name, hint in get_type_hints(entry).items()}
+    places = tuple((entry._fields.index(name), value) for name, value in absent.items())
+    names = [name for name in entry._fields if name not in absent]
+    due = (*(types[name] for name in names[:2]), str, *(types[name] for name in names[2:]))
+    return (*names[:2], "entry", *names[2:]), EntryForm(kind, due, entry, fault, places)
 
 
-_KINDS: Final[tuple[tuple[str, Callable[[Values], Entry | str], dict[str, type]], ...]] = (
-    ("release", _perturbed, _HEAD | _STEP | _SPENT | _FIGURES | _COVER | _LINK),
-    ("release", _unperturbed, _HEAD | _STEP | _FIGURES | _COVER | _LINK),
-    ("policy", _policy, _HEAD | _POLICY | _TERMS | _LINK),
-    ("policy", _claiming, _HEAD | _POLICY | _CLAIM | _TERMS | _LINK),
-    ("policy", _weaker, _HEAD | _POLICY | _WEAKER | _TERMS | _LINK),
-    ("dummies", _dummies, _HEAD | _DUMMIES | _LINK),
-    ("landmarks", _landmarks, _HEAD | _ADD | _FIGURES | _LINK),
-    ("intrusion", _intrusion, _HEAD | _SEEN | _LINK),
-    ("close", _close, _HEAD | {"policy": int} | _LINK),
-    ("member", _member, _HEAD | {"cap_nano": int} | _LINK),
+ENTRY_FORMS: Final[dict[tuple[str, ...], EntryForm]] = dict(
+    (
+        _form("release", ReleaseEntry, _perturbed),
+        _form("release", ReleaseEntry, _unperturbed, epsilon_nano=0),
+        _form("policy", PolicyEntry, _nothing, lifetime_nano=None, view=False, weaker=False),
+        _form("policy", PolicyEntry, _claiming, view=False, weaker=False),
+        _form("policy", PolicyEntry, _viewing, weaker=False),
+        _form("policy", PolicyEntry, _weaker, lifetime_nano=None, view=False),
+        _form("dummies", DummiesEntry, _dummies),
+        _form("landmarks", LandmarksEntry, _landmarks),
+        _form("intrusion", IntrusionEntry, _intrusion),
+        _form("close", CloseEntry, _nothing),
+        _form("member", MemberEntry, _member),
+    )
 )
-
-ENTRY_FORMS: Final[dict[tuple[str, ...], EntryForm]] = {
-    tuple(members): EntryForm(kind, tuple(members.values()), make) for kind, make, members in _KINDS
-}
 """The form of an entry by the names of its members, in order."""
 
 ENTRY_KINDS: Final = frozenset(form.kind for form in ENTRY_FORMS.values())
@@ -224,9 +203,7 @@ _RELEASE_TYPES: Final[dict[str, type]] = {
     "policy": int,
     "epsilon_nano": int,
     "source": int,
-    "count": int,
 }
-STATISTICS: Final = ("sum", "mean")  # what becomes of numbers that are collected
 
 
 def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
@@ -246,24 +223,12 @@ def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
         return "`timestamp` or `source` is out of range"
     if decision == PERTURBED and (members["epsilon_nano"] < 1 or not _is_scale(members["scale"])):
         return "`epsilon_nano` or `scale` is not above 0, or `scale` no number with a point or exponent"
-    fault = _statistic_fault(members) if "statistic" in members else ""
+    fault = statistic_fault(members) if "statistic" in members else ""
     if fault:
         return fault
     if not all(_is_published(members[name]) for name in ("value", "measurement") if name in members):
-        return "`value` or `measurement` is no number, category, position, counts or parts"
+        return "`value` or `measurement` is no number, category, position, counts, parts or bins"
     return release
-
-
-def _statistic_fault(members: dict[str, Any]) -> str:
-    """Return what is wrong with the release of a statistic; either its number of items is public, or measured."""
-    if members["statistic"] not in STATISTICS:
-        return "`statistic` is not known"
-    if not 0 <= members.get("count", 0) <= MAX_SEQUENCE:
-        return "`count` is out of range"
-    measured = members["statistic"] == "mean" and members["decision"] == PERTURBED
-    if ("count" in members) is not (measured and not isinstance(members["measurement"], dict)):
-        return "`count` stands in the release of a mean that is one measurement, and in no other"
-    return ""
 
 
 def _is_scale(scale: object) -> bool:
@@ -274,4 +239,6 @@ def _is_scale(scale: object) -> bool:
 def _is_published(value: object) -> bool:
     if isinstance(value, dict):
         return bool(value) and all(type(part) in (int, float) for part in value.values())
+    if isinstance(value, list):
+        return is_bars(value)
     return isinstance(value, bool | int | float) or (isinstance(value, str) and value != "")

@@ -1,7 +1,7 @@
 """The records of the heads topic as values: leaves, which name the ends of chains, and the signed heads over them."""
 
 import re
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_type_hints
 
 from stream_app.audit.form.entry import MAX_SEQUENCE, MAX_TIMESTAMP
 from stream_app.audit.form.exact import is_hash, misfit
@@ -55,20 +55,7 @@ class Proof(NamedTuple):
     record: bytes  # the head's
 
 
-_HEAD: Final[dict[str, type]] = {
-    "type": str,
-    "topic": str,
-    "partition": int,
-    "partitions": int,
-    "number": int,
-    "time": int,
-    "ledger_offset": int,
-    "leaves": int,
-    "root": str,
-    "previous": str,
-    "key": str,
-    "signature": str,
-}
+_HEAD: Final[dict[str, type]] = {"type": str, **get_type_hints(Head)}
 _LEAVES: Final[dict[str, type]] = {"type": str, "partition": int, "head": int, "first": int, "leaves": list}
 
 

@@ -11,6 +11,7 @@ from stream_app.audit.form.domains import (
     DOUBLE,
     FLAG,
     OBJECT,
+    OF_UNITS,
     Domain,
     is_text,
     listed,
@@ -35,6 +36,7 @@ KINDS: Final[dict[str, dict[str, Domain]]] = {
         "sensitivity": or_null(positive(float_info.max)),
         "clamp": FLAG,
         "invalid": ANY,
+        **OF_UNITS,
     },
     "counts": {
         "kind": ANY,
@@ -58,6 +60,7 @@ KINDS: Final[dict[str, dict[str, Domain]]] = {
         ),
         "clamp": FLAG,
         "invalid": ANY,
+        "statistic": OF_UNITS["statistic"],
     },
     "choice": {"kind": ANY, "items": needed(listed(is_text, 2, "texts of 1 to 200 characters"))},
     "vector": {

@@ -106,7 +106,32 @@ class Quotients:
     centre: int
 
 
-Space = Numbers | Counts | Positions | Categories | Parts | Means | Quotients
+@dataclass(frozen=True, slots=True)
+class UnitShares:
+    """Parts of a public number of units."""
+
+    @staticmethod
+    def of(count: int) -> Line:
+        """Return the line on which the share of so many units lies."""
+        return Line(Fraction(max(1, count)), 0, max(1, count))
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A whole number for each of so many bins, in their order."""
+
+    bins: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A sum or a mean for each bin of local time that has a unit."""
+
+    each: Numbers | Means
+
+
+Space = Numbers | Counts | Positions | Categories | Parts | Means | Quotients | UnitShares | Bars | Profile
+Count = int | dict[str, int] | None  # of items or units, public; in each bin
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,42 +142,59 @@ class Points:
     clamped: bool
     filtered: bool
 
-    def faults(self, value: object, measurement: object, count: int | None) -> list[str]:
+    def faults(self, value: object, measurement: object, count: Count) -> list[str]:
         """Return what is wrong with the two values of a perturbed release; `count` are the items of a mean."""
         due = self._estimate(measurement, count)
         if due is None:
             return ["`measurement` is no value of this policy's grid"]
         if not self.filtered:
-            return [] if _text(value) == _text(due) else ["`value` is not the measurement, clamped as the policy asks"]
+            return [] if repr(value) == repr(due) else ["`value` is not the measurement, clamped as the policy asks"]
         least = self._estimate(value, count)
-        return [] if least is not None and _text(least) == _text(value) else ["`value` is no estimate of this policy"]
+        return [] if least is not None and repr(least) == repr(value) else ["`value` is no estimate of this policy"]
 
-    def _estimate(self, published: object, count: int | None) -> object:
+    def _estimate(self, published: object, count: Count) -> object:
         """Return the estimate of a value that is not filtered, or None when it is no value of the policy."""
         space = self.space
         match space:
+            case UnitShares() | Bars() | Profile():
+                return self._of_units(space, published, count)
             case Numbers(line):
                 return self._moved(line, published)
             case Counts(keys):
                 if not isinstance(published, dict) or tuple(published) != keys:
                     return None
-                counts = published.values()
-                if not all(type(count) is int and abs(count) <= MAX_SEQUENCE for count in counts):
-                    return None
-                return {key: max(0, count) for key, count in published.items()} if self.clamped else published
+                counts = self._bars(len(keys), list(published.values()))
+                return None if counts is None else dict(zip(keys, counts, strict=True))
             case Positions(lines):
                 return self._all_moved(dict(zip(_DEGREES, lines, strict=True)), published)
             case Parts(lines):
                 return self._all_moved(lines, published)
             case Means():
-                return None if count is None else self._moved(space.of(count), published)
+                return self._moved(space.of(count), published) if isinstance(count, int) else None
             case Quotients():
                 return self._quotient(space, published)
             case Categories(categories):
-                known = isinstance(published, str | bool) and published in categories
-                return published if known else None
+                return published if isinstance(published, str | bool) and published in categories else None
             case _:
                 assert_never(space)
+
+    def _of_units(self, space: UnitShares | Bars | Profile, published: object, count: Count) -> object:
+        match space:
+            case UnitShares():
+                return self._moved(space.of(count), published) if isinstance(count, int) else None
+            case Bars(bins):
+                return self._bars(bins, published)
+            case Profile(each):
+                parts = count if isinstance(count, dict) else {}
+                lines = {name: each.line if isinstance(each, Numbers) else each.of(parts[name]) for name in parts}
+                return self._all_moved(lines, published)
+
+    def _bars(self, bins: int, published: object) -> list[int] | None:
+        if not isinstance(published, list) or len(published) != bins:
+            return None
+        if not all(type(bar) is int and abs(bar) <= MAX_SEQUENCE for bar in published):
+            return None
+        return [max(0, bar) for bar in published] if self.clamped else published
 
     def _all_moved(self, lines: Mapping[str, Line], published: object) -> dict[str, float] | None:
         if not isinstance(published, dict) or tuple(published) != tuple(lines):
@@ -175,9 +217,29 @@ class Points:
 
     def _moved(self, line: Line, published: object) -> float | None:
         cell = line.cell(published) if type(published) is float else None
-        if cell is None:
-            return None
-        return line.point(line.clamped(cell) if self.clamped else cell)
+        return None if cell is None else line.point(line.clamped(cell) if self.clamped else cell)
+
+
+def points_of_units(value: Mapping[str, Any], *, filtered: bool) -> Points:
+    """Return the points of a statistic of units, the `value` of whose policy was checked."""
+    clamped, space = value.get("clamp", True), _space_of_units(value)
+    if isinstance(space, Numbers) or (isinstance(space, Profile) and isinstance(space.each, Numbers)):
+        clamped = False  # the range is that of a unit
+    return Points(space, clamped, filtered)
+
+
+def _space_of_units(value: Mapping[str, Any]) -> Space:
+    match value["statistic"]:
+        case "share":
+            return UnitShares()
+        case "histogram" if value["kind"] == "category":
+            names = (str(each).lower() if isinstance(each, bool) else each for each in value["categories"])
+            return Counts(tuple(names))
+        case "histogram":
+            return Bars(len(value["edges"]) + 1)
+        case statistic:
+            each = Numbers(_line(value)) if statistic == "sum" else Means(_line(value))
+            return each if value.get("by") is None else Profile(each)
 
 
 def points_of(value: Mapping[str, Any], *, filtered: bool, statistic: str = "", neighbours: str = "") -> Points:
@@ -219,7 +281,3 @@ def points_of(value: Mapping[str, Any], *, filtered: bool, statistic: str = "", 
 
 def _line(value: Mapping[str, Any]) -> Line:
     return Line(1 / decimal_of(value["resolution"]), *grid_of(value))
-
-
-def _text(published: object) -> str:
-    return repr(published)

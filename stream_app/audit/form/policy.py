@@ -4,17 +4,10 @@ This reading shares nothing with the worker's: a policy that the worker would re
 says. Numbers are read as the decimals that they are written as.
 """
 
-from stream_app.audit.form.domains import (
-    ANY,
-    COLLECT,
-    MOST_CELLS_OF_AN_ITEM,
-    MOST_OPEN_COUNTERS,
-    PARAMETERS,
-    PROTECTION,
-    RATES,
-    SCHEMES,
-    WIDE,
-)
+from math import floor
+from operator import lt
+
+from stream_app.audit.form import domains
 from stream_app.audit.form.exact import shown
 from stream_app.audit.form.kinds import cells_of, fault_in, is_value, value_fault, width_of
 from stream_app.audit.form.lattice import MOST_CELLS, Members, decimal_of, grid_of
@@ -23,11 +16,12 @@ from stream_app.audit.form.lattice import MOST_CELLS, Members, decimal_of, grid_
 def fault_of(parameters: Members) -> str:
     """Return the sentence that says why a policy's parameters make no policy, or ""."""
     return (
-        fault_in("parameters", parameters, PARAMETERS)
+        fault_in("parameters", parameters, domains.PARAMETERS)
         or _protection(parameters["protection"])
         or _scheme(parameters["scheme"], parameters["protection"])
         or value_fault(parameters["value"])
         or _private(parameters)
+        or _units(parameters)
         or _readings(parameters)
         or _collect(parameters)
         or _renewal(parameters)
@@ -46,7 +40,7 @@ def _collect(parameters: Members) -> str:
     collect, value = parameters.get("collect"), parameters["value"]
     if collect is None:
         return "" if value["kind"] != "choice" else "a choice is made of what is collected"
-    fault = fault_in("collect", collect, COLLECT)
+    fault = fault_in("collect", collect, domains.COLLECT)
     if fault:
         return fault
     if value["kind"] not in ("counts", "number", "choice"):
@@ -65,11 +59,10 @@ def _collect(parameters: Members) -> str:
 
 
 def _counted(parameters: Members) -> str:
-    """Return what is wrong with collected counts or a choice."""
     collect, value = parameters["collect"], parameters["value"]
     counters = value["keys"] if value["kind"] == "counts" else value["items"]
-    if collect["open_steps"] * len(counters) > MOST_OPEN_COUNTERS:
-        return f"collect.open_steps times the number of counters is above {MOST_OPEN_COUNTERS}"
+    if collect["open_steps"] * len(counters) > domains.MOST_OPEN_COUNTERS:
+        return f"collect.open_steps times the number of counters is above {domains.MOST_OPEN_COUNTERS}"
     if value["kind"] == "choice":
         return "" if collect.get("intrusion_nano") is None else "collect.intrusion_nano has no meaning for a choice"
     if value.get("sensitivity", sensitivity_of(parameters)) != sensitivity_of(parameters):
@@ -78,15 +71,14 @@ def _counted(parameters: Members) -> str:
 
 
 def _added(parameters: Members) -> str:
-    """Return what is wrong with a collected sum or mean."""
     collect, value = parameters["collect"], parameters["value"]
     low, high = grid_of(value)
-    if max(-low, high) > MOST_CELLS_OF_AN_ITEM:
+    if max(-low, high) > domains.MOST_CELLS_OF_AN_ITEM:
         return "an item lies more than 2^31 grid points from 0"
     if value.get("sensitivity") is not None:
         return "value.sensitivity is that of the neighbours, for what is added up"
     split = collect["statistic"] == "mean" and collect["neighbours"] == "add-remove"
-    if split and SCHEMES[parameters["scheme"]["name"]].has_rate:
+    if split and domains.SCHEMES[parameters["scheme"]["name"]].has_rate:
         return "two measurements of a mean have no rate"
     centre = (low + high) // 2
     look = collect.get("intrusion_nano")
@@ -96,10 +88,9 @@ def _added(parameters: Members) -> str:
 
 
 def _readings(parameters: Members) -> str:
-    """Return what is wrong with steps of several readings; nothing is where there are none."""
     protection, value = parameters["protection"], parameters["value"]
     within = protection.get("within")
-    if (within is None) is not (protection.get("open_steps") is None):
+    if protection.get("unit") is None and (within is None) is not (protection.get("open_steps") is None):
         return "protection.within and protection.open_steps go together"
     if within is None:
         return "" if "absent" not in protection else "protection.absent needs protection.within"
@@ -111,7 +102,6 @@ def _readings(parameters: Members) -> str:
 
 
 def _absent(parameters: Members) -> str:
-    """Return what is wrong with what stands for a step without a reading."""
     absent, value = parameters["protection"]["absent"], parameters["value"]
     if absent == "approximated":
         if value["kind"] == "category" and absent in value["categories"]:
@@ -133,7 +123,7 @@ def _renewal(parameters: Members) -> str:
 
 
 def _protection(protection: Members) -> str:
-    fault = fault_in("protection", protection, PROTECTION)
+    fault = fault_in("protection", protection, domains.PROTECTION)
     if fault:
         return fault
     level = protection["level"]
@@ -148,23 +138,22 @@ def _protection(protection: Members) -> str:
 
 def _scheme(scheme: Members, protection: Members) -> str:
     name = scheme.get("name")
-    if not isinstance(name, str) or name not in SCHEMES:
+    if not isinstance(name, str) or name not in domains.SCHEMES:
         return f"scheme.name {shown(name)} is not known"
     level = protection["level"]
-    meant = {level, WIDE} if level == "landmark" and (protection.get("window") or 1) > 1 else {level}
-    if meant.isdisjoint(SCHEMES[name].levels):
+    meant = {level, domains.WIDE} if level == "landmark" and (protection.get("window") or 1) > 1 else {level}
+    if meant.isdisjoint(domains.SCHEMES[name].levels):
         return f"scheme {name!r} has no meaning at level {level}"
-    return fault_in("scheme", scheme, {"name": ANY, **SCHEMES[name].members})
+    return fault_in("scheme", scheme, {"name": domains.ANY, **domains.SCHEMES[name].members})
 
 
 def _private(parameters: Members) -> str:
-    """Return what is wrong with a private dissimilarity; nothing is where there is none."""
     scheme = parameters["scheme"]
     if scheme.get("dissimilarity") != "private":
         return ""
     if parameters["protection"]["level"] != "w-event":
         return "a private dissimilarity has no meaning beside landmarks"
-    if scheme.keys() & RATES.keys():
+    if scheme.keys() & domains.RATES.keys():
         return "a private dissimilarity has no rate"
     if parameters["value"]["kind"] not in ("number", "counts"):
         return "a private dissimilarity compares numbers or counts"
@@ -172,4 +161,91 @@ def _private(parameters: Members) -> str:
         return "a private dissimilarity does not look at collected counts"
     if decimal_of(parameters["epsilon"]) * 10**9 < 2 * parameters["protection"]["window"]:
         return "epsilon is too small for a private dissimilarity at every step of a window"
+    return ""
+
+
+def _units(parameters: Members) -> str:
+    protection, value = parameters["protection"], parameters["value"]
+    if protection.get("unit") is None:
+        return _without_units(protection, value)
+    if value.get("statistic") is None:
+        return "protection.unit needs value.statistic"
+    return _unit_grid(protection) or _beside_units(parameters) or _unit_statistic(value) or _unit_scheme(parameters)
+
+
+def _without_units(protection: Members, value: Members) -> str:
+    if protection.get("offset") is not None:
+        return "protection.offset needs protection.unit"
+    for name in domains.OF_UNITS:
+        if name in value and value[name] is not None:
+            return f"value.{name} needs protection.unit"
+    return ""
+
+
+def _unit_grid(protection: Members) -> str:
+    step, unit = protection.get("step", 1), protection["unit"]
+    if step % unit:
+        return "protection.unit does not divide protection.step"
+    if protection.get("open_steps") is None:
+        return "protection.unit needs protection.open_steps"
+    if (protection.get("offset") or 0) >= step:
+        return "protection.offset is not below protection.step"
+    if step // unit > domains.MOST_UNITS:
+        return f"a step has more than {domains.MOST_UNITS} units"
+    if protection["open_steps"] * step // unit > domains.MOST_OPEN_UNITS:
+        return f"the open steps have more than {domains.MOST_OPEN_UNITS} units"
+    return ""
+
+
+def _beside_units(parameters: Members) -> str:
+    protection, value = parameters["protection"], parameters["value"]
+    if protection["level"] not in ("landmark", "event"):
+        return f"level {protection['level']} has no units"
+    if value["kind"] not in ("number", "category"):
+        return f"kind {value['kind']} has no statistic of units"
+    if parameters.get("collect") is not None:
+        return "what is collected has no units"
+    if "absent" in protection:
+        return "protection.absent has no meaning beside units"
+    if parameters.get("correlation") is not None:
+        return "correlation is not known of units"
+    if value.get("sensitivity") is not None:
+        return "value.sensitivity has no meaning beside units"
+    if value["kind"] == "number" and max(map(abs, grid_of(value))) > domains.MOST_CELLS_OF_AN_ITEM:
+        return "a unit lies more than 2^31 grid points from 0"
+    return ""
+
+
+def _unit_statistic(value: Members) -> str:
+    statistic, kind = value["statistic"], value["kind"]
+    if kind == "category":
+        names = [str(each).lower() if isinstance(each, bool) else each for each in value["categories"]]
+        if len(set(names)) < len(names):
+            return "value.categories have two of one name: a flag and a text"
+        return "" if statistic == "histogram" else f"a {statistic} is one of numbers, not of categories"
+    due = {"share": {"from", "to"}, "histogram": {"edges"}}.get(statistic, set())
+    said = {name for name in ("from", "to", "edges") if value.get(name) is not None}
+    if said != due:
+        return f"value.{min(said ^ due)} has no meaning beside {statistic}, or is missing"
+    edges = [value["from"], value["to"]] if statistic == "share" else value.get("edges") or []
+    cells = [floor(decimal_of(edge) / decimal_of(value["resolution"]) + decimal_of(0.5)) for edge in edges]
+    if statistic == "histogram" and not edges:
+        return "value.edges are none"
+    if not all(map(lt, cells, cells[1:])):
+        return "value.from and value.to, or value.edges, do not ascend on the grid"
+    if value.get("by") is not None and statistic not in ("mean", "sum"):
+        return f"value.by has no meaning beside {statistic}"
+    if value.get("transitions") is not None and value.get("by") is None:
+        return "value.transitions need value.by"
+    return ""
+
+
+def _unit_scheme(parameters: Members) -> str:
+    scheme, value = parameters["scheme"]["name"], parameters["value"]
+    if scheme not in ("uniform", "balanced", "adaptive"):
+        return f"scheme {scheme!r} has no meaning beside units"
+    if scheme == "adaptive" and value.get("by") is not None:
+        return "several means of a step have no rate"
+    if parameters.get("filter") == "level" and (value["statistic"] != "mean" or value.get("by") is not None):
+        return "filter level takes one mean of numbers, and no other statistic"
     return ""

@@ -15,19 +15,20 @@ from stream_app.audit.form.entry import MAX_SEQUENCE, Entry, OpaqueEntry, Releas
 from stream_app.audit.form.exact import ENTRY_FORMS, ENTRY_KINDS, misfit, release_of
 from stream_app.audit.form.head import Head, Leaf, Leaves, Proof, head_record_of, proof_of
 
+SERIES_AT: Final = len(b'{"series":')  # where an entry spells its series, which its sequence follows
+SEQUENCE: Final = b',"sequence":'
 CLAIM: Final = b'{"entry":"claim"'  # how a claim begins; entries begin with their series
 SPELLING = "not spelt in the exact form: spaces, doubled members, or numbers and texts in another notation"
+_PLACE: Final = {"series": str, "sequence": int, "key": str, "epoch": int, "previous": str, "hash": str}
+"""The members that give an entry its place in a chain."""
 _NOT_ASCII: Final = re.compile("[^\n -~]")
 
 
 def is_claim(data: bytes) -> bool:
     """Tell whether a line of the ledger is a claim in its exact form: it says whose the partition is, in no chain."""
-    try:
-        members = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return False
+    members = _members(data)
     return (
-        type(members) is dict
+        not isinstance(members, str)
         and tuple(members) == ("entry", "application", "prefix")
         and members["entry"] == "claim"
         and all(type(value) is str for value in members.values())
@@ -40,12 +41,9 @@ def read_entry(data: bytes) -> Entry | Finding:
 
     An entry that cannot be understood but has a place in its chain comes back as an `OpaqueEntry`.
     """
-    try:
-        members = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        return Finding("malformed-entry", "", 0, _no_json(error))
-    if type(members) is not dict:
-        return Finding("malformed-entry", "", 0, "not a JSON object")
+    members = _members(data)
+    if isinstance(members, str):
+        return Finding("malformed-entry", "", 0, members)
     form = ENTRY_FORMS.get(tuple(members))
     if form is None or form.kind != members["entry"]:
         return _unknown(members)
@@ -62,12 +60,9 @@ def read_entry(data: bytes) -> Entry | Finding:
 
 def read_release(data: bytes) -> ReleaseRecord | Finding:
     """Return the release that one line holds, or the finding that it holds none."""
-    try:
-        members = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        return Finding("malformed-release", "", 0, _no_json(error))
-    if type(members) is not dict:
-        return Finding("malformed-release", "", 0, "not a JSON object")
+    members = _members(data)
+    if isinstance(members, str):
+        return Finding("malformed-release", "", 0, members)
     release = release_of(members)
     if not isinstance(release, str):
         if _is_canonical(members, data):
@@ -79,12 +74,9 @@ def read_release(data: bytes) -> ReleaseRecord | Finding:
 
 def read_head_record(data: bytes) -> Head | Leaves | Finding:
     """Return the head, or the leaves, that one record of the heads holds, or the finding that it holds neither."""
-    try:
-        members = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        return Finding("malformed-head", "", 0, _no_json(error))
-    if type(members) is not dict:
-        return Finding("malformed-head", "", 0, "not a JSON object")
+    members = _members(data)
+    if isinstance(members, str):
+        return Finding("malformed-head", "", 0, members)
     record = head_record_of(members)
     if not isinstance(record, str) and not _is_canonical(members, data):
         record = SPELLING
@@ -93,11 +85,10 @@ def read_head_record(data: bytes) -> Head | Leaves | Finding:
 
 def read_proof(data: bytes) -> Proof | str:
     """Return the proof that a file holds, or the sentence that says why it holds none."""
-    try:
-        members = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        return _no_json(error)
-    if type(members) is not dict or type(members.get("head")) is not dict:
+    members = _members(data, "not a JSON object with a head")
+    if isinstance(members, str):
+        return members
+    if type(members.get("head")) is not dict:
         return "not a JSON object with a head"
     try:
         record = orjson.dumps(members["head"])
@@ -138,10 +129,14 @@ def read_spelling(spelling: bytes) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _no_json(error: orjson.JSONDecodeError) -> str:
-    """Say that bytes are no JSON, and from where on."""
-    line = f"line {error.lineno}, " if error.lineno > 1 else ""
-    return f"not JSON from {line}character {error.colno} on"
+def _members(data: bytes, other: str = "not a JSON object") -> dict[str, Any] | str:
+    """Return the members of a JSON object, or the sentence that says why bytes hold none, `other` for other JSON."""
+    try:
+        members = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        return f"not JSON from {line}character {error.colno} on"
+    return members if type(members) is dict else other
 
 
 def _is_canonical(members: dict[str, Any], data: bytes) -> bool:
@@ -161,19 +156,8 @@ def _unknown(members: dict[str, Any]) -> Entry | Finding:
 
 
 def _opaque(members: dict[str, Any], code: Code, message: str) -> Entry | Finding:
-    series, sequence = members.get("series"), members.get("sequence")
-    finding = Finding(
-        code, series if isinstance(series, str) else "", sequence if type(sequence) is int else 0, message
-    )
-    key, epoch, previous, entry_hash = (members.get(name) for name in ("key", "epoch", "previous", "hash"))
-    if (
-        not isinstance(series, str)
-        or type(sequence) is not int
-        or not isinstance(key, str)
-        or type(epoch) is not int
-        or not isinstance(previous, str)
-        or not isinstance(entry_hash, str)
-        or not 1 <= sequence <= MAX_SEQUENCE
-    ):
-        return finding
-    return OpaqueEntry(series, sequence, key, epoch, previous, entry_hash, finding)
+    values = [members.get(name) for name in _PLACE]
+    is_placed = [type(value) for value in values] == list(_PLACE.values())
+    series, sequence = values[:2]
+    finding = Finding(code, series if type(series) is str else "", sequence if type(sequence) is int else 0, message)
+    return OpaqueEntry._make([*values, finding]) if is_placed and 1 <= finding.sequence <= MAX_SEQUENCE else finding

@@ -7,11 +7,11 @@ nothing: neither its number nor its leaves count, nor what it says of topic and 
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 from stream_app.audit.chain import DIGEST_BYTES
 from stream_app.audit.finding import Code, Finding
@@ -101,7 +101,7 @@ class HeadsCheck:
         self, keys: PublicKeys, tell: Callable[[Finding], None], topic: str | None = None, *, late: bool = False
     ) -> None:
         self._keys, self._tell, self._topic = keys, tell, topic
-        self._expected = Expected(tell, late=late)
+        self.expected = Expected(tell, late=late)  # compares the entries with the signed leaves
         self._count: int | None = None  # of partitions
         self._partitions: dict[int, _Partition] = {}
         self._witnessed: dict[tuple[int, int], bytes] = {}
@@ -116,22 +116,10 @@ class HeadsCheck:
             self._add("head-place", f"a record of partition {found.partition} lies on partition {place}")
             return
         partition = self._partitions.setdefault(found.partition, _Partition())
-        match found:
-            case Leaves():
-                self._leaves(partition, found)
-            case Head():
-                self._head(partition, found, data)
-            case _:
-                assert_never(found)
-
-    def entries(self, lines: Iterable[bytes]) -> None:
-        """Compare lines of the ledger with the signed leaves; all records of the heads come before, unless `late`."""
-        self._expected.entries(lines)
-
-    @property
-    def entries_signed(self) -> int:
-        """How many entries stand at or before the last leaf of their series."""
-        return self._expected.entries_signed
+        if isinstance(found, Leaves):
+            self._leaves(partition, found)
+        else:
+            self._head(partition, found, data)
 
     def witness(self, data: bytes) -> None:
         """Add a record that a witness kept; leaves are passed over."""
@@ -146,7 +134,7 @@ class HeadsCheck:
 
     def finish(self) -> HeadsRead:
         """Report what is missing at the end, and return what was read."""
-        self._expected.finish()
+        self.expected.finish()
         for number, partition in sorted(self._partitions.items()):
             self._drop(number, partition)
         for (number, head), digest in sorted(self._witnessed.items()):
@@ -163,7 +151,7 @@ class HeadsCheck:
             heads=sum(partition.digests.count for partition in self._partitions.values()),
             partitions=len(ends),
             oldest=min(ends, key=lambda end: end.time, default=None),
-            entries_signed=self._expected.entries_signed,
+            entries_signed=self.expected.entries_signed,
             witnessed=len(self._witnessed),
         )
 
@@ -210,7 +198,7 @@ class HeadsCheck:
             self._add("head-leaves", message)
             return
         for leaf, text in zip(leaves, texts, strict=True):
-            self._expected.leaf(leaf, text)
+            self.expected.leaf(leaf, text)
 
     def _check_signature(self, head: Head, data: bytes) -> bool:
         body, _, _ = data.partition(SIGNATURE_MEMBER)
@@ -227,8 +215,7 @@ class HeadsCheck:
         self._count = self._count or head.partitions
         if (head.topic, head.partitions) != (self._topic, self._count):
             found = f"{head.topic} with {head.partitions} partitions"
-            message = f"head {_name(head)} is of {found}, not of {self._topic} with {self._count}"
-            self._add("head-place", message)
+            self._add("head-place", f"head {_name(head)} is of {found}, not of {self._topic} with {self._count}")
 
     def _check_link(self, partition: _Partition, head: Head) -> None:
         due = partition.digests.last + 1
@@ -243,8 +230,9 @@ class HeadsCheck:
     def _compare(self, number: int, head: int, digest: bytes) -> None:
         digests = self._partitions.get(number, _Partition()).digests
         if head > digests.last:
-            message = f"the witness holds head {head} of partition {number}; the heads end at {digests.last}"
-            self._add("witness", message)
+            self._add(
+                "witness", f"the witness holds head {head} of partition {number}; the heads end at {digests.last}"
+            )
         elif digests.get(head) != digest:
             self._add("witness", f"the witness holds another head {head} of partition {number}")
 

@@ -13,12 +13,10 @@ from typing import Final
 from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.exact import HASH_DIGITS
 from stream_app.audit.form.head import Leaf
-from stream_app.audit.form.reader import read_spelling
+from stream_app.audit.form.reader import SEQUENCE, SERIES_AT, read_spelling
 
 _SEQUENCE_BYTES: Final = 8
 _LEAF_BYTES: Final = _SEQUENCE_BYTES + HASH_DIGITS // 2
-_SERIES_AT: Final = len(b'{"series":')
-_SEQUENCE: Final = b',"sequence":'
 _MOST_DIGITS: Final = 16  # of a sequence
 _HASH: Final = slice(-HASH_DIGITS - len(b'"}'), -len(b'"}'))
 
@@ -35,16 +33,8 @@ class _Signed:
     met: int = 0  # the highest sequence of an entry that came
 
 
-def _first(places: bytearray) -> tuple[int, bytes]:
-    """Return the first sequence and hash of `places`."""
-    return int.from_bytes(places[:_SEQUENCE_BYTES], "big"), bytes(places[_SEQUENCE_BYTES:_LEAF_BYTES])
-
-
 class Expected:
-    """Compares the entries of the ledger with the signed leaves; `tell` is called with each finding.
-
-    With `late` entries are kept for leaves that come after them.
-    """
+    """Compares entries with signed leaves; `tell` gets each finding. With `late` entries are kept for later leaves."""
 
     def __init__(self, tell: Callable[[Finding], None], *, late: bool = False) -> None:
         self._tell = tell
@@ -79,12 +69,12 @@ class Expected:
     def entries(self, lines: Iterable[bytes]) -> None:
         """Compare lines of the ledger; a line that is no entry in the exact form is left to the other checks."""
         for data in lines:
-            end = data.find(_SEQUENCE, _SERIES_AT)
-            signed = self._series.get(data[_SERIES_AT:end])
-            if signed is None and self._late:
-                signed = self._unknown(data[_SERIES_AT:end])
+            end = data.find(SEQUENCE, SERIES_AT)
+            signed = self._series.get(data[SERIES_AT:end])
+            if signed is None and self._late and (name := read_spelling(data[SERIES_AT:end])) is not None:
+                signed = self._series.setdefault(data[SERIES_AT:end], _Signed(name))  # no leaf names it yet
             if signed is not None and (signed.due or self._late):
-                start = end + len(_SEQUENCE)
+                start = end + len(SEQUENCE)
                 digits = data[start : data.find(b",", start)]
                 if digits.isdigit() and len(digits) <= _MOST_DIGITS:
                     self._meet(signed, int(digits), data[_HASH])
@@ -97,11 +87,6 @@ class Expected:
             if signed.due:
                 sequence, digest = _first(signed.due)
                 self._missing(signed, sequence, digest, len(signed.due) // _LEAF_BYTES)
-
-    def _unknown(self, spelling: bytes) -> _Signed | None:
-        """Return a new record for a series that no leaf names yet; None where the bytes spell no series."""
-        name = read_spelling(spelling)
-        return None if name is None else self._series.setdefault(spelling, _Signed(name))
 
     def _keep(self, signed: _Signed, sequence: int, found: bytes) -> None:
         """Keep an entry until a leaf covers it; a copy is not kept again."""
@@ -143,6 +128,10 @@ class Expected:
 
     def _add(self, code: Code, signed: _Signed, sequence: int, message: str) -> None:
         self._tell(Finding(code, signed.name, sequence, message))
+
+
+def _first(places: bytearray) -> tuple[int, bytes]:
+    return int.from_bytes(places[:_SEQUENCE_BYTES], "big"), bytes(places[_SEQUENCE_BYTES:_LEAF_BYTES])
 
 
 def _place(sequence: int, digest: bytes) -> bytes:

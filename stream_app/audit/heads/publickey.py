@@ -8,10 +8,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from stream_app.files import unread
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-from stream_app.files import unread
 
 _FINGERPRINT_BYTES: Final = 8
 
@@ -47,11 +47,7 @@ class PublicKeys:
 
 
 def read_public_keys(paths: Iterable[Path]) -> PublicKeys:
-    """Return the keys of PEM files.
-
-    Raises:
-        PublicKeyError: a file cannot be read or holds no Ed25519 public key.
-    """
+    """Return the keys of PEM files; raises `PublicKeyError` for one that cannot be read or holds none of Ed25519."""
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - see above
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
     from cryptography.hazmat.primitives.serialization import load_pem_public_key  # noqa: PLC0415

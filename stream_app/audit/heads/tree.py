@@ -6,10 +6,10 @@ head's time. It does not show that the series has not gone on since.
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final
 
 from stream_app.audit.chain import digest_of
-from stream_app.audit.finding import Code, Finding
+from stream_app.audit.finding import Finding
 from stream_app.audit.form.head import SIGNATURE_MEMBER, Head, Leaf, Leaves, Proof
 from stream_app.audit.form.reader import leaf_bytes, read_entry, read_head_record
 from stream_app.audit.heads.publickey import PublicKeys
@@ -68,19 +68,12 @@ def _join(left: bytes, right: bytes) -> bytes:
     return blake2b(b"\x01" + left + right, digest_size=_BYTES).digest()
 
 
-class _Open(NamedTuple):
-    """Leaves whose head has not come yet."""
-
-    head: int
-    hashes: list[bytes]
-
-
 class Prover:
     """Looks for the newest leaf of one series in the records of the heads; `proof` is None until one is found."""
 
     def __init__(self, series: str) -> None:
         self._series = series
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, tuple[int, list[bytes]]] = {}  # by partition: a head that has not come yet, its leaves
         self._found: dict[int, tuple[Leaf, int]] = {}
         self.proof: Proof | None = None
 
@@ -93,23 +86,24 @@ class Prover:
             self._head(found, data)
 
     def _leaves(self, found: Leaves) -> None:
-        leaves = self._open.get(found.partition)
-        if leaves is None or leaves.head != found.head:
-            leaves = self._open[found.partition] = _Open(found.head, [])
+        number, hashes = self._open.get(found.partition, (None, []))
+        if number != found.head:
+            hashes = []
+            self._open[found.partition] = found.head, hashes
             self._found.pop(found.partition, None)
         for leaf in found.leaves:
             if leaf.series == self._series:
-                self._found[found.partition] = leaf, len(leaves.hashes)
-            leaves.hashes.append(leaf_hash(leaf_bytes(leaf)))
+                self._found[found.partition] = leaf, len(hashes)
+            hashes.append(leaf_hash(leaf_bytes(leaf)))
 
     def _head(self, head: Head, data: bytes) -> None:
-        leaves = self._open.pop(head.partition, None)
+        number, hashes = self._open.pop(head.partition, (None, []))
         found = self._found.pop(head.partition, None)
-        if leaves is None or found is None or leaves.head != head.number:
+        if found is None or number != head.number:
             return
         leaf, place = found
         if self.proof is None or leaf.sequence >= self.proof.leaf.sequence:
-            path = tuple(node.hex() for node in path_of(leaves.hashes, place))
+            path = tuple(node.hex() for node in path_of(hashes, place))
             self.proof = Proof(leaf, place, path, head, data)
 
 
@@ -120,24 +114,20 @@ def check_proof(proof: Proof, keys: PublicKeys, entries: Iterable[bytes]) -> lis
     body, _, _ = record.partition(SIGNATURE_MEMBER)
     if not keys.signed(head.key, body, bytes.fromhex(head.signature)):
         message = f"the head has no signature of a trusted key ({keys.fingerprints}); it names key {head.key}"
-        findings.append(_finding("head-signature", leaf, message))
+        findings.append(Finding("head-signature", *leaf[:2], message))
     root = rooted(leaf_hash(leaf_bytes(leaf)), place, head.leaves, [bytes.fromhex(node) for node in path])
     if root is None or root.hex() != head.root:
-        findings.append(_finding("head-leaves", leaf, "the path does not lead from the leaf to the signed root"))
+        findings.append(Finding("head-leaves", *leaf[:2], "the path does not lead from the leaf to the signed root"))
     return findings + _entry_findings(leaf, entries)
 
 
 def _entry_findings(leaf: Leaf, entries: Iterable[bytes]) -> list[Finding]:
     for data in entries:
         entry = read_entry(data)
-        if not isinstance(entry, Finding) and (entry.series, entry.sequence) == (leaf.series, leaf.sequence):
+        if not isinstance(entry, Finding) and (entry.series, entry.sequence) == leaf[:2]:
             digest = digest_of(data).hex()
             if entry.hash == digest == leaf.hash:
                 return []
             message = f"its bytes hash to {digest[:16]}.., signed is {leaf.hash[:16]}.."
-            return [_finding("signed-differs", leaf, message)]
-    return [_finding("signed-missing", leaf, "the ledger given does not hold the entry that was signed")]
-
-
-def _finding(code: Code, leaf: Leaf, message: str) -> Finding:
-    return Finding(code, leaf.series, leaf.sequence, message)
+            return [Finding("signed-differs", *leaf[:2], message)]
+    return [Finding("signed-missing", *leaf[:2], "the ledger given does not hold the entry that was signed")]

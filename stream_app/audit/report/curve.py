@@ -1,19 +1,19 @@
-"""The curves of a report: the releases of chosen series in order of time, read in a second pass over the ledger.
+"""What a report draws, read in a second pass over the ledger: the releases of chosen series, and what all spent.
 
 The first pass finds the series that lost most, however many there are; the second keeps the points of these alone.
 """
 
+import re
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import Final, assert_never
+from typing import Final
 
 from stream_app.audit.books.terms import TermsError, read_terms
-from stream_app.audit.form.entry import LandmarksEntry, PolicyEntry, ReleaseEntry
-from stream_app.audit.form.reader import read_entry, spelt
+from stream_app.audit.books.units import Grid
+from stream_app.audit.form.entry import MAX_TIMESTAMP, LandmarksEntry, PolicyEntry, ReleaseEntry
+from stream_app.audit.form.reader import SEQUENCE, SERIES_AT, read_entry, spelt
 
 MOST_POINTS: Final = 1_000_000  # points kept of a series, 33 bytes each; what comes after is counted and not drawn
-_SERIES_AT: Final = len(b'{"series":')
-_SEQUENCE: Final = b',"sequence":'
 
 
 class Curve:
@@ -31,7 +31,8 @@ class Curve:
         self.correlation: str | None = None  # as the latest policy that names one names it
         self.omitted = 0
         self._last = 0
-        self._step_ms = 1  # of the policy version in force
+        self.has_units = False  # whether a version protects units, of which a step has many
+        self._steps = Grid(0, 1)  # of the policy version in force
         self._charge_nano = 0  # what the private dissimilarity of an event costs
         self._length_ms = 0  # user level, before its first step: how long all steps are landmarks
         self._end_ms = 0  # of the last decided step
@@ -42,22 +43,18 @@ class Curve:
         if entry.sequence <= self._last:
             return
         self._last = entry.sequence
-        match entry:
-            case ReleaseEntry():
-                self._release(entry)
-            case PolicyEntry():
-                self._policy(entry)
-            case LandmarksEntry():
-                self.spans_ms += [(start, end) for start, end in entry.add]
-            case _:
-                assert_never(entry)
+        if isinstance(entry, ReleaseEntry):
+            self._release(entry)
+        elif isinstance(entry, PolicyEntry):
+            self._policy(entry)
+        else:
+            self.spans_ms += [(start, end) for start, end in entry.add]
 
     def _policy(self, entry: PolicyEntry) -> None:
         present = self.spans_ms[self._earlier :]
         # A version's landmarks end with it: what it did not decide is decided by the next one's.
-        self.spans_ms[self._earlier :] = [
-            (start, min(end, self._end_ms)) for start, end in present if start < self._end_ms
-        ]
+        ended = [(start, min(end, self._end_ms)) for start, end in present if start < self._end_ms]
+        self.spans_ms[self._earlier :] = ended
         self._earlier = len(self.spans_ms)
         self._length_ms = self._charge_nano = 0
         try:
@@ -66,16 +63,17 @@ class Curve:
             self.steps_ms.add(-1)
             return
         self.steps_ms.add(terms.step_ms)
-        self._step_ms = terms.step_ms
+        self.has_units |= terms.units is not None
+        self._steps = terms.steps
         self._length_ms = terms.length * terms.step_ms
         self._charge_nano = 0 if terms.frame is None else terms.frame.charge_nano
         for start, end in zip(terms.landmarks.starts, terms.landmarks.ends, strict=True):
-            self.spans_ms.append((start * terms.step_ms, end * terms.step_ms))
+            self.spans_ms.append((terms.marks.start(start), terms.marks.start(end)))
         self.correlation = terms.correlation or self.correlation
 
     def _release(self, entry: ReleaseEntry) -> None:
-        start_ms = entry.timestamp // self._step_ms * self._step_ms
-        self._end_ms = max(self._end_ms, start_ms + self._step_ms)
+        start_ms = self._steps.start(self._steps.number(entry.timestamp))
+        self._end_ms = max(self._end_ms, start_ms + self._steps.length_ms)
         if self._length_ms:
             self.spans_ms.append((start_ms, start_ms + self._length_ms))
             self._length_ms = 0
@@ -101,7 +99,7 @@ class Curves:
     def entries(self, lines: Sequence[bytes]) -> None:
         """Read the next lines of the ledger; those of other series are passed over."""
         for data in lines:
-            curve = self._by_spelling.get(data[_SERIES_AT : data.find(_SEQUENCE, _SERIES_AT)])
+            curve = self._by_spelling.get(data[SERIES_AT : data.find(SEQUENCE, SERIES_AT)])
             if curve is not None:
                 entry = read_entry(data)
                 if isinstance(entry, ReleaseEntry | PolicyEntry | LandmarksEntry):
@@ -111,3 +109,60 @@ class Curves:
 def _fitting(nano: int) -> int:
     """Return the amount, limited to what a column can hold: a hostile ledger may name any."""
     return max(-(2**63), min(nano, 2**63 - 1))
+
+
+MOST_BINS: Final = 100
+_WIDER: Final = (10, 10, 10, 10, 6, 10, 6, 6, 4, 7, 4, 3, 4, 10, 10)
+"""By what bins grow each time: 1, 10, 100 ms, 1 and 10 s, 1 and 10 min, 1, 6 h, 1, 7, 28, 84, 336 days, and on."""
+_SPEND: Final = re.compile(
+    rb'"timestamp":(\d{1,15}),"decision":"perturbed","landmark":(true|false),"policy":\d+,"budget_nano":\d+,'
+    rb'"epsilon_nano":(\d{1,18}),'
+)
+
+
+class Flow:
+    """Spends on landmarks and on other steps, in nano-epsilon, by bins of `width_ms`."""
+
+    def __init__(self) -> None:
+        self.width_ms = 1
+        self._wider = iter(_WIDER)
+        self.landmark: dict[int, int] = {}  # by bin number: timestamp // width_ms
+        self.regular: dict[int, int] = {}
+        self._low = self._high = -1  # bin numbers
+
+    def entries(self, lines: Sequence[bytes]) -> None:
+        """Read the next lines of the ledger; whether they are true is for the audit to say."""
+        search = _SPEND.search
+        for data in lines:
+            found = search(data)
+            if found is None:
+                continue
+            timestamp, landmark, spend = found.groups()
+            if int(timestamp) <= MAX_TIMESTAMP:
+                self._add(int(timestamp), int(spend), self.landmark if landmark == b"true" else self.regular)
+
+    def _add(self, timestamp: int, spend: int, kind: dict[int, int]) -> None:
+        number = timestamp // self.width_ms
+        if not self._low <= number <= self._high:
+            self._low = number if self._low < 0 else min(self._low, number)
+            self._high = max(self._high, number)
+            while self._high - self._low >= MOST_BINS:
+                self._widen()
+            number = timestamp // self.width_ms
+        kind[number] = kind.get(number, 0) + spend
+
+    def _widen(self) -> None:
+        times = next(self._wider)
+        self.width_ms *= times
+        self._low //= times
+        self._high //= times
+        for kind in (self.landmark, self.regular):
+            narrow = list(kind.items())
+            kind.clear()
+            for number, spend in narrow:
+                kind[number // times] = kind.get(number // times, 0) + spend
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of all bins, empty ones too."""
+        return range(self._low, self._high + 1) if self._low >= 0 else range(0)

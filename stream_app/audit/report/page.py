@@ -1,12 +1,17 @@
-"""The report as one HTML page that loads nothing: verdict first, findings, figures, plots."""
+"""The report as one HTML page that loads nothing: verdict first, findings, figures; and the plots on it."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from stream_app.audit.finding import CODES, kind_of
-from stream_app.audit.remark import REMARKS
+from stream_app import pictures
+from stream_app.audit.books.guarantee import SeriesLoss
+from stream_app.audit.finding import CODES, REMARKS, kind_of
+from stream_app.audit.report.curve import Curve, Flow
 from stream_app.audit.report.report import Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SHOWN: Final = 200
 """Findings on the page that say that the books are wrong, and remarks; those that break a promise all stand there."""
@@ -114,3 +119,116 @@ def _findings(report: Report) -> str:
     unshown = report.found - len(rows)
     more = f"<p>{unshown:,} further findings: see the text report.</p>" if unshown else ""
     return table(("what is wrong", "series", "entry", "what was found"), rows) + more
+
+
+FAR: Final = 20
+"""From this ratio of the largest spend to the smallest on, the axis is logarithmic: a power of ten surely shows."""
+_ANY_COLOUR: Final = pictures.INK  # of a marker in a legend that stands for every series
+
+
+def flow(spends: Flow, axes: "Axes") -> None:
+    """Draw what all series spent together, by bins of time."""
+    numbers = spends.numbers
+    left = [number * spends.width_ms / pictures.DAY_MS for number in numbers]
+    width = spends.width_ms / pictures.DAY_MS
+    regular = [spends.regular.get(number, 0) / pictures.NANO for number in numbers]
+    landmark = [spends.landmark.get(number, 0) / pictures.NANO for number in numbers]
+    if any(regular):
+        axes.bar(left, regular, width, align="edge", color=pictures.REGULAR_COLOUR, label="regular steps")
+    if any(landmark):
+        axes.bar(left, landmark, width, align="edge", bottom=regular, color=pictures.LANDMARK_COLOUR, label="landmarks")
+    _over_time(axes, f"epsilon spent in {_duration(spends.width_ms)}")
+
+
+def shares_left(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
+    """Draw how many series have what share of their present budget left."""
+    shares = [100 * loss.share_left for loss in losses]
+    axes.hist(
+        shares, bins=[5 * edge for edge in range(21)], color=pictures.REGULAR_COLOUR, edgecolor="none", rwidth=0.96
+    )
+    axes.set_xlim(0, 100)
+    axes.locator_params(axis="y", integer=True)
+    axes.set_xlabel("budget left in the present period (%)")
+    axes.set_ylabel("number of series")
+
+
+def shares_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
+    """Draw the share of the budget left after each step, a line a series."""
+    for curve in curves:
+        places = pictures.thinned(len(curve.times_ms))
+        left = [
+            100 * max(0.0, 1 - curve.used_nano[at] / curve.budgets_nano[at]) if curve.budgets_nano[at] > 0 else 0.0
+            for at in places
+        ]
+        times = [curve.times_ms[at] / pictures.DAY_MS for at in places]
+        axes.step(times, left, where="post", lw=1.2, label=pictures.label_of(curve.series))
+    axes.set_ylim(-2, 102)
+    _over_time(axes, "budget left (%)", curves)
+
+
+def spends_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
+    """Draw the epsilon of each perturbed release, a colour a series; diamonds are landmarks."""
+    seen = set()
+    for nth, curve in enumerate(curves):
+        label: str | None = pictures.label_of(curve.series)
+        for landmark, marker, size in ((0, ".", 6), (1, "D", 4)):
+            kinds = zip(curve.spends_nano, curve.landmarks, strict=True)
+            chosen = [at for at, (spend, kind) in enumerate(kinds) if spend > 0 and kind == landmark]
+            places = [chosen[at] for at in pictures.peaks([curve.spends_nano[at] for at in chosen])]
+            times = [curve.times_ms[at] / pictures.DAY_MS for at in places]
+            spends = [curve.spends_nano[at] / pictures.NANO for at in places]
+            if places:
+                axes.plot(times, spends, marker, ms=size, color=f"C{nth % 10}", label=label)
+                label = None
+                seen.add(landmark)
+    if 1 in seen:
+        axes.plot([], [], "D", ms=4, color=_ANY_COLOUR, label="landmark")
+    spent = [spend for curve in curves for spend in curve.spends_nano if spend > 0]
+    if spent and max(spent) > FAR * min(spent):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
+    else:
+        axes.set_ylim(bottom=0)
+    _over_time(axes, "epsilon of one release", curves)
+
+
+def worst(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
+    """Draw what series lost, worst first: in earlier periods, on landmarks, on one other step; and what is left."""
+    rows = range(len(losses))
+    begin = [0.0] * len(losses)
+    for label, colour, parts in (
+        ("earlier policy versions", "#6d5a8c", [loss.closed_nano for loss in losses]),
+        ("landmarks", pictures.LANDMARK_COLOUR, [loss.landmark_nano for loss in losses]),
+        ("worst other step", pictures.REGULAR_COLOUR, [loss.peak_nano for loss in losses]),
+        ("left of the budget", "#e3e7eb", [loss.left_nano for loss in losses]),
+    ):
+        widths = [part / pictures.NANO for part in parts]
+        if not any(widths):
+            continue
+        axes.barh(rows, widths, left=begin, color=colour, label=label)
+        begin = [before + width for before, width in zip(begin, widths, strict=True)]
+    axes.set_yticks(rows, [pictures.label_of(loss.series) for loss in losses])
+    axes.margins(y=0.02)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel("loss: epsilon over all policy versions")
+    pictures.legend_below(axes)
+
+
+def _over_time(axes: "Axes", label: str, curves: Sequence[Curve] = ()) -> None:
+    """Finish a plot over time; shade the landmarks that all series have, since of others nobody could tell whose."""
+    axes.set_ylabel(label)
+    spans = {tuple(sorted(set(curve.spans_ms))) for curve in curves}
+    if len(spans) == 1:
+        pictures.shade_landmarks(axes, spans.pop())
+    pictures.time_axis(axes)
+    pictures.legend_below(axes)
+
+
+def _duration(width_ms: int) -> str:
+    for unit, length_ms in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000)):
+        if width_ms >= length_ms:
+            count = width_ms // length_ms
+            return f"{count} {unit}s" if count > 1 else f"1 {unit}"
+    return f"{width_ms} ms"

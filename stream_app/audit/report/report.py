@@ -6,10 +6,9 @@ from typing import Any, Final, NamedTuple
 
 from stream_app.audit.books.intrusions import Intruded
 from stream_app.audit.books.members import MembersRead
-from stream_app.audit.finding import CODES, LISTED, MOST_BROKEN, Code, Finding, Kept, Kind, kind_of
+from stream_app.audit.finding import CODES, LISTED, MOST_BROKEN, Code, Finding, Kept, KeysUsed, Kind, Remark, kind_of
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.heads.check import HeadsRead
-from stream_app.audit.remark import KeysUsed, Remark
 from stream_app.words.amount import Used, amount, quoted, summed
 
 SHOWN: Final = 20  # changes of a key in the text
@@ -122,10 +121,7 @@ class Report(NamedTuple):
             lines += _members(self.members)
         if self.intruded is not None:
             lines.append(_intrusions(self.intruded))
-        if self.releases is None:
-            lines.append("releases not compared")
-        else:
-            lines.append(f"releases compared {self.releases}")
+        lines.append("releases not compared" if self.releases is None else f"releases compared {self.releases}")
         lines += _keys(self.keys, self.series)
         lines += _heads(self.heads, self.entries)
         return [*lines, summed(self.spent_nano, sum(self.decisions.values()))]
@@ -152,11 +148,12 @@ class Tally:
     intruded: Intruded | None = None
     counts: dict[Code, int] = field(default_factory=dict)
 
-    def add(self, finding: Finding) -> None:
-        """Add a finding."""
-        assert finding.code in CODES, finding.code
-        self.counts[finding.code] = self.counts.get(finding.code, 0) + 1
-        self.findings.add(finding, MOST_BROKEN if kind_of(finding.code) == "promise" else LISTED)
+    def add(self, *findings: Finding) -> None:
+        """Add findings."""
+        for finding in findings:
+            assert finding.code in CODES, finding.code
+            self.counts[finding.code] = self.counts.get(finding.code, 0) + 1
+            self.findings.add(finding, MOST_BROKEN if kind_of(finding.code) == "promise" else LISTED)
 
     def counted(self) -> dict[Code, int]:
         """Return how many findings each code has: those that break a promise first, `theorem` before all."""
@@ -175,9 +172,7 @@ class Tally:
         """Return the findings in the order found, with a last one that says how many are not listed."""
         listed = self.findings.listed
         unlisted = self.findings.count - len(listed)
-        if not unlisted:
-            return tuple(listed)
-        return (*listed, Finding("unlisted", "", 0, f"{unlisted} further findings"))
+        return (*listed, *([Finding("unlisted", "", 0, f"{unlisted} further findings")] if unlisted else []))
 
 
 def line_of(finding: Finding | Remark) -> str:
@@ -188,7 +183,6 @@ def line_of(finding: Finding | Remark) -> str:
 
 
 def _keys(keys: KeysUsed, series: int) -> list[str]:
-    """Return lines about the noise keys where there are several; `series` is how many series the ledger has."""
     if len(keys.series) < 2:
         return []
     named = ", ".join(f"{key} (in {count} series)" for key, count in keys.series.items())

@@ -6,15 +6,12 @@ from typing import Final
 from stream_app.audit.chain import Place, digest_of
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import Entry, MemberEntry, PolicyEntry
-from stream_app.audit.form.reader import CLAIM, is_claim, read_entry, read_spelling, spelt
+from stream_app.audit.form.reader import CLAIM, SEQUENCE, SERIES_AT, is_claim, read_entry, read_spelling, spelt
 from stream_app.audit.rules import Rules
 from stream_app.audit.series import Series
-from stream_app.audit.standing.standing import MemberStanding, SeriesStanding, Standing, VersionStanding
-from stream_app.audit.standing.version import version_of
+from stream_app.audit.standing.standing import MemberStanding, SeriesStanding, Standing, VersionStanding, version_of
 
 _SERIES: Final = b'{"series":"'
-_SERIES_AT: Final = len(_SERIES) - 1
-_SEQUENCE: Final = b',"sequence":'
 _CAP: Final = b',"entry":"member","cap_nano":'
 
 
@@ -25,15 +22,15 @@ class UnknownNameError(Exception):
 class StandingInquiry:
     """Takes the lines of a ledger; `answer` says how the series or the member of a name stands.
 
-    `lifetime_nano` is the bound on a series' total over its versions, None where the series' claim or else its first
-    epsilon bounds it. `separator` is what the configuration says, "" where the ledger has to tell it. All series whose
-    ids begin with the name are followed, since the cap that tells the separator may come last.
+    `lifetime_nano` is the bound on a series' total over its versions, None where its claim or else its first epsilon
+    bounds it; `separator` is the configured one, "" where the ledger has to tell it. All series whose ids begin with
+    the name are followed, since the cap that tells the separator may come last.
     """
 
     def __init__(self, name: str, lifetime_nano: int | None, separator: str = "") -> None:
         self._name = name
         self._begins = spelt(name).encode()[:-1]  # without the closing quotation mark
-        self._rules = Rules(lifetime_nano)
+        self.rules = Rules(lifetime_nano)  # what holds for all series: bounds, and members
         self._separator = separator
         self._found: dict[str, _Followed] = {}
         self._lost: list[tuple[str | None, Finding]] = []  # what cannot be read, with the series that it names
@@ -41,71 +38,49 @@ class StandingInquiry:
     def entries(self, lines: Sequence[bytes]) -> None:
         """Read the next lines of the ledger."""
         for data in lines:
-            if not data.startswith(self._begins, _SERIES_AT):
-                if not data.startswith(_SERIES):
-                    self._lose(data)
-                elif not self._separator and _CAP in data:
-                    self._learn(data)
+            mine, named = data.startswith(self._begins, SERIES_AT), data.startswith(_SERIES)
+            if not mine and named and (self._separator or _CAP not in data):
                 continue
             entry = read_entry(data)
-            if isinstance(entry, Finding):
-                self._lose(data)
-                continue
-            followed = self._found.setdefault(entry.series, _Followed(entry.series))
-            followed.take(entry, digest_of(data), self._rules)
+            if mine and not isinstance(entry, Finding):
+                followed = self._found.setdefault(entry.series, _Followed(entry.series))
+                followed.take(entry, digest_of(data), self.rules)
+            elif isinstance(entry, Finding) and (mine or not named):
+                self._lose(data, entry)
+            elif isinstance(entry, MemberEntry):  # the chain of another member tells the separator
+                self._separator = entry.series[-1]
 
     def answer(self) -> Standing:
         """Return the standing; raises `UnknownNameError` for a name that the ledger does not have."""
-        separator = self._rules.members.separator or self._separator
-        mine = [one for one in self._found.values() if not one.series.member and self._is_mine(one, separator)]
-        series = tuple(sorted(one.standing(self._rules.lifetime_nano) for one in mine))
+        separator = self.rules.members.separator or self._separator
+        series = tuple(sorted(one.standing(self.rules.lifetime_nano) for one in self._mine(separator)))
         chain = self._found.get(self._name + separator) if separator else None
-        member = self._rules.members.known.get(self._name) if chain is not None else None
+        member = self.rules.members.known.get(self._name) if chain is not None else None
+        unread = tuple(fault for named, fault in self._lost if named is None or self._names(named, separator))
         if chain is None and not any(one.series != self._name for one in series):
             if not series:
                 raise UnknownNameError(self._instead(separator))
-            return Standing(None, series, self._unread(separator))
+            return Standing(None, series, unread)
         if chain is None or member is None:
             claims = [one.claim_nano for one in series if one.claim_nano is not None]
-            return Standing(MemberStanding(self._name, None, sum(claims), len(claims)), series, self._unread(separator))
-        return Standing(
-            MemberStanding(self._name, member.cap_nano, member.claims_nano, member.series, tuple(chain.findings)),
-            series,
-            self._unread(separator),
-        )
-
-    @property
-    def rules(self) -> Rules:
-        """What holds for all series: bounds, and members."""
-        return self._rules
+            return Standing(MemberStanding(self._name, None, sum(claims), len(claims)), series, unread)
+        found = MemberStanding(self._name, member.cap_nano, member.claims_nano, member.series, tuple(chain.findings))
+        return Standing(found, series, unread)
 
     def followed(self) -> list[Series]:
         """Return the series that were asked for, by name."""
-        separator = self._rules.members.separator or self._separator
-        mine = [one.series for one in self._found.values() if not one.series.member and self._is_mine(one, separator)]
+        mine = [one.series for one in self._mine(self.rules.members.separator or self._separator)]
         return sorted(mine, key=lambda series: series.name)
 
-    def _learn(self, data: bytes) -> None:
-        """Take the separator from the chain of another member."""
-        entry = read_entry(data)
-        if isinstance(entry, MemberEntry):
-            self._separator = entry.series[-1]
-
-    def _lose(self, data: bytes) -> None:
+    def _lose(self, data: bytes, finding: Finding) -> None:
         """Keep what is wrong with a line that cannot be read; the claim of a partition is no entry."""
-        if data.startswith(CLAIM) and is_claim(data):
-            return
-        entry = read_entry(data)
-        if isinstance(entry, Finding):
-            named = read_spelling(data[_SERIES_AT : data.find(_SEQUENCE)]) if data.startswith(_SERIES) else None
-            self._lost.append((named, entry))
+        if not (data.startswith(CLAIM) and is_claim(data)):
+            named = read_spelling(data[SERIES_AT : data.find(SEQUENCE)]) if data.startswith(_SERIES) else None
+            self._lost.append((named, finding))
 
-    def _unread(self, separator: str) -> tuple[Finding, ...]:
-        """Return what is wrong with the lines that may be entries of what was asked for."""
-        return tuple(finding for named, finding in self._lost if named is None or self._names(named, separator))
-
-    def _is_mine(self, one: "_Followed", separator: str) -> bool:
-        return self._names(one.series.name, separator)
+    def _mine(self, separator: str) -> "list[_Followed]":
+        found = (one for one in self._found.values() if not one.series.member)
+        return [one for one in found if self._names(one.series.name, separator)]
 
     def _names(self, name: str, separator: str) -> bool:
         return name == self._name or bool(separator and name.partition(separator)[0] == self._name)

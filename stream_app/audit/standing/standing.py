@@ -1,8 +1,10 @@
-"""The standing of series and members, as data: by policy version, over the lifetime, and towards a member's cap."""
+"""The standing of series and members, as data: by version, over the lifetime, towards a member's cap."""
 
 from typing import Any, NamedTuple
 
+from stream_app.audit.books.period import Books
 from stream_app.audit.finding import Finding
+from stream_app.audit.series import Series
 
 
 class VersionStanding(NamedTuple):
@@ -22,8 +24,9 @@ class VersionStanding(NamedTuple):
     first_ms: int | None = None  # start of the first decided step
     last_ms: int | None = None  # start of the last decided step
     ends_ms: int | None = None  # when the last landmark known so far ends; at level user when the length ends
-    window: int = 1  # steps in a row that are protected together
+    window: int = 1  # steps, or units, in a row that are protected together
     renews_ms: int | None = None  # the next bound at which it is to begin again
+    unit_ms: int | None = None  # None: steps are protected whole
 
     @property
     def used_nano(self) -> int:
@@ -128,3 +131,49 @@ class Standing(NamedTuple):
             "series": [one.document() for one in self.series],
             "findings": [finding._asdict() for finding in self.findings],
         }
+
+
+def version_of(series: Series, version: int, sequence: int, *, rules: bool) -> VersionStanding:
+    """Return how a version of known terms stands; ``rules`` while it is in force. ``sequence`` is that of its entry."""
+    spent, books = series.guarantee, series.books
+    assert books is not None, "asked for a version whose terms are known"
+    terms = books.terms
+    left = held = 0
+    if rules and terms.level in ("landmark", "user"):
+        _, left = books.standing(books.next_step)
+        share = terms.share(spent.landmark_nano, spent.peak_nano, left, True)  # noqa: FBT003 - as `Share` is called
+        held = left * share
+        if terms.units is not None:  # spare units that become landmarks late take their part of what is left
+            free = terms.budget_nano - spent.landmark_nano
+            held = free - terms.share(spent.landmark_nano, spent.peak_nano, left, False)  # noqa: FBT003
+    return VersionStanding(
+        version=version,
+        sequence=sequence,
+        rules=rules,
+        level=terms.level,
+        scheme=terms.scheme,
+        step_ms=terms.step_ms,
+        promised_nano=terms.budget_nano,
+        landmark_spent_nano=spent.landmark_nano,
+        regular_peak_nano=spent.peak_nano,
+        landmarks_left=left,
+        held_back_nano=held,
+        first_ms=None if books.first_step is None else terms.steps.start(books.first_step),
+        last_ms=None if books.last_step is None else terms.steps.start(books.last_step),
+        ends_ms=_ends_ms(books),
+        window=terms.reach.window,
+        renews_ms=_renews_ms(books) if rules else None,
+        unit_ms=None if terms.units is None else terms.units.grid.length_ms,
+    )
+
+
+def _renews_ms(books: Books) -> int | None:
+    last_ms = -1 if books.last_step is None else books.terms.steps.start(books.last_step)
+    return next((bound for bound in books.terms.renew if bound > last_ms), None)
+
+
+def _ends_ms(books: Books) -> int | None:
+    terms = books.terms
+    if terms.level == "user" and books.first_step is not None:
+        return (books.first_step + terms.length) * terms.step_ms
+    return terms.marks.start(books.landmarks.ends[-1]) if terms.level == "landmark" and books.landmarks.ends else None

@@ -1,4 +1,4 @@
-"""The standing of series and members in words."""
+"""The standing of series and members in words: what is used, what is held back and left, and when it ends."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -79,14 +79,9 @@ def _series(one: SeriesStanding, least: str) -> list[str]:
     for version in one.versions:
         lines += _ruling(version, least) if version.rules else [_ended(version, least)]
     used, bound = amount(one.used_nano), amount(one.lifetime_nano)
-    lines.append(f"  lifetime   {bound}, {_BOUNDS[one.lifetime_from]}: {least}{used} used, {_later(one)}")
+    later = "nothing more is spent" if one.closed else f"a later version may have {amount(one.left_nano)} at most"
+    lines.append(f"  lifetime   {bound}, {_BOUNDS[one.lifetime_from]}: {least}{used} used, {later}")
     return [part for line in lines for part in wrap(line, _COLUMNS, subsequent_indent=_INDENT, break_on_hyphens=False)]
-
-
-def _later(one: SeriesStanding) -> str:
-    if one.closed:
-        return "nothing more is spent"
-    return f"a later version may have {amount(one.left_nano)} at most"
 
 
 def _ended(version: VersionStanding, least: str) -> str:
@@ -101,6 +96,10 @@ def _ruling(version: VersionStanding, least: str) -> list[str]:
     step = duration_in_words(version.step_ms)
     lines = [f"  policy {version.version}, in force: level {version.level}, {version.scheme}, steps of {step}"]
     protected = _PROTECTED["windows" if version.level == "landmark" and version.window > 1 else version.level]
+    if version.unit_ms is not None:
+        lines[0] += f", units of {duration_in_words(version.unit_ms)}"
+        what = "units that may become landmarks late"
+        protected = protected.replace("step", "unit").replace("all landmarks", "all landmarks, which are left out,")
     lines.append(f"  promised   {amount(version.promised_nano)} {protected.format(version.window)}")
     lines.append(f"  used       {least}{amount(version.used_nano)}{_parts(version)}")
     if version.level in ("landmark", "user"):
@@ -117,6 +116,8 @@ def _parts(version: VersionStanding) -> str:
         return ""
     spent, peak = amount(version.landmark_spent_nano), amount(version.regular_peak_nano)
     what = "on the dearest other step" if version.window == 1 else "in the dearest window"
+    if version.unit_ms is not None:
+        what = "on the dearest step"
     return f": {spent} on landmarks, {peak} {what}, as much as others may cost without adding to it"
 
 

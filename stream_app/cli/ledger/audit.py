@@ -1,188 +1,58 @@
-"""``audit``: check a ledger by a second implementation of its arithmetic; the verdict stands in the first line."""
+"""``audit``: check a ledger by a second implementation of its arithmetic; the verdict stands in the first line.
+
+For its page, its picture and what series lost, it reads the ledger a second time.
+"""
 
 import argparse
-import logging
-import signal
-import time
-from collections import deque
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
-
-from stream_app.audit import Auditor, Finding
-from stream_app.audit.finding import CODES, LISTED, kind_of
-from stream_app.audit.remark import KeyChange, Remark
-from stream_app.audit.report.report import line_of
-from stream_app.cli import UsageError
-from stream_app.cli.shared.arguments import port
-from stream_app.words.amount import quoted
-
-if TYPE_CHECKING:
-    from stream_app.audit.topic import Waiting
-    from stream_app.cli.ledger.topicsource import TopicSource
-    from stream_app.monitoring.statuspage.audit import Found
-    from stream_app.monitoring.statuspage.document import View
-    from stream_app.setup.settings import Settings
+from functools import partial
+from heapq import nlargest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from stream_app.audit.answers.text import document_of, text_of
+from stream_app import __version__
+from stream_app.accounting.composed import LAWS
+from stream_app.audit import Auditor, Report
+from stream_app.audit.answers import sections as answered
+from stream_app.audit.answers.asked import Answers, answers_of, for_a_person
+from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.form.reader import dump
-from stream_app.cli.ledger.drawing import add_drawing_arguments, draw, look, question_in
-from stream_app.cli.ledger.filesource import FileSource, reads_twice
-from stream_app.cli.ledger.headoptions import add_head_arguments, trusted_keys
-from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
+from stream_app.audit.report.curve import Curve, Curves, Flow
+from stream_app.audit.report.page import Section, flow, page, shares_left, shares_over_time, spends_over_time, worst
+from stream_app.calendar.words import moment_in_words
+from stream_app.cli import UsageError
+from stream_app.cli.ledger.filesource import FileSource, add_lifetime, lifetime_of, reads_twice, settings_of
+from stream_app.cli.ledger.headoptions import add_head_arguments, check, prove, trusted_keys
+from stream_app.cli.shared.arguments import add_picture, check_ending, drawing, port, positive
 from stream_app.cli.shared.terminal import say
+from stream_app.files import whole
+from stream_app.pictures import picture, prepare, svg
 
 if TYPE_CHECKING:
-    from stream_app.cli.ledger.topicsource import TopicSource
+    from stream_app.accounting.statement import Statement
+    from stream_app.cli.ledger.losses import AccountingQuestion
+    from stream_app.cli.ledger.topicsource import Following, TopicSource
     from stream_app.setup.settings import Settings
-
-
-logger = logging.getLogger(__name__)
 
 PORT = 9465
-SHOWN: Final = 20  # findings that the page shows, the latest; the report has all
+OPTIONS = "--html, --picture"
+DRAWN = 10  # series drawn: those that lost most, unless others are named
+RANKED = 20
+SPREAD = 5  # least number of series for a plot of how many have what share left
+AT_NOTHING = "At 0 regular steps still publish, each up to the dearest so far; new landmarks cannot."
+TALL = 4.0  # inches, for plots whose legend names series
 
 
-def add_following_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of ``--follow``."""
-    parser.add_argument(
-        "--follow",
-        action="store_true",
-        help="go on beside a live worker: findings are log lines and metrics at once; a signal ends it with the report",
-    )
-    parser.add_argument(
-        "--http-port",
-        type=port,
-        default=PORT,
-        metavar="PORT",
-        help=f"with --follow: where a page, metrics and health are served (default {PORT}; 0: any free one)",
-    )
+class SecondLook(NamedTuple):
+    """What the second reading found: budgets of all series, curves of the chosen ones, spends over time, answers."""
 
-
-class Following:
-    """An audit that goes on until SIGINT or SIGTERM; a second signal ends it without a report."""
-
-    def __init__(self, source: "TopicSource", settings: "Settings", port: int) -> None:
-        """Log as a worker does; a page, metrics and health are served once it runs."""
-        from stream_app.monitoring.logs import configure_logs  # noqa: PLC0415 - files are audited without it
-        from stream_app.monitoring.metrics import AUDIT_TABLE, Metrics  # noqa: PLC0415
-
-        configure_logs(settings.log_level, settings.log_format)
-        self._source = source
-        self._show_series = settings.http_series
-        self._latest: deque[Found] = deque(maxlen=SHOWN)
-        self._began_seconds = time.monotonic()
-        self._host, self._port = settings.http_host, port
-        self._metrics = Metrics(AUDIT_TABLE)
-        self._logged = self._remarked = 0
-        self._lag: int | None = None  # records; None before the first turn
-        self._ready = False
-
-    def tell(self, finding: Finding) -> None:
-        """Count a finding, and log it unless there were too many."""
-        from stream_app.monitoring.metrics import AuditMetric  # noqa: PLC0415
-
-        self._metrics.count(AuditMetric.FINDINGS, 1, finding.code)
-        self._latest.appendleft(self._shown(finding))
-        self._logged += 1
-        # PRIVACY: a finding holds what the ledger holds, and of a release its step, never its value.
-        if self._logged <= LISTED:
-            told = {"code": finding.code, "series": quoted(finding.series), "sequence": finding.sequence}
-            logger.error("finding: %s", line_of(finding), extra=told)
-        elif self._logged == LISTED + 1:
-            logger.error("further findings are only counted (landmark_audit_findings)")
-
-    def remark(self, made: Remark | KeyChange) -> None:
-        """Log a remark, which is no fault, unless there were too many."""
-        self._remarked += 1
-        if self._remarked > LISTED:
-            return
-        if isinstance(made, Remark):
-            logger.warning("remark: %s", line_of(made))
-        else:
-            place = f"{quoted(made.series)} #{made.sequence}"
-            logger.warning("another noise key: %s  %s after %s", place, made.key, made.before)
-
-    def run(self, auditor: Auditor) -> "Waiting":
-        """Follow until a signal; return what is to be judged for a missing partner; raises `UsageError`."""
-        import asyncio  # noqa: PLC0415 - files are audited without it
-
-        from stream_app.monitoring.serve import ListenError  # noqa: PLC0415
-
-        try:
-            with self._source.reaching():
-                return asyncio.run(self._run(auditor))
-        except ListenError as error:
-            remedy = "Give --http-port 0 (any free one)" if error.in_use else "Name what this machine has"
-            raise UsageError(f"--http-port: {error} {remedy}") from None
-
-    async def _run(self, auditor: Auditor) -> "Waiting":
-        import asyncio  # noqa: PLC0415 - see `run`
-
-        from stream_app.monitoring.serve import Server  # noqa: PLC0415
-
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-
-        def end() -> None:
-            stop.set()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.remove_signal_handler(number)
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, end)
-        server = Server(
-            self._metrics,
-            lambda: (True, "alive"),
-            self._is_ready,
-            lambda: self._refresh(auditor),
-            lambda seen: self._page(auditor, seen),
-        )
-        await server.start(self._host, self._port)
-        logger.info("page, metrics and health at http://%s:%d", self._host, server.port)
-        try:
-            return await self._source.follow(auditor, stop, self._seen)
-        finally:
-            await server.stop()
-
-    def _seen(self, done: int, total: int) -> None:
-        self._lag = total - done
-        if self._lag == 0 and not self._ready:
-            self._ready = True
-            logger.info("follows the ledger")
-
-    def _is_ready(self) -> tuple[bool, str]:
-        return (True, "follows the ledger") if self._ready else (False, "reading what there is")
-
-    def _shown(self, finding: Finding) -> "Found":
-        from stream_app.monitoring.statuspage.audit import Found  # noqa: PLC0415
-
-        when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-        # PRIVACY: the page is for whoever reaches the port, so series are shown where the operator allowed it.
-        if not self._show_series:
-            return Found(when, finding.code, "", "")
-        place = f"{finding.series} {finding.sequence}" if finding.sequence else finding.series
-        return Found(when, finding.code, place, finding.message)
-
-    def _page(self, auditor: Auditor, view: "View") -> str:
-        from stream_app.monitoring.statuspage.audit import AboutAudit, audit_page  # noqa: PLC0415
-
-        up_seconds = time.monotonic() - self._began_seconds
-        signed = auditor.heads is not None
-        meanings: dict[str, str] = dict(CODES.items())
-        breaks = frozenset(str(code) for code in CODES if kind_of(code) == "promise")
-        about = AboutAudit(self._source.topic, self._ready, signed, meanings, self._latest, up_seconds, breaks)
-        return audit_page(about, view)
-
-    def _refresh(self, auditor: Auditor) -> None:
-        from stream_app.monitoring.metrics import AuditMetric  # noqa: PLC0415
-
-        self._metrics.set(AuditMetric.ENTRIES, auditor.entries_read)
-        self._metrics.set(AuditMetric.SERIES, auditor.series_read)
-        self._metrics.set(AuditMetric.LAG_RECORDS, self._lag or 0)
-        if auditor.heads is not None:
-            unsigned = max(0, auditor.entries_read - auditor.heads.entries_signed)
-            self._metrics.set(AuditMetric.UNSIGNED_ENTRIES, unsigned)
+    losses: list[SeriesLoss]
+    curves: list[Curve]
+    flow: Flow
+    keys: answered.KeyTimes
+    answers: Answers
+    people: list[str]  # what may be told to the persons whose series the curves are
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -196,20 +66,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-releases", action="store_true", help="from the topics: read the ledger alone")
     add_lifetime(parser)
     add_head_arguments(parser)
-    add_drawing_arguments(parser)
-    add_following_arguments(parser)
-    parser.add_argument(
-        "--config", type=Path, help="configuration file (default: landmark-stream.toml if there; with --ledger none)"
+    _add_drawing_arguments(parser)
+    follow_help = (
+        "go on beside a live worker: findings are log lines and metrics at once; a signal ends it with the report"
     )
+    parser.add_argument("--follow", action="store_true", help=follow_help)
+    http_port_help = f"with --follow: where a page, metrics and health are served (default {PORT}; 0: any free one)"
+    parser.add_argument("--http-port", type=port, default=PORT, metavar="PORT", help=http_port_help)
+    config_help = "configuration file (default: landmark-stream.toml if there; with --ledger none)"
+    parser.add_argument("--config", type=Path, help=config_help)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the page, the picture and the accounting of losses."""
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots as one page")
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="answer in words, too: what was promised to how many, how it stands and ends, whose series, which keys, "
+        "and what to tell the person",
+    )
+    add_picture(parser, "draw spends and what is left of the budgets")
+    series_help = f"look closer at this series; repeat it for more (default: the {DRAWN} that lost most)"
+    parser.add_argument("--series", action="append", metavar="ID", help=series_help)
+    correlation_help = (
+        "temporal loss of these series under a correlation, as `correlate` writes it; with NAME, of those whose "
+        "policy names it so"
+    )
+    parser.add_argument("--correlation", action="append", default=[], metavar="[NAME=]FILE", help=correlation_help)
+    compose_help = f"put losses together by {', '.join(LAWS)}; repeat it for more"
+    parser.add_argument("--compose", action="append", default=[], metavar="LAW", choices=LAWS, help=compose_help)
+    members_help = 'for parallel-members: whose series is whose, {"series":"member"}'
+    parser.add_argument("--members", type=Path, metavar="FILE", help=members_help)
+    rate_help = "for discounted-..: by how much a step's weight falls with its age"
+    parser.add_argument("--rate", type=float, metavar="X", help=rate_help)
+    window_help = "for correlated: steps in a row (default: %(default)s)"
+    parser.add_argument("--window", type=positive, default=2, metavar="W", help=window_help)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Audit; 0 when the ledger holds, 1 with findings, 3 without entries; raises `UsageError` for unreadable input."""
     if arguments.prove is not None or arguments.proof is not None:
-        from stream_app.cli.ledger import proofs  # noqa: PLC0415 - see `settings_of`
-
-        return proofs.prove(arguments) if arguments.prove is not None else proofs.check(arguments)
+        return prove(arguments) if arguments.prove is not None else check(arguments)
     settings = settings_of(arguments)
     source = _source(arguments, settings)
     following = _following(arguments, source, settings)
@@ -221,17 +120,17 @@ def run(arguments: argparse.Namespace) -> int:
         live=None if following is None else following.tell,
         aside=None if following is None else following.remark,
     )
-    question = question_in(arguments)
+    question = _question(arguments)
     report = auditor.finish(source.read(auditor) if following is None else following.run(auditor))
     document, text = report.document(), report.text()
     if reads_twice(arguments):
-        seen = look(arguments, auditor, source)
+        seen = _look(arguments, auditor, source)
         statement = None if question is None else question.answer(seen.losses, seen.curves)
-        draw(arguments, report, seen, source, statement)
+        _draw(arguments, report, seen, source, statement)
         if arguments.plain:
             asked = (seen.answers, seen.keys.listed(), seen.people)
-            document["answers"] = document_of(*asked, holds=not report.found)
-            text = "\n".join([text, text_of(*asked, holds=not report.found)])
+            document["answers"] = answered.document_of(*asked, holds=not report.found)
+            text = "\n".join([text, answered.text_of(*asked, holds=not report.found)])
         if statement is not None:
             document |= statement.document()
             text = "\n".join([text, *statement.lines()])
@@ -253,10 +152,140 @@ def _source(arguments: argparse.Namespace, settings: "Settings | None") -> "File
 
 def _following(
     arguments: argparse.Namespace, source: "FileSource | TopicSource", settings: "Settings | None"
-) -> Following | None:
+) -> "Following | None":
     if not arguments.follow:
         return None
     if isinstance(source, FileSource):
         raise UsageError("--follow: a file does not go on; leave --ledger away to follow the topics")
+    from stream_app.cli.ledger.topicsource import Following  # noqa: PLC0415 - see `settings_of`
+
     assert settings is not None, "they are only left away for files"
     return Following(source, settings, arguments.http_port)
+
+
+def _question(arguments: argparse.Namespace) -> "AccountingQuestion | None":
+    """Return what is asked beyond the ledger's own sums, None for nothing; raises `UsageError` for unfit options."""
+    if arguments.html is not None or arguments.picture is not None:
+        with drawing(OPTIONS):
+            prepare()
+    if arguments.picture is not None:
+        check_ending(arguments.picture)
+    if not arguments.correlation and not arguments.compose:
+        if arguments.members is not None or arguments.rate is not None:
+            raise UsageError("--members, --rate: give --compose with them, which uses them")
+        return None
+    from stream_app.cli.ledger.losses import question_of  # noqa: PLC0415 - numbers of many series need numpy, others do not
+
+    return question_of(arguments)
+
+
+def _look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | TopicSource") -> SecondLook:
+    """Read the ledger once more; raises `UsageError` for series that are not in it."""
+    losses = list(auditor.losses())
+    chosen: Sequence[str] = arguments.series or [
+        loss.series for loss in nlargest(DRAWN, losses, key=lambda loss: loss.total_nano)
+    ]
+    unknown = sorted(set(chosen) - {loss.series for loss in losses})
+    if unknown:
+        raise UsageError(f"--series: {unknown[0]!r} is not in the ledger; is it spelt right?")
+    curves, flows, keys = Curves(chosen), Flow(), answered.KeyTimes()
+    flowing, answering = arguments.html is not None, arguments.html is not None or arguments.plain
+
+    def feed(lines: Sequence[bytes]) -> None:
+        curves.entries(lines)
+        if flowing:
+            flows.entries(lines)
+        if answering:
+            keys.entries(lines)
+
+    source.again(feed)
+    rules, named = auditor.rules, set(chosen)
+    answers = answers_of(auditor.followed(), rules.members, rules.lifetime_nano)
+    told = (for_a_person(one, rules.members, rules.lifetime_nano) for one in auditor.followed() if one.name in named)
+    return SecondLook(losses, curves.curves, flows, keys, answers, [text for text in told if text])
+
+
+def _draw(
+    arguments: argparse.Namespace,
+    report: Report,
+    seen: SecondLook,
+    source: "FileSource | TopicSource",
+    statement: "Statement | None",
+) -> None:
+    """Write the picture and the page that are asked for; raises `UsageError` when they cannot be drawn or written."""
+    with drawing(OPTIONS):
+        if arguments.picture is not None:
+            drawn = f"{len(seen.curves)} of {len(seen.losses)} series"
+            # The page has no day of the audit: the same ledger gives the same bytes.
+            audited = f"Audited {datetime.now(UTC):%Y-%m-%d}{_dates(seen.curves)}"
+            draws = (
+                (f"Spends of {drawn} (diamonds are landmarks)\n{audited}", partial(spends_over_time, seen.curves)),
+                (f"Budget left of {drawn}\n{AT_NOTHING}", partial(shares_over_time, seen.curves)),
+            )
+            picture(arguments.picture, draws)
+        if arguments.html is not None:
+            asked = answered.sections_of(seen.answers, seen.keys.listed(), seen.people, holds=not report.found)
+            sections = [*(asked if seen.losses else ()), *_sections(seen)]
+            if statement is not None:
+                from stream_app.accounting.statement import sections_of  # noqa: PLC0415 - see `_question`
+
+                sections += sections_of(statement)
+            with whole(arguments.html) as beside:
+                beside.write_text(page(report, sections, _origin(arguments, source)), encoding="utf-8")
+
+
+def _dates(curves: Sequence[Curve]) -> str:
+    """Return the dates of the data that are drawn; empty where there are none."""
+    drawn = [curve.times_ms for curve in curves if curve.times_ms]
+    if not drawn:
+        return ""
+    return f", data of {moment_in_words(min(map(min, drawn)))} to {moment_in_words(max(map(max, drawn)))}"
+
+
+def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -> str:
+    """Return what was audited and by what; without the date, so that the same ledger gives the same bytes."""
+    ledger = f"ledger {arguments.ledger}" if source.topic is None else f"topic {source.topic}"
+    releases = "" if arguments.releases is None else f", releases {arguments.releases}"
+    return f"Audit of the {ledger}{releases}, by landmark-stream {__version__}"
+
+
+def _sections(seen: SecondLook) -> list[Section]:
+    if not seen.losses:
+        return []
+    drawn = f"{len(seen.curves)} of {len(seen.losses)} series{_dates(seen.curves)}"
+    omitted = sum(curve.omitted for curve in seen.curves)
+    if omitted:
+        drawn += f", without their last {omitted} releases"
+    ranked = nlargest(RANKED, seen.losses, key=lambda loss: loss.total_nano)  # worst first
+    shares = (
+        Section(
+            "Share of the budget left, all series",
+            f"When the ledger ends, under the policy then in force. {AT_NOTHING}",
+            svg(partial(shares_left, seen.losses)),
+        ),
+    )
+    return [
+        Section(
+            "Worst series",
+            "Loss of the series that lost most: everything spent on landmarks, and the largest spend on one other "
+            "step, summed over policy versions.",
+            svg(partial(worst, ranked), height=1.6 + 0.26 * len(ranked)),
+        ),
+        *(shares if len(seen.losses) >= SPREAD else ()),
+        Section(
+            "Share of the budget left, over time",
+            f"{drawn}. {AT_NOTHING}",
+            svg(partial(shares_over_time, seen.curves), height=TALL),
+        ),
+        Section(
+            "Spends, release by release",
+            f"{drawn}. Diamonds are landmarks. Approximated and withheld releases spend nothing.",
+            svg(partial(spends_over_time, seen.curves), height=TALL),
+        ),
+        Section(
+            "Sum over all steps, by time",
+            "What the releases of all series spent together: it grows as long as anything is published, and no promise "
+            "is about it.",
+            svg(partial(flow, seen.flow)),
+        ),
+    ]

@@ -1,19 +1,17 @@
 """``explain SERIES TIMESTAMP``: why a step was decided as it was, from the ledger alone."""
 
 import argparse
-import asyncio
 from pathlib import Path
 
 from stream_app.audit.explain.explanation import Explanation
 from stream_app.audit.explain.inquiry import Inquiry, UndecidedError
 from stream_app.audit.explain.text import plain_of, text_of
-from stream_app.audit.files import UncommittedError, read_lines
+from stream_app.audit.files import read_lines
 from stream_app.audit.form.reader import dump
 from stream_app.cli import UsageError
+from stream_app.cli.ledger.filesource import reading
 from stream_app.cli.shared.arguments import moment_of
-from stream_app.cli.shared.progress import progress
-from stream_app.cli.shared.terminal import say
-from stream_app.files import unread
+from stream_app.cli.shared.terminal import progress, say
 from stream_app.words.promise import wrapped
 
 
@@ -21,16 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = "Without --ledger the ledger's topic is read, and that of the releases where a coin was tossed."
     parser.add_argument("series", metavar="SERIES", help="the id of the series")
-    parser.add_argument(
-        "timestamp", metavar="TIMESTAMP", help="a moment of the step: integer ms, or ISO 8601 with offset"
-    )
+    timestamp_help = "a moment of the step: integer ms, or ISO 8601 with offset"
+    parser.add_argument("timestamp", metavar="TIMESTAMP", help=timestamp_help)
     parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of its topic")
-    parser.add_argument(
-        "--releases", type=Path, metavar="FILE", help="the releases as JSON Lines: they tell the rate of Adaptive"
-    )
-    parser.add_argument(
-        "--config", type=Path, help="settings (default: landmark-stream.toml, if it is there; with --ledger unused)"
-    )
+    releases_help = "the releases as JSON Lines: they tell the rate of Adaptive"
+    parser.add_argument("--releases", type=Path, metavar="FILE", help=releases_help)
+    config_help = "settings (default: landmark-stream.toml, if it is there; with --ledger unused)"
+    parser.add_argument("--config", type=Path, help=config_help)
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--plain", action="store_true", help="in sentences, without formulas")
     shown.add_argument("--json", action="store_true", help="print one JSON object")
@@ -53,33 +48,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _from_files(arguments: argparse.Namespace, inquiry: Inquiry) -> Explanation:
-    try:
-        with progress("explain") as shown:
-            read_lines(arguments.ledger, inquiry.entries, shown)
-            if inquiry.tosses and arguments.releases is not None:
-                read_lines(arguments.releases, inquiry.releases, shown)
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {unread(error)}; name a file that can be read") from error
-    except UncommittedError as error:
-        raise UsageError(f"--ledger {arguments.ledger}: {error}") from None
+    with reading(arguments.ledger), progress("explain") as shown:
+        read_lines(arguments.ledger, inquiry.entries, shown)
+        if inquiry.tosses and arguments.releases is not None:
+            read_lines(arguments.releases, inquiry.releases, shown)
     return inquiry.answer()
 
 
 def _from_topics(arguments: argparse.Namespace, inquiry: Inquiry) -> Explanation:
     # A client of Kafka takes seconds to load, and files need none.
-    from stream_app.audit.topic import TopicError, read_ledger_topic  # noqa: PLC0415
-    from stream_app.cli.shared.configured import reaching, settings_of  # noqa: PLC0415
-    from stream_app.kafka.client.security import client_arguments  # noqa: PLC0415
+    from stream_app.cli.ledger.topicsource import feed_topic  # noqa: PLC0415
+    from stream_app.cli.shared.configured import settings_of  # noqa: PLC0415
 
     if arguments.releases is not None:
         raise UsageError("--releases FILE: give --ledger FILE with it; without files both topics are read")
     settings = settings_of(arguments)
-    client = client_arguments(settings)
-    with reaching(settings), progress("explain") as shown:
-        try:
-            asyncio.run(read_ledger_topic(client, f"{settings.prefix}.ledger", inquiry.entries, shown))
-            if inquiry.tosses:
-                asyncio.run(read_ledger_topic(client, f"{settings.prefix}.releases", inquiry.releases, shown))
-        except TopicError as error:
-            raise UsageError(str(error)) from error
+    feed_topic(settings, "ledger", inquiry.entries, "explain")
+    if inquiry.tosses:
+        feed_topic(settings, "releases", inquiry.releases, "explain")
     return inquiry.answer()

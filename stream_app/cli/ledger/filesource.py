@@ -1,13 +1,63 @@
-"""The part of ``audit`` that reads files; it needs no broker, no key file and no configuration."""
+"""A ledger, its releases and heads, from files: with those no broker, no key file and no configuration is needed."""
 
 import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stream_app.audit import Auditor
 from stream_app.audit.files import Feed, UncommittedError, read_files, read_lines
-from stream_app.cli import UsageError
+from stream_app.cli import UsageError, mendable
 from stream_app.cli.ledger.headoptions import feed_head_files
-from stream_app.cli.shared.progress import progress
-from stream_app.files import unread
+from stream_app.cli.shared.arguments import readable
+from stream_app.cli.shared.terminal import progress
+
+if TYPE_CHECKING:
+    from stream_app.setup.settings import Settings
+
+NANO = 10**9
+LARGEST = Decimal(sys.float_info.max)  # far above what a configuration takes: a ledger of any lifetime can be audited
+
+
+def add_lifetime(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--lifetime``."""
+    lifetime_help = (
+        "bound on a series' total over its policy versions "
+        "(default: lifetime_epsilon of the configuration; where that is not set, each series' first epsilon)"
+    )
+    parser.add_argument("--lifetime", type=_nano, metavar="EPSILON", help=lifetime_help)
+
+
+def settings_of(arguments: argparse.Namespace) -> "Settings | None":
+    """Return the settings; None for a ledger in a file, unless ``--config`` names a configuration."""
+    if arguments.ledger is not None and arguments.config is None:
+        return None
+    # Settings and a client of Kafka take seconds to load, and who reads files has no use for them.
+    from stream_app.cli.shared.configured import settings_of as found_settings_of  # noqa: PLC0415
+
+    return found_settings_of(arguments)
+
+
+def lifetime_of(arguments: argparse.Namespace, settings: "Settings | None") -> int | None:
+    """Return the lifetime in nano-epsilon; None: each series' first epsilon."""
+    given: int | None = arguments.lifetime
+    if given is not None or settings is None or settings.lifetime_epsilon is None:
+        return given
+    return _nano(repr(settings.lifetime_epsilon))
+
+
+def _nano(text: str) -> int:
+    """Return an epsilon in nano-epsilon; raises `argparse.ArgumentTypeError` unless it is above 0 and a float."""
+    try:
+        epsilon = Decimal(text)
+    except InvalidOperation:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not epsilon.is_finite() or not 0 < epsilon <= LARGEST:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0, or too large")
+    return int(epsilon * NANO)
 
 
 def reads_twice(arguments: argparse.Namespace) -> bool:
@@ -16,13 +66,19 @@ def reads_twice(arguments: argparse.Namespace) -> bool:
     return shown or bool(arguments.correlation or arguments.compose)
 
 
+@contextmanager
+def reading(ledger: Path, asked: str = "") -> Iterator[None]:
+    """Raise `UsageError` for files that cannot be read, by what ``asked`` for them, and for aborted entries."""
+    with mendable(UncommittedError, by=f"--ledger {ledger}: "), readable(asked):
+        yield
+
+
 class FileSource:
     """A ledger in a file, and the files of releases and heads that are named with it."""
 
     topic = None  # the name of the ledger's topic: a file has none
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        """Take the files that the arguments name."""
         ledger = arguments.ledger
         if arguments.no_releases:
             raise UsageError("--no-releases: it is for the topics; leave --releases away instead")
@@ -32,23 +88,14 @@ class FileSource:
                 "pipe can be; name a regular file"
             )
         self._arguments = arguments
-
-    @property
-    def has_releases(self) -> bool:
-        """Whether releases will be read."""
-        return self._arguments.releases is not None
+        self.has_releases = arguments.releases is not None
 
     def read(self, auditor: Auditor) -> None:
         """Feed everything to an auditor. The files are complete, so a missing partner is a finding."""
         ledger = self._arguments.ledger
         feed_head_files(self._arguments, auditor)
-        try:
-            with progress("audit") as shown:
-                lines = read_files(auditor, ledger, self._arguments.releases, shown)
-        except OSError as error:
-            raise UsageError(f"{error.filename}: {unread(error)}; name a file that can be read") from error
-        except UncommittedError as error:
-            raise UsageError(f"--ledger {ledger}: {error}") from None
+        with reading(ledger), progress("audit") as shown:
+            lines = read_files(auditor, ledger, self._arguments.releases, shown)
         if lines and not auditor.recognised:
             raise UsageError(f"--ledger {ledger}: none of its {lines} lines is a ledger entry; is it the ledger?")
 

@@ -1,45 +1,42 @@
-"""The part of ``audit`` about signed heads: its options, the trusted keys, and the files of heads and witness."""
+"""The part of ``audit`` about signed heads: options, trusted keys, files of heads and witness, proofs of one entry."""
 
 import argparse
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from stream_app.audit import Auditor
-from stream_app.audit.files import read_records
+from stream_app.audit.files import LONGEST_LINE, read_records
+from stream_app.audit.finding import Finding
+from stream_app.audit.form.reader import dump, proof_bytes, read_proof
 from stream_app.audit.heads.publickey import PublicKeyError, PublicKeys, read_public_keys
-from stream_app.cli import UsageError
-from stream_app.files import unread
+from stream_app.audit.heads.tree import Prover, check_proof
+from stream_app.audit.report.report import line_of
+from stream_app.cli import UsageError, mendable
+from stream_app.cli.shared.arguments import readable, writable
+from stream_app.files import whole
+from stream_app.words.amount import quoted
+
+if TYPE_CHECKING:
+    from stream_app.setup.settings import Settings
 
 
 def add_head_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options about heads and proofs."""
-    parser.add_argument(
-        "--heads",
-        nargs="?",
-        type=Path,
-        const=True,
-        metavar="FILE",
-        help="check the signed heads, of their topic or a file: nothing before them was cut off or rewritten",
+    heads_help = "check the signed heads, of their topic or a file: nothing before them was cut off or rewritten"
+    parser.add_argument("--heads", nargs="?", type=Path, const=True, metavar="FILE", help=heads_help)
+    public_key_help = (
+        "whom to trust: a public key of the heads' signer, as `keys public` prints it (repeat it for older keys)"
     )
-    parser.add_argument(
-        "--public-key",
-        type=Path,
-        action="append",
-        metavar="FILE",
-        help="whom to trust: a public key of the heads' signer, as `keys public` prints it (repeat it for older keys)",
-    )
-    parser.add_argument(
-        "--witness",
-        type=Path,
-        metavar="FILE",
-        help="heads kept elsewhere, as `read heads` prints them: all must be there",
-    )
-    parser.add_argument(
-        "--prove", metavar="SERIES", help="only write the proof that the heads name a series' last entry"
-    )
+    parser.add_argument("--public-key", type=Path, action="append", metavar="FILE", help=public_key_help)
+    witness_help = "heads kept elsewhere, as `read heads` prints them: all must be there"
+    parser.add_argument("--witness", type=Path, metavar="FILE", help=witness_help)
+    prove_help = "only write the proof that the heads name a series' last entry"
+    parser.add_argument("--prove", metavar="SERIES", help=prove_help)
     parser.add_argument("--out", type=Path, metavar="FILE", help="with --prove: the proof's file")
-    parser.add_argument(
-        "--proof", type=Path, metavar="FILE", help="only check a proof against --ledger, which may hold one entry alone"
-    )
+    proof_help = "only check a proof against --ledger, which may hold one entry alone"
+    parser.add_argument("--proof", type=Path, metavar="FILE", help=proof_help)
 
 
 def trusted_keys(arguments: argparse.Namespace) -> PublicKeys | None:
@@ -52,20 +49,82 @@ def trusted_keys(arguments: argparse.Namespace) -> PublicKeys | None:
         raise UsageError("--heads: name their FILE too; without a file the topic is read, which needs no --ledger")
     if not arguments.public_key:
         raise UsageError("--heads: give --public-key FILE; whoever brings the heads must not be asked whom to trust")
-    try:
-        return read_public_keys(arguments.public_key)
-    except PublicKeyError as error:
-        raise UsageError(f"--public-key {error}") from error
+    return _keys(arguments.public_key)
+
+
+def _keys(paths: list[Path]) -> PublicKeys:
+    with mendable(PublicKeyError, by="--public-key "):
+        return read_public_keys(paths)
 
 
 def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
     """Feed the files of witness and heads; the witness first, so that it is never ahead of the heads."""
     if auditor.heads is None:
         return
-    try:
+    with readable():
         if arguments.witness is not None:
             read_records(arguments.witness, auditor.heads.witness)
         if arguments.heads is not True:
             read_records(arguments.heads, auditor.heads.record)
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {unread(error)}; name a file that can be read") from error
+
+
+def feed_heads(settings: "Settings", feed: Callable[[bytes, int], None]) -> None:
+    """Feed all heads that were committed to their topic; raises `UsageError`."""
+    # A client of Kafka takes seconds to load, and files need none.
+    from stream_app.audit.topic import read_head_topic  # noqa: PLC0415
+    from stream_app.cli.shared.configured import reaching  # noqa: PLC0415
+    from stream_app.kafka.client.security import client_arguments  # noqa: PLC0415
+
+    with reaching(settings):
+        asyncio.run(read_head_topic(client_arguments(settings), f"{settings.prefix}.heads", feed))
+
+
+_SIGNED: Final = "HOLDS: the signer named this entry; whether the promise was kept, `audit` of the ledger tells"
+
+
+def prove(arguments: argparse.Namespace) -> int:
+    """Write the proof; 0, or a `UsageError` when the heads do not name the series."""
+    if arguments.heads is None or arguments.out is None:
+        raise UsageError("--prove SERIES: give --heads [FILE], from which the proof is taken, and --out FILE for it")
+    prover = Prover(arguments.prove)
+    if arguments.heads is True:
+        from stream_app.cli.shared.configured import settings_of  # noqa: PLC0415 - as above
+
+        feed_heads(settings_of(arguments), prover.record)
+    else:
+        with readable():
+            read_records(arguments.heads, prover.record)
+    proof = prover.proof
+    if proof is None:
+        raise UsageError(
+            f"--prove: the heads name no entry of series {arguments.prove!r}; is it spelt right, and signed?"
+        )
+    with writable(f"--out {arguments.out}"), whole(arguments.out) as beside:
+        beside.write_bytes(proof_bytes(proof))
+    head = proof.head
+    print(f"{arguments.out}: head {head.number} of partition {head.partition} names entry {proof.leaf.sequence}")
+    return 0
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Check a proof; 0 when it holds, 1 when not."""
+    if arguments.ledger is None or not arguments.public_key:
+        raise UsageError("--proof FILE: give --ledger FILE, which holds the entry, and --public-key FILE")
+    keys = _keys(arguments.public_key)
+    with readable():
+        proof = read_proof(arguments.proof.read_bytes())
+        if isinstance(proof, str):
+            raise UsageError(f"--proof {arguments.proof}: {proof}; `audit --prove` writes one")
+        with arguments.ledger.open("rb") as ledger:
+            lines = (line.rstrip(b"\r\n") for line in iter(lambda: ledger.readline(LONGEST_LINE), b""))
+            findings = check_proof(proof, keys, lines)
+    if arguments.json:
+        print(dump({"holds": not findings, "series": 1, "entries": 1, "findings": [*map(Finding._asdict, findings)]}))
+    else:
+        leaf, head = proof.leaf, proof.head
+        print("\n".join(("DOES NOT HOLD" if findings else _SIGNED, *map(line_of, findings))))
+        print(
+            f"entry {leaf.sequence}; head {head.number} of partition {head.partition} of {quoted(head.topic)}, "
+            f"key {head.key}"
+        )
+    return 1 if findings else 0

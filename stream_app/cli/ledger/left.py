@@ -10,10 +10,10 @@ from stream_app.accounting.anew import Left
 from stream_app.accounting.left import LeftError, Remains
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.audit.form.reader import dump
-from stream_app.cli import UsageError, printable
-from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
-from stream_app.cli.shared.progress import progress
-from stream_app.files import unread
+from stream_app.cli import UsageError, mendable, printable
+from stream_app.cli.ledger.filesource import add_lifetime, lifetime_of, settings_of
+from stream_app.cli.shared.arguments import readable
+from stream_app.cli.shared.terminal import progress
 from stream_app.formats import wire
 from stream_app.setup.settings import Settings
 
@@ -28,9 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "these settings would accept every one now. Stop the old workers first, for good. Without --ledger the "
         "ledger's topic is read, aborted entries too: they bind."
     )
-    parser.add_argument(
-        "--ledger", type=Path, metavar="FILE", help="what `read ledger --uncommitted` printed, instead of the topic"
-    )
+    ledger_help = "what `read ledger --uncommitted` printed, instead of the topic"
+    parser.add_argument("--ledger", type=Path, metavar="FILE", help=ledger_help)
     parser.add_argument(
         "--without-aborted",
         action="store_true",
@@ -47,16 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the records; 0, or 1 when a person has to decide about a series.
-
-    Raises:
-        UsageError: for a ledger that does not tell all, and for a record that the new workers would refuse.
-    """
-    try:
-        remains = _read(arguments)
-        found = list(remains.left())
-    except LeftError as error:
-        raise UsageError(f"{arguments.ledger or 'the ledger topic'}: {error}") from None
+    """Print the records; 0, 1 when a person has to decide about a series; raises `UsageError` for unfit ledgers."""
+    with mendable(LeftError, by=f"{arguments.ledger or 'the ledger topic'}: "):
+        found = list(_read(arguments).left())
     _try(arguments, found)
     if arguments.json:
         print(dump({"series": [one.document() for one in found]}))
@@ -99,27 +91,21 @@ def _read(arguments: argparse.Namespace) -> Remains:
 
 def _read_file(arguments: argparse.Namespace, remains: Remains) -> None:
     path: Path = arguments.ledger
-    try:
-        with path.open("rb") as file, progress("left") as shown:
-            whole = file.readline().strip() == UNCOMMITTED
-            if whole == arguments.without_aborted:
-                raise UsageError(
-                    f"--ledger {path}: {'was' if whole else 'was not'} read with --uncommitted: "
-                    + (
-                        "leave --without-aborted away"
-                        if whole
-                        else "entries that were aborted bind, and it lacks them; "
-                        "give what `read ledger --uncommitted` prints, or --without-aborted if no worker wrote it"
-                    )
-                )
-            if not whole:
-                file.seek(0)
-            while lines := file.readlines(LINES_BYTES):
-                remains.take([text for line in lines if (text := line.strip())])
-                if shown is not None:
-                    shown(file.tell(), path.stat().st_size)
-    except OSError as error:
-        raise UsageError(f"--ledger {path}: {unread(error)}; name a file that can be read") from None
+    with readable(f"--ledger {path}"), path.open("rb") as file, progress("left") as shown:
+        whole = file.readline().strip() == UNCOMMITTED
+        if whole and arguments.without_aborted:
+            raise UsageError(f"--ledger {path}: was read with --uncommitted: leave --without-aborted away")
+        if not whole and not arguments.without_aborted:
+            raise UsageError(
+                f"--ledger {path}: was not read with --uncommitted: entries that were aborted bind, and it lacks them; "
+                "give what `read ledger --uncommitted` prints, or --without-aborted if no worker wrote it"
+            )
+        if not whole:
+            file.seek(0)
+        while lines := file.readlines(LINES_BYTES):
+            remains.take([text for line in lines if (text := line.strip())])
+            if shown is not None:
+                shown(file.tell(), path.stat().st_size)
 
 
 def _read_topic(settings: Settings, remains: Remains) -> None:

@@ -5,31 +5,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from stream_app.accounting.composed import Composed, over_series, over_steps, over_window
-from stream_app.accounting.law import OVER_SERIES
+from stream_app.accounting.composed import OVER_SERIES, Composed, CompositionError, over_series, over_steps, over_window
 from stream_app.accounting.statement import Statement
 from stream_app.accounting.temporal import CorrelatedLoss, LeftOut, SpentSteps, steps_of
 from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.report.curve import Curve
-from stream_app.cli import UsageError
-from stream_app.files import unread
+from stream_app.cli import UsageError, mendable
+from stream_app.cli.shared.arguments import readable
 from stream_app.formats import wire
-from stream_app.loss.composition import CompositionError
 from stream_app.loss.temporal import Adversary
 from stream_app.setup import correlationfile
-
-
-class Known(NamedTuple):
-    """An adversary, and the file that says what they know."""
-
-    adversary: Adversary
-    source: str
 
 
 class AccountingQuestion(NamedTuple):
     """Correlations and compositions that are asked for, read and checked before hours are spent on a ledger."""
 
-    known: Mapping[str, Known]  # by the policies' name for the correlation; "" for all other series
+    known: Mapping[str, tuple[Adversary, str]]
+    """Adversaries and the files on them, by the policies' name for the correlation; "" for all other series."""
     compositions: Sequence[str]
     member_of: Mapping[str, str]
     rate: float
@@ -44,20 +36,18 @@ class AccountingQuestion(NamedTuple):
         for steps in (one for one in found if isinstance(one, SpentSteps)):
             known = self.known.get(steps.correlation or "", self.known.get(""))
             if known is not None:
-                correlated_losses.append(CorrelatedLoss.of(steps, known.adversary, known.source))
+                correlated_losses.append(CorrelatedLoss.of(steps, *known))
             elif self.known:
                 left_out.append(LeftOut(steps.series, "no --correlation is named for it"))
         composed: list[Composed] = []
         for name in self.compositions:
-            try:
+            with mendable(CompositionError, by=f"--compose {name}: "):
                 if name in OVER_SERIES:
                     composed.append(over_series(name, losses, self.member_of))
                 elif name == "correlated":
                     composed += [over_window(correlated, self.window) for correlated in correlated_losses]
                 else:
                     composed += [over_steps(name, steps, self.rate) for steps in found if isinstance(steps, SpentSteps)]
-            except CompositionError as error:
-                raise UsageError(f"--compose {name}: {error}") from error
         return Statement(correlated_losses, composed, left_out)
 
 
@@ -75,23 +65,20 @@ def question_of(arguments: argparse.Namespace) -> AccountingQuestion:
     return AccountingQuestion(known, compositions, member_of, arguments.rate or 0.0, arguments.window)
 
 
-def _known(words: Sequence[str]) -> dict[str, Known]:
+def _known(words: Sequence[str]) -> dict[str, tuple[Adversary, str]]:
     known = {}
     for word in words:
         name, _, file = word.rpartition("=")
-        try:
-            known[name] = Known(correlationfile.load(Path(file)).adversary(), Path(file).name)
-        except correlationfile.CorrelationFileError as error:
-            raise UsageError(f"--correlation {error}") from error
+        with mendable(correlationfile.CorrelationFileError, by="--correlation "):
+            known[name] = correlationfile.load(Path(file)).adversary(), Path(file).name
     return known
 
 
 def _member_of(path: Path) -> dict[str, str]:
     remedy = 'write one JSON object, {"series": "member", ..}'
     try:
-        found = wire.load(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"--members {path}: {unread(error)}; name a file that can be read") from error
+        with readable(f"--members {path}"):
+            found = wire.load(path.read_bytes())
     except ValueError as error:
         raise UsageError(f"--members {path}: is no JSON; {remedy}") from error
     if not isinstance(found, dict) or not all(isinstance(member, str) for member in found.values()):

@@ -1,21 +1,19 @@
 """``standing SERIES or MEMBER``: what was promised, used, held back and is left, from the ledger alone."""
 
 import argparse
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stream_app.audit import Auditor
-from stream_app.audit.answers.text import plain_of
-from stream_app.audit.files import Feed, UncommittedError, read_lines
+from stream_app.audit.answers.sections import plain_of
+from stream_app.audit.files import Feed, read_lines
 from stream_app.audit.form.reader import dump
 from stream_app.audit.standing.inquiry import StandingInquiry, UnknownNameError
 from stream_app.audit.standing.standing import MemberStanding
 from stream_app.audit.standing.text import table_of, text_of
-from stream_app.cli import UsageError
-from stream_app.cli.ledger.lifetime import add_lifetime, lifetime_of, settings_of
-from stream_app.cli.shared.progress import progress
-from stream_app.files import unread
+from stream_app.cli import mendable
+from stream_app.cli.ledger.filesource import add_lifetime, lifetime_of, reading, settings_of
+from stream_app.cli.shared.terminal import progress
 from stream_app.words.promise import wrapped
 
 if TYPE_CHECKING:
@@ -34,19 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     asked.add_argument("--members", action="store_true", help="list all members: cap, claims, what is left to claim")
     parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of its topic")
     add_lifetime(parser)
-    parser.add_argument(
-        "--config", type=Path, help="settings (default: landmark-stream.toml, if it is there; with --ledger none)"
-    )
+    config_help = "settings (default: landmark-stream.toml, if it is there; with --ledger none)"
+    parser.add_argument("--config", type=Path, help=config_help)
     shown = parser.add_mutually_exclusive_group()
-    shown.add_argument(
-        "--plain", action="store_true", help="in sentences: what is promised, and a paragraph to hand to the person"
-    )
+    plain_help = "in sentences: what is promised, and a paragraph to hand to the person"
+    shown.add_argument("--plain", action="store_true", help=plain_help)
     shown.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def in_plain_words(inquiry: StandingInquiry) -> str:
-    """Return what was asked for as titled paragraphs of a terminal."""
-    return "\n\n".join(f"{title}\n{wrapped(paragraph)}" for title, paragraph in plain_of(inquiry))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,12 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     separator = "" if settings is None else getattr(settings, "member_separator", None) or ""
     inquiry = StandingInquiry(arguments.name, lifetime_of(arguments, settings), separator)
     _read(arguments, settings, inquiry.entries)
-    try:
+    with mendable(UnknownNameError, by=f"{arguments.name}: "):
         found = inquiry.answer()
-    except UnknownNameError as error:
-        raise UsageError(f"{arguments.name}: {error}") from None
     if arguments.plain:
-        print(in_plain_words(inquiry))
+        print("\n\n".join(f"{title}\n{wrapped(paragraph)}" for title, paragraph in plain_of(inquiry)))
     else:
         print(dump(found.document()) if arguments.json else text_of(found))
     return 1 if found.findings else 0
@@ -75,13 +64,12 @@ def _list(arguments: argparse.Namespace, settings: "Settings | None") -> int:
     report = auditor.finish()
     members = [
         MemberStanding(name, member.cap_nano, member.claims_nano, member.series)
-        for name, member in auditor.members.items()
+        for name, member in auditor.rules.members.known.items()
         if member.series or member.cap_nano is not None
     ]
     members.sort(key=lambda one: (one.cap_nano is None, -one.share, one.member))
     if arguments.json:
-        document = {"holds": not report.found, "members": [one.document() for one in members]}
-        print(dump(document))
+        print(dump({"holds": not report.found, "members": [one.document() for one in members]}))
     else:
         if report.found:
             print(f"{report.verdict}; `audit` tells all of them")
@@ -90,28 +78,11 @@ def _list(arguments: argparse.Namespace, settings: "Settings | None") -> int:
 
 
 def _read(arguments: argparse.Namespace, settings: "Settings | None", feed: Feed) -> None:
-    """Feed the ledger; raises `UsageError` for one that cannot be read."""
     if arguments.ledger is None:
+        from stream_app.cli.ledger.topicsource import feed_topic  # noqa: PLC0415 - see `settings_of`
+
         assert settings is not None, "they are only left away for files"
-        _read_topic(settings, feed)
+        feed_topic(settings, "ledger", feed, "standing")
         return
-    try:
-        with progress("standing") as shown:
-            read_lines(arguments.ledger, feed, shown)
-    except OSError as error:
-        raise UsageError(f"--ledger {arguments.ledger}: {unread(error)}; name a file that can be read") from None
-    except UncommittedError as error:
-        raise UsageError(f"--ledger {arguments.ledger}: {error}") from None
-
-
-def _read_topic(settings: "Settings", feed: Feed) -> None:
-    # A client of Kafka takes seconds to load, and files need none.
-    from stream_app.audit.topic import TopicError, read_ledger_topic  # noqa: PLC0415
-    from stream_app.cli.shared.configured import reaching  # noqa: PLC0415
-    from stream_app.kafka.client.security import client_arguments  # noqa: PLC0415
-
-    with reaching(settings), progress("standing") as shown:
-        try:
-            asyncio.run(read_ledger_topic(client_arguments(settings), f"{settings.prefix}.ledger", feed, shown))
-        except TopicError as error:
-            raise UsageError(str(error)) from error
+    with reading(arguments.ledger, f"--ledger {arguments.ledger}"), progress("standing") as shown:
+        read_lines(arguments.ledger, feed, shown)

@@ -1,27 +1,42 @@
-"""The part of ``audit`` that reads the committed records of the topics that the configuration names."""
+"""A ledger, its releases and heads, from the committed records of the topics that the configuration names."""
 
 import argparse
 import asyncio
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+import logging
+import signal
+import time
+from collections import deque
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Final, Literal
 
-from stream_app.audit import Auditor
+from stream_app.audit import Auditor, Finding
 from stream_app.audit.files import Feed, Progress
-from stream_app.audit.topic import (
-    Followed,
-    TopicError,
-    Waiting,
-    follow_topics,
-    read_head_topic,
-    read_ledger_topic,
-    read_topics,
-)
+from stream_app.audit.finding import CODES, LISTED, KeyChange, Remark, kind_of
+from stream_app.audit.report.report import line_of
+from stream_app.audit.topic import Followed, Waiting, follow_topics, read_ledger_topic, read_topics
 from stream_app.cli import UsageError
-from stream_app.cli.ledger.headoptions import feed_head_files
+from stream_app.cli.ledger.headoptions import feed_head_files, feed_heads
 from stream_app.cli.shared.configured import reaching
-from stream_app.cli.shared.progress import progress
+from stream_app.cli.shared.terminal import progress
 from stream_app.kafka.client.security import client_arguments
+from stream_app.monitoring.logs import configure_logs
+from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Metrics
+from stream_app.monitoring.serve import ListenError, Server
+from stream_app.monitoring.statuspage.audit import AboutAudit, Found, audit_page
+from stream_app.monitoring.statuspage.document import View
 from stream_app.setup.settings import Settings
+from stream_app.words.amount import quoted
+
+logger = logging.getLogger("stream_app.cli.ledger.audit")  # what log lines call it
+
+SHOWN: Final = 20  # findings that the page shows, the latest; the report has all
+
+
+def feed_topic(settings: Settings, name: Literal["ledger", "releases"], feed: Feed, what: str) -> None:
+    """Feed all that was committed to a topic, with a bar on a terminal; raises `UsageError`."""
+    with reaching(settings), progress(what) as shown:
+        asyncio.run(read_ledger_topic(client_arguments(settings), f"{settings.prefix}.{name}", feed, shown))
 
 
 class TopicSource:
@@ -35,22 +50,16 @@ class TopicSource:
         self._settings = settings
         self._client = client_arguments(settings)
         self._releases = None if arguments.no_releases else f"{settings.prefix}.releases"
+        self.has_releases = self._releases is not None
         self.topic = f"{settings.prefix}.ledger"
-
-    @property
-    def has_releases(self) -> bool:
-        """Whether releases will be read."""
-        return self._releases is not None
 
     def read(self, auditor: Auditor) -> set[tuple[str, int]]:
         """Feed everything to an auditor; return the (series, timestamp) to be judged for a missing partner."""
         feed_head_files(self._arguments, auditor)
-        with self.reaching():
-            if auditor.heads is not None and self._arguments.heads is True:
-                topic = f"{self._settings.prefix}.heads"
-                asyncio.run(read_head_topic(self._client, topic, auditor.heads.record))
-            with progress("audit") as shown:
-                return asyncio.run(read_topics(auditor, self._client, self.topic, self._releases, shown))
+        if auditor.heads is not None and self._arguments.heads is True:
+            feed_heads(self._settings, auditor.heads.record)
+        with reaching(self._settings), progress("audit") as shown:
+            return asyncio.run(read_topics(auditor, self._client, self.topic, self._releases, shown))
 
     def follow(self, auditor: Auditor, stop: asyncio.Event, seen: Progress) -> Coroutine[None, None, Waiting]:
         """Feed everything to an auditor as it is committed, until `stop` is set; return what `read` returns."""
@@ -60,14 +69,110 @@ class TopicSource:
 
     def again(self, feed: Feed) -> None:
         """Feed the ledger once more: which series are drawn is known only after the first reading."""
-        with self.reaching(), progress("draw") as shown:
-            asyncio.run(read_ledger_topic(self._client, self.topic, feed, shown))
+        feed_topic(self._settings, "ledger", feed, "draw")
 
-    @contextmanager
-    def reaching(self) -> Iterator[None]:
-        """Raise errors of brokers and topics as `UsageError`."""
-        with reaching(self._settings):
-            try:
-                yield
-            except TopicError as error:
-                raise UsageError(str(error)) from error
+
+class Following:
+    """An audit that goes on until SIGINT or SIGTERM; a second signal ends it without a report."""
+
+    def __init__(self, source: TopicSource, settings: Settings, port: int) -> None:
+        """Log as a worker does; a page, metrics and health are served once it runs."""
+        configure_logs(settings.log_level, settings.log_format)
+        self._source = source
+        self._settings = settings
+        self._latest: deque[Found] = deque(maxlen=SHOWN)
+        self._began_seconds = time.monotonic()
+        self._port = port
+        self._metrics = Metrics(AUDIT_TABLE)
+        self._logged = self._remarked = 0
+        self._lag: int | None = None  # records; None before the first turn
+        self._ready = False
+
+    def tell(self, finding: Finding) -> None:
+        """Count a finding, and log it unless there were too many."""
+        self._metrics.count(AuditMetric.FINDINGS, 1, finding.code)
+        self._latest.appendleft(self._shown(finding))
+        self._logged += 1
+        # PRIVACY: a finding holds what the ledger holds, and of a release its step, never its value.
+        if self._logged <= LISTED:
+            told = {"code": finding.code, "series": quoted(finding.series), "sequence": finding.sequence}
+            logger.error("finding: %s", line_of(finding), extra=told)
+        elif self._logged == LISTED + 1:
+            logger.error("further findings are only counted (landmark_audit_findings)")
+
+    def remark(self, made: Remark | KeyChange) -> None:
+        """Log a remark, which is no fault, unless there were too many."""
+        self._remarked += 1
+        if self._remarked > LISTED:
+            return
+        if isinstance(made, Remark):
+            logger.warning("remark: %s", line_of(made))
+        else:
+            place = f"{quoted(made.series)} #{made.sequence}"
+            logger.warning("another noise key: %s  %s after %s", place, made.key, made.before)
+
+    def run(self, auditor: Auditor) -> Waiting:
+        """Follow until a signal; return what is to be judged for a missing partner; raises `UsageError`."""
+        try:
+            with reaching(self._settings):
+                return asyncio.run(self._run(auditor))
+        except ListenError as error:
+            remedy = "Give --http-port 0 (any free one)" if error.in_use else "Name what this machine has"
+            raise UsageError(f"--http-port: {error} {remedy}") from None
+
+    async def _run(self, auditor: Auditor) -> Waiting:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def end() -> None:
+            stop.set()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, end)
+        server = Server(
+            self._metrics,
+            lambda: (True, "alive"),
+            self._is_ready,
+            lambda: self._refresh(auditor),
+            lambda seen: self._page(auditor, seen),
+        )
+        await server.start(self._settings.http_host, self._port)
+        logger.info("page, metrics and health at http://%s:%d", self._settings.http_host, server.port)
+        try:
+            return await self._source.follow(auditor, stop, self._seen)
+        finally:
+            await server.stop()
+
+    def _seen(self, done: int, total: int) -> None:
+        self._lag = total - done
+        if self._lag == 0 and not self._ready:
+            self._ready = True
+            logger.info("follows the ledger")
+
+    def _is_ready(self) -> tuple[bool, str]:
+        return (True, "follows the ledger") if self._ready else (False, "reading what there is")
+
+    def _shown(self, finding: Finding) -> Found:
+        when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        # PRIVACY: the page is for whoever reaches the port, so series are shown where the operator allowed it.
+        if not self._settings.http_series:
+            return Found(when, finding.code, "", "")
+        place = f"{finding.series} {finding.sequence}" if finding.sequence else finding.series
+        return Found(when, finding.code, place, finding.message)
+
+    def _page(self, auditor: Auditor, view: View) -> str:
+        up_seconds = time.monotonic() - self._began_seconds
+        signed = auditor.heads is not None
+        meanings: dict[str, str] = dict(CODES.items())
+        breaks = frozenset(str(code) for code in CODES if kind_of(code) == "promise")
+        about = AboutAudit(self._source.topic, self._ready, signed, meanings, self._latest, up_seconds, breaks)
+        return audit_page(about, view)
+
+    def _refresh(self, auditor: Auditor) -> None:
+        self._metrics.set(AuditMetric.ENTRIES, auditor.entries_read)
+        self._metrics.set(AuditMetric.SERIES, auditor.series_read)
+        self._metrics.set(AuditMetric.LAG_RECORDS, self._lag or 0)
+        if auditor.heads is not None:
+            unsigned = max(0, auditor.entries_read - auditor.heads.expected.entries_signed)
+            self._metrics.set(AuditMetric.UNSIGNED_ENTRIES, unsigned)

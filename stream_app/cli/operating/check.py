@@ -2,33 +2,44 @@
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from stream_app.cli import UsageError
+from stream_app.cli.planning.unitplan import add_data, data_of, memory_notes
 from stream_app.cli.shared.arguments import add_config
-from stream_app.cli.shared.policyfile import EMPTY, documents_in, hindrances_of, policy_in, problems_of, weaker_of
-from stream_app.cli.shared.policytimes import PolicyTimes
+from stream_app.cli.shared.policyfile import (
+    EMPTY,
+    PolicyTimes,
+    documents_in,
+    hindrances_of,
+    policy_in,
+    problems_of,
+    weaker_of,
+)
 from stream_app.cli.shared.terminal import say
-from stream_app.cli.shared.together import caps_exceeded, limits_in, together
-from stream_app.deciding.context import Limits
+from stream_app.cli.shared.together import JointClaims, caps_exceeded, limits_in, together
+from stream_app.deciding.context import DefaultPolicy, Limits
 from stream_app.heads.signing import SigningKey
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import NO_LIFETIME, context_of
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
+from stream_app.setup.views import joint_faults, view_faults
 from stream_app.words.promise import wrapped
+
+_AS_DEFAULT: Final = "`policy` takes today, but `policies_file` and `replay --policies` refuse it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument(
-        "file", type=Path, nargs="?", help="settings (.toml) or policies (JSON or JSON Lines; default: the settings)"
-    )
+    file_help = "settings (.toml) or policies (JSON or JSON Lines; default: the settings)"
+    parser.add_argument("file", type=Path, nargs="?", help=file_help)
     add_config(parser)
+    add_data(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -40,7 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         found = _settings(file or arguments.config)
     problems, shown = found.problems, found.shown
+    data = data_of(arguments)
     notes = [*found.notes, *(warning for times in found.times for warning in times.warnings())]
+    if data is not None and not problems:
+        notes += [f"{times.whose}: {each}" for times in found.times for each in memory_notes(times, data)]
     if arguments.json:
         listed = [problem._asdict() for problem in problems]
         document = {"holds": not problems, "problems": listed, "notes": notes, "in_force": dict(shown)}
@@ -97,8 +111,28 @@ def _settings(file: Path | None) -> _Checked:
     shown = settings.shown()
     shown |= {"key_fingerprint": keys.fingerprint, "signing_key_fingerprint": signing}
     shown["configuration_fingerprint"] = context.fingerprint
-    times = [PolicyTimes(each.glob, each.policy) for each in context.defaults]
-    return _Checked(problems, shown, times=times, limits=context.limits)
+    times = [PolicyTimes(_named(each, context.limits), each.policy) for each in context.defaults]
+    notes = [found.sentence for found in _claimed(context.defaults, context.limits)] if context.views else []
+    return _Checked(problems, shown, notes, times, context.limits)
+
+
+def _named(default: DefaultPolicy, limits: Limits) -> str:
+    """Return the glob of the series, or of the views, that a default policy is for."""
+    return f"{default.glob}{limits.member_separator or '/'}{default.view}" if default.view else default.glob
+
+
+def _claimed(defaults: Iterable[DefaultPolicy], limits: Limits) -> Iterator[JointClaims]:
+    """Yield what a series and its views claim together, and whatever else a member's series do."""
+    return together([(_named(each, limits), each.policy) for each in defaults], limits)
+
+
+def _view_problems(file: Path, defaults: Sequence[DefaultPolicy], limits: Limits) -> Iterator[Problem]:
+    """Yield what is wrong with the views of a file of default policies."""
+    for default in defaults:
+        for member, message in view_faults(default, limits) if default.view else ():
+            yield Problem(f"{file}: {_named(default, limits)}: {member}", message)
+    for nth, member, message in joint_faults(defaults):
+        yield Problem(f"{file}: {_named(defaults[nth], limits)}: {member}", message)
 
 
 def _policies(file: Path, config: Path | None) -> _Checked:
@@ -114,7 +148,9 @@ def _policies(file: Path, config: Path | None) -> _Checked:
     if limits.lifetime_nano is None:
         renewed = [each.place for each in documents if isinstance(each.content, dict) and each.content.get("renew")]
         problems += [Problem(f"{place}: renew", NO_LIFETIME) for place in renewed]
-    notes = []
+    notes = [
+        f"{each.place}: {wrong.member}: {_AS_DEFAULT}: {wrong.message}" for each in documents for wrong in each.clocked
+    ]
     for weaker in weaker_of(documents):
         if weaker.certain and not weaker.marked:
             problems.append(Problem(f"{weaker.place}: version", weaker.sentence))
@@ -122,18 +158,16 @@ def _policies(file: Path, config: Path | None) -> _Checked:
             when = "" if weaker.certain else ", unless that has passed when it comes"
             notes.append(f"{weaker.place}: version {weaker.version} {weaker.sentence}{when}")
     if not problems:
-        policies = [(each.content["series"], policy_in(each.content)) for each in documents]
-        for found in together(policies, limits):
+        contents = [each.content for each in documents]
+        defaults = [DefaultPolicy(each["series"], policy_in(each), each.get("view", "")) for each in contents]
+        problems += _view_problems(file, defaults, limits)
+        for found in _claimed(defaults, limits):
             if found.exceeding and not found.of_globs:
                 problems.append(Problem(str(file), found.sentence))
             else:
                 notes.append(found.sentence)
-    defaults = sum(any(hindrances_of(document.content)) for document in documents)
+    for_defaults = sum(any(hindrances_of(document.content)) for document in documents)
     # What is wrong is said first: a count of policies that cannot be used would read as if they were.
-    shown = (
-        {}
-        if problems
-        else {"policies": len(documents)} | ({"defaults_only": defaults} if defaults and not problems else {})
-    )
+    shown = {"policies": len(documents)} | ({"defaults_only": for_defaults} if for_defaults else {})
     good = [document for document in documents if not any(problems_of(document))]
     return _Checked(problems, {} if problems else shown, notes, [document.times for document in good], limits)

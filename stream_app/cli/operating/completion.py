@@ -39,7 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield all arguments of a parser and of the parsers of its commands."""
     for action in parser._actions:  # noqa: SLF001 - argparse offers no other way to look at what was declared
         yield action
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001

@@ -14,10 +14,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from stream_app.cli import UsageError
+from stream_app.cli import UsageError, mendable
 from stream_app.cli.shared.eventfile import record_key
 from stream_app.demo.data import DemoSeries, demo_series
-from stream_app.demo.summary import SeriesSummary, parsed, reasons_of, summarise, table_of
+from stream_app.demo.summary import SeriesSummary, parsed, reasons_of, summarise, table_of, weeks_of
 from stream_app.formats import wire
 from stream_app.kafka.client.log import records_of
 from stream_app.kafka.client.sending import Event, send_events
@@ -39,18 +39,11 @@ INSTALL = "install what it needs: pip install matplotlib bokeh_sampledata"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=Path(".landmark-stream") / "demo",
-        help="broker, keys and state (default: %(default)s)",
-    )
+    folder_help = "broker, keys and state (default: %(default)s)"
+    parser.add_argument("--folder", type=Path, default=Path(".landmark-stream") / "demo", help=folder_help)
     parser.add_argument("--picture", type=Path, default=Path("demo.png"), help="what is drawn (default: %(default)s)")
-    parser.add_argument(
-        "--with-input",
-        action="store_true",
-        help="draw the input beside the releases: for your own eyes, on your own machine",
-    )
+    with_input_help = "draw the input beside the releases: for your own eyes, on your own machine"
+    parser.add_argument("--with-input", action="store_true", help=with_input_help)
     parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
 
 
@@ -66,44 +59,44 @@ def run(arguments: argparse.Namespace) -> int:
     if find_spec("matplotlib") is None:  # asked before a broker starts
         raise UsageError(f"the demo's picture needs matplotlib; {INSTALL}")
     folder: Path = arguments.folder.absolute()
-    try:
-        with _running_worker(folder, out) as config:
-            return _demonstrate(arguments, out, series, config)
-    except LocalBrokerError as error:
-        raise UsageError(str(error)) from None
+    with mendable(LocalBrokerError), _running_worker(folder, out) as config:
+        return _demonstrate(arguments, out, series, config)
 
 
 def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[DemoSeries, ...], config: Path) -> int:
-    from stream_app.demo.picture import draw  # noqa: PLC0415 - matplotlib loads in seconds, once the worker runs
+    from stream_app.demo.picture import laid_out  # noqa: PLC0415 - matplotlib loads in seconds, once the worker runs
 
     settings = Settings.load(config)
     total = sum(len(one.readings) for one in series)
+    wanted = sum(one.answers() for one in series)
     out.print(f"sending {total:,} real events of {len(series)} series, each policy before its events")
     began = time.monotonic()
-    answered, seconds = asyncio.run(_send_and_wait(settings, series, total, out, began))
-    if answered < total:
-        out.print(f"only {answered:,} of {total:,} events were answered; see {config.parent / 'worker.log'}")
+    answered, seconds = asyncio.run(_send_and_wait(settings, series, wanted, out, began))
+    if answered < wanted:
+        out.print(f"only {answered:,} of {wanted:,} answers came; see {config.parent / 'worker.log'}")
         return 1
     names = TopicNames.of(settings.prefix, settings.application)
     releases = parsed(asyncio.run(_values(settings, names.releases)))
     entries = parsed(asyncio.run(_values(settings, names.ledger)))
     refused = reasons_of(asyncio.run(_values(settings, names.rejects)))
-    summaries = [summarise(one, releases[one.name], entries[one.name]) for one in series]
+    weekly, single = (next(one for one in series if one.unit != "m" and one.weekly == there) for there in (True, False))
+    weeks = weeks_of(weekly, releases[weekly.name], releases[single.name])
+    summaries = [summarise(one, releases[one.name], entries[one.name], weeks) for one in series]
     out.print(table_of(summaries))
     out.print(
         *([f"Rejected: {refused}."] if refused else []),
-        "Used is what landmarks and the dearest other step cost, in epsilon. The error is the mean distance\n"
-        "between release and input, which only who has both can tell. Constant is that of the best constant in\n"
-        "hindsight, one value said at every step: an error above it tells less than that one value would.\n"
-        "Adaptive and Balanced had the same epsilon; both publish the same readings here, so for one person\n"
-        "their budgets would add up. Where all is used, regular steps still publish, each up to the dearest\n"
-        "so far; new landmarks cannot.",
+        "glucose-weekly publishes one mean a week. It protects any one hour, and leaves two days in hospital out.\n"
+        "The line below it has the means of the same weeks as averages of the releases of glucose-balanced, which\n"
+        "publishes every reading and protects any one of them, 5 minutes. Errors are mean distances from the true\n"
+        "values, which only whoever has the input can tell. The constant is the best one in hindsight: a release\n"
+        "with a larger error says less than that one value would. Used is what the landmarks and the largest\n"
+        "other step cost, in epsilon. For one person the budgets of several series add up.",
         sep="\n",
     )
-    out.print(
-        f"{total:,} events in {seconds:.1f} s: {total / seconds:,.0f} events/s, worker and broker on this machine"
-    )
-    draw(arguments.picture, series, releases, entries, summaries, with_input=arguments.with_input)
+    rate = f"{total / seconds:,.0f} events/s, worker and broker on this machine"
+    out.print(f"{total:,} events in {seconds:.1f} s: {rate}")
+    figure = laid_out(series, releases, entries, summaries, weeks, with_input=arguments.with_input)
+    figure.savefig(arguments.picture, dpi=110, facecolor="white")
     out.print(f"picture: {arguments.picture}")
     audit = [sys.executable, "-m", "stream_app", "audit", "--config", str(config)]
     verdict = subprocess.run(audit, capture_output=True, text=True, check=False)
@@ -114,21 +107,21 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
 
 
 async def _send_and_wait(
-    settings: Settings, series: tuple[DemoSeries, ...], total: int, out: Console, began: float
+    settings: Settings, series: tuple[DemoSeries, ...], wanted: int, out: Console, began: float
 ) -> tuple[int, float]:
     """Send everything while counting answers; return how many came and after how many seconds the last one did."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=out) if out.is_terminal else None
     names = TopicNames.of(settings.prefix, settings.application)
-    answers = Answers()
+    answers = AnswerCount()
     with progress or nullcontext():
-        shown = progress.add_task("answered", total=total) if progress else None
+        shown = progress.add_task("answered", total=wanted) if progress else None
         separator = settings.member_separator
         events = (Event(record_key(event, separator), event) for one in series for event in one.events())
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(send_events(settings, events))
             counting = [tasks.create_task(answers.count(settings, topic)) for topic in (names.releases, names.rejects)]
-            while answers.seen < total and time.monotonic() - answers.last < PATIENCE_SECONDS:
+            while answers.seen < wanted and time.monotonic() - answers.last < PATIENCE_SECONDS:
                 await asyncio.sleep(0.2)
                 if progress and shown is not None:
                     progress.update(shown, completed=answers.seen)
@@ -137,11 +130,10 @@ async def _send_and_wait(
     return answers.seen, answers.last - began
 
 
-class Answers:
-    """How many events have a committed answer, a release or a reject, and when the last one came."""
+class AnswerCount:
+    """How many answers were committed, releases or rejects, and when the last one came."""
 
     def __init__(self) -> None:
-        """Begin at none."""
         self.seen = 0
         self.last = time.monotonic()
 

@@ -17,8 +17,8 @@ from markdown_it import MarkdownIt
 
 from stream_app import __version__
 from stream_app.cli import UsageError
+from stream_app.cli.operating.files import folder_of
 from stream_app.cli.shared.arguments import port
-from stream_app.cli.shared.installed import folder_of
 from stream_app.manual import BASE, PORT
 from stream_app.monitoring.loggable import REQUESTS
 
@@ -74,8 +74,7 @@ def page_of(markdown: str, name: str) -> str:
     for opening, content in pairwise(tokens):
         if opening.type == "heading_open":
             opening.attrSet("id", anchor_of(content.content))
-    body = renderer.renderer.render(tokens, renderer.options, {})
-    return _whole(name, body)
+    return _whole(name, renderer.renderer.render(tokens, renderer.options, {}))
 
 
 class DocsPages:
@@ -136,15 +135,12 @@ def _whole(name: str, body: str) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument(
-        "page", nargs="?", help="print this page, as operating.md or as a message names it, and serve nothing"
-    )
-    parser.add_argument(
-        "--http-host", default="127.0.0.1", metavar="HOST", help="where to listen (default %(default)s)"
-    )
-    parser.add_argument(
-        "--http-port", type=port, default=PORT, metavar="PORT", help=f"(default {PORT}, which messages and alerts name)"
-    )
+    page_help = "print this page, as operating.md or as a message names it, and serve nothing"
+    parser.add_argument("page", nargs="?", help=page_help)
+    http_host_help = "where to listen (default %(default)s)"
+    parser.add_argument("--http-host", default="127.0.0.1", metavar="HOST", help=http_host_help)
+    http_port_help = f"(default {PORT}, which messages and alerts name)"
+    parser.add_argument("--http-port", type=port, default=PORT, metavar="PORT", help=http_port_help)
     parser.epilog = "Messages and alerts name pages at this address. It needs no broker, no settings and no network."
 
 
@@ -152,7 +148,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a page, or serve all of them until a signal; 0."""
     pages = DocsPages(folder_of("docs"))
     if arguments.page is not None:
-        print(_text(pages.file_of(_path(arguments.page)), arguments.page), end="")
+        print(_text(pages, arguments.page), end="")
         return 0
     host, port = arguments.http_host, arguments.http_port
     try:
@@ -162,12 +158,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _path(page: str) -> str:
-    bare = page.removeprefix(BASE).partition("#")[0]
-    return f"docs/{bare.removeprefix('docs/')}"
-
-
-def _text(file: Path | None, asked: str) -> str:
+def _text(pages: DocsPages, asked: str) -> str:
+    file = pages.file_of(f"docs/{asked.removeprefix(BASE).partition('#')[0].removeprefix('docs/')}")
     if file is None or file.suffix != ".md":
         raise UsageError(f"{asked}: the docs have no such page. `docs README.md` lists them")
     return file.read_text(encoding="utf-8")

@@ -1,9 +1,39 @@
 """``files``: where schemas, examples, dashboards, rules and docs of this installation are, for who reads them."""
 
 import argparse
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
 
-from stream_app.cli.shared.installed import IN_A_CHECKOUT, folder_of
+import stream_app
+from stream_app.cli import UsageError
 from stream_app.formats import wire
+
+IN_A_CHECKOUT = {
+    "schemas": "schemas",
+    "examples": "examples",
+    "grafana": "deploy/grafana/dashboards",
+    "prometheus": "deploy/prometheus",
+    "docs": "docs",
+}
+"""The folders by their names below share/landmark-stream, where a wheel puts them (pyproject.toml)."""
+
+
+def folder_of(name: str) -> Path:
+    """Return where one of them is; raises `UsageError` where an installation was made without it."""
+    checkout = Path(stream_app.__file__).parents[1] / IN_A_CHECKOUT[name]
+    if checkout.is_dir():
+        return checkout
+    try:
+        installed = files("landmark-stream") or ()
+    except PackageNotFoundError:
+        installed = ()
+    found = (
+        Path(file.locate()).resolve().parent for file in installed if file.parts[-3:-1] == ("landmark-stream", name)
+    )
+    folder = next(found, None)
+    if folder is None or not folder.is_dir():
+        raise UsageError(f"{name}: not in this installation; install the wheel, or take a checkout")
+    return folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from stream_app.cli import UsageError
-from stream_app.cli.shared.arguments import port
-from stream_app.files import unwritten
+from stream_app.cli import UsageError, mendable
+from stream_app.cli.shared.arguments import port, writable
 from stream_app.localbroker import LocalBrokerError
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.localbroker.ports import HOST
+from stream_app.localbroker.machine import HOST
 from stream_app.setup.settings import InvalidSettingsError, Settings
 
 DEFAULT_FOLDER = Path(".landmark-stream") / "kafka"
@@ -24,22 +23,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("action", choices=("start", "stop", "status"), help="what to do with it")
     parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="its data and log (default: %(default)s)")
-    parser.add_argument(
-        "--port",
-        type=port,
-        help=f"where it listens on 127.0.0.1 (default: its last one, then {DEFAULT_PORT}, then any; 0: any free one)",
-    )
+    port_help = f"where it listens on 127.0.0.1 (default: its last one, then {DEFAULT_PORT}, then any; 0: any free one)"
+    parser.add_argument("--port", type=port, help=port_help)
     parser.add_argument("--jars", type=Path, help="folder of Kafka's jars (default: a cache of the user, filled once)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a broker setting; may be given several times"
-    )
+    set_help = "a broker setting; may be given several times"
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=set_help)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the action; 0 when the broker is as asked (``status``: 0 when it answers, else 1)."""
     folder: Path = arguments.folder
-    try:
+    with mendable(LocalBrokerError), writable(f"--folder {folder}", "folder"):
         broker = LocalBroker.find(folder)
         stopped = arguments.action == "stop" and broker is not None
         if arguments.action == "start" and broker is None:
@@ -47,10 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
         elif arguments.action == "stop" and broker is not None:
             broker.stop()
             broker = None
-    except LocalBrokerError as error:
-        raise UsageError(str(error)) from error
-    except OSError as error:
-        raise UsageError(f"--folder {folder}: {unwritten(error)}; name a folder that can be written") from None
     answers = broker is not None and broker.answers()
     if stopped and not arguments.json:
         print(f"stopped: the broker of {folder} has ended, its data stay for the next `kafka start`")
@@ -81,8 +72,7 @@ def _tell(line: str) -> None:
 def _setting(words: str) -> tuple[str, str]:
     name, equals, value = words.partition("=")
     if not equals or not name:
-        message = f"--set {words}: not of the form NAME=VALUE; write for example --set log.retention.hours=1"
-        raise UsageError(message)
+        raise UsageError(f"--set {words}: not of the form NAME=VALUE; write for example --set log.retention.hours=1")
     return name, value
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from stream_app.cli import UsageError
+from stream_app.cli import UsageError, mendable
 from stream_app.cli.exits import exit_codes_of
 from stream_app.cli.shared.arguments import add_config, milliseconds_of
 from stream_app.cli.shared.configured import reaching, settings_of
@@ -31,8 +31,7 @@ LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS
 """No event lies in a later one, however short epochs are; whole numbers above it are timestamps."""
 
 
-def add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of ``keys erase``."""
+def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Destroys the keys of all epochs before one, for ever. First the restart of every partition is "
         "rehearsed without them: nothing is erased while the ledger holds entries of an unfinished batch "
@@ -41,33 +40,22 @@ def add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
         "Nothing is written to Kafka."
     )
     parser.epilog = exit_codes_of("keys erase")
-    parser.add_argument(
-        "--before",
-        required=True,
-        metavar="TIMESTAMP|EPOCH",
-        help="keep the keys from here on: a time (ISO 8601 with offset, or milliseconds since 1970), whose own epoch "
-        "is kept, or an epoch's number",
+    before_help = (
+        "keep the keys from here on: a time (ISO 8601 with offset, or milliseconds since 1970), whose own epoch "
+        "is kept, or an epoch's number"
     )
+    parser.add_argument("--before", required=True, metavar="TIMESTAMP|EPOCH", help=before_help)
     add_config(parser)
-    parser.add_argument(
-        "--accept-rejects",
-        action="store_true",
-        help="erase although what waits, or is open, will be rejected or passed over",
-    )
+    accept_rejects_help = "erase although what waits, or is open, will be rejected or passed over"
+    parser.add_argument("--accept-rejects", action="store_true", help=accept_rejects_help)
     parser.add_argument("--dry-run", action="store_true", help="look and tell, erase nothing; workers may run")
-    parser.add_argument(
-        "--offline", action="store_true", help="no Kafka knows this key, it serves `replay` alone: check nothing there"
-    )
+    offline_help = "no Kafka knows this key, it serves `replay` alone: check nothing there"
+    parser.add_argument("--offline", action="store_true", help=offline_help)
     parser.add_argument("--epoch-ms", type=int, metavar="MS", help="with --offline: the configured key_epoch_ms")
 
 
 def erase(arguments: argparse.Namespace) -> int:
-    """Erase, or tell why not; 0 when done.
-
-    Raises:
-        KeyFileError: if the key file cannot be used, or is to be erased while a worker uses it.
-        UsageError: if what was asked makes no sense.
-    """
+    """Erase, or tell why not; 0 when done; raises `KeyFileError` if a worker uses the file, and `UsageError`."""
     settings = None if arguments.offline else settings_of(arguments)
     epoch_ms = _epoch_ms(arguments, settings)
     before = _epoch(arguments.before, epoch_ms)
@@ -95,7 +83,6 @@ def erase(arguments: argparse.Namespace) -> int:
 
 
 def _epoch_ms(arguments: argparse.Namespace, settings: Settings | None) -> int:
-    """Return the length of an epoch."""
     if settings is None:
         if arguments.epoch_ms is None:
             raise UsageError("--offline: give --epoch-ms too, the key_epoch_ms with which the key was used")
@@ -111,7 +98,6 @@ def _epoch_ms(arguments: argparse.Namespace, settings: Settings | None) -> int:
 
 
 def _epoch(text: str, epoch_ms: int) -> int:
-    """Return the first epoch to keep."""
     number = milliseconds_of(text)
     if number is None:
         raise UsageError(f"--before {text}: neither an epoch's number nor a time such as 2026-01-31T00:00Z")
@@ -126,15 +112,11 @@ def _epoch(text: str, epoch_ms: int) -> int:
 
 
 def _context(settings: Settings, keys: KeyRing) -> Context:
-    """Return the context of a worker that starts with these keys."""
-    try:
+    with mendable(InvalidSettingsError, by="configuration:\n"):
         return context_of(settings, keys, router(settings.partitions))
-    except InvalidSettingsError as error:
-        raise UsageError(f"configuration:\n{error}") from None
 
 
 def _dry_runs(settings: Settings, whole: Context, later: Context) -> list[DryRun]:
-    """Return what each partition's restart would come to."""
 
     async def run() -> list[DryRun]:
         found = []
@@ -167,7 +149,6 @@ def _strangers(context: Context, found: Sequence[DryRun]) -> Iterator[str]:
 
 
 def _refusals(before: int, found: Sequence[DryRun], *, accepts: bool) -> Iterator[str]:
-    """Say why nothing may be erased."""
     for one in found:
         place = f"partition {one.partition}: asked to go on without the epochs before {before}"
         if (one.otherwise or one.lost) and not accepts:
@@ -182,13 +163,8 @@ def _refusals(before: int, found: Sequence[DryRun], *, accepts: bool) -> Iterato
 
 
 def _fields(one: DryRun) -> dict[str, object]:
-    fields: dict[str, object] = {"partition": one.partition, "waiting": one.waiting, "binding": one.binding}
-    return {
-        **fields,
-        "otherwise": one.otherwise,
-        "lost": one.lost,
-        "stopped": one.stopped.reason if one.stopped else None,
-    }
+    counts = {"waiting": one.waiting, "binding": one.binding, "otherwise": one.otherwise, "lost": one.lost}
+    return {"partition": one.partition, **counts, "stopped": one.stopped.reason if one.stopped else None}
 
 
 def _print(before: int, found: Sequence[DryRun], refusals: Sequence[str]) -> None:
@@ -214,33 +190,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     public.add_argument("file", type=Path, help="a signing key file")
     erase = actions.add_parser("erase", help=HELP)
     erase.add_argument("file", type=Path, help="the noise key file, which is replaced")
-    add_erasing_arguments(erase)
+    _add_erasing_arguments(erase)
     for action in (new, show, public, erase):
         action.add_argument("--json", action="store_true", help="print one JSON object a key")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the action; exit code 1 when erasing is refused, 2 when a key file cannot be used."""
-    try:
+    with mendable(keyfile.KeyFileError):
         match arguments.action:
             case "new":
                 create = SigningKey.create if arguments.signing else keyfile.create
                 _show(arguments, arguments.file, create(arguments.file))
             case "list":
-                keys = {path: _load(path) for path in arguments.file}
+                files = arguments.file
+                keys = {each: SigningKey.load(each) if is_signing_key(each) else keyfile.load(each) for each in files}
                 for path, key in keys.items():
                     _show(arguments, path, key)
             case "public":
-                _publish(arguments, SigningKey.load(arguments.file))
+                key = SigningKey.load(arguments.file)
+                found = {"file": str(arguments.file), "fingerprint": key.fingerprint, "public": key.public_pem()}
+                print(wire.dump(found).decode() if arguments.json else key.public_pem().removesuffix("\n"))
             case _:
                 return erase(arguments)
-    except keyfile.KeyFileError as error:
-        raise UsageError(str(error)) from None
     return 0
-
-
-def _load(path: Path) -> KeyRing | SigningKey:
-    return SigningKey.load(path) if is_signing_key(path) else keyfile.load(path)
 
 
 def _show(arguments: argparse.Namespace, path: Path, key: KeyRing | SigningKey) -> None:
@@ -251,8 +224,3 @@ def _show(arguments: argparse.Namespace, path: Path, key: KeyRing | SigningKey) 
         found = {"file": str(path), "fingerprint": key.fingerprint, "first_epoch": key.first_epoch}
         text = f"{path}: key {key.fingerprint}, first epoch {key.first_epoch}"
     print(wire.dump(found).decode() if arguments.json else text)
-
-
-def _publish(arguments: argparse.Namespace, key: SigningKey) -> None:
-    found = {"file": str(arguments.file), "fingerprint": key.fingerprint, "public": key.public_pem()}
-    print(wire.dump(found).decode() if arguments.json else key.public_pem(), end="\n" if arguments.json else "")

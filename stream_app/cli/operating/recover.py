@@ -6,17 +6,17 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
 
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from stream_app.cli import UsageError
+from stream_app.cli import UsageError, mendable
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching
 from stream_app.deciding.context import Context
 from stream_app.deciding.rebuild import RebuildError
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.brokers import LocalStateError
 from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.cluster import group_members
 from stream_app.kafka.client.eventstopic import EventsTopic
@@ -51,21 +51,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Rebuild; 0 when every partition named is whole again."""
-    try:
+    with mendable(InvalidSettingsError, KeyFileError):
         settings = Settings.load(arguments.config)
         context = load_context(settings)
         signing_key = None if settings.signing_key_file is None else SigningKey.load(settings.signing_key_file)
-    except (InvalidSettingsError, KeyFileError) as error:
-        raise UsageError(str(error)) from error
     wanted = arguments.partition or range(settings.partitions)
     strange = [number for number in wanted if not 0 <= number < settings.partitions]
     if strange:
         raise UsageError(f"--partition: {strange} of {settings.partitions} partitions, which count from 0")
-    try:
-        with reaching(settings):
-            done = asyncio.run(_run(settings, context, signing_key, wanted, arguments))
-    except (PartitionStoppedError, RebuildError) as error:
-        raise UsageError(str(error)) from error
+    with mendable(PartitionStoppedError, RebuildError, LocalStateError), reaching(settings):
+        done = asyncio.run(_run(settings, context, signing_key, wanted, arguments))
     if arguments.json:
         print(json.dumps({"partitions": [asdict(one) for one in done]}))
     else:
@@ -93,19 +88,19 @@ async def _run(
     missing = [name for name in names if name not in facts]
     if missing:
         raise UsageError(f"topics {', '.join(missing)} are missing: make them with `topics`")
-    accepted = Accepted(
-        arguments.accept_lost_input,
-        arguments.accept_skipped_input,
-        arguments.accept_lost_ledger,
-        arguments.accept_lost_releases,
-    )
+    losses = ("lost_input", "skipped_input", "lost_ledger", "lost_releases")
+    accepted = Accepted(*(getattr(arguments, f"accept_{loss}") for loss in losses))
     brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
     recovery = Rebuilding(Site(settings=settings, context=context, names=names, brokers=brokers), facts, signing_key)
     done = []
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bars:
         for number in wanted:
             bar = bars.add_task(f"partition {number}", total=None)
-            done.append(await recovery.recover(number, accepted, partial(_show, bars, bar)))
+
+            def show(read: int, end: int, bar: TaskID = bar) -> None:
+                bars.update(bar, completed=read, total=end)
+
+            done.append(await recovery.recover(number, accepted, show))
             bars.update(bar, completed=1, total=1)  # behind the last record stand markers
     return done
 
@@ -123,11 +118,5 @@ def consequences(one: Recovered) -> Iterator[str]:
             "and never published; their epsilon stays spent"
         )
     for series, steps in one.given_up.items():
-        closed = (
-            "; it is closed, since no release of its policy version is left to repeat" if series in one.closed else ""
-        )
-        yield f"    {series}: {steps} steps{closed}"
-
-
-def _show(bars: Progress, bar: TaskID, read: int, end: int) -> None:
-    bars.update(bar, completed=read, total=end)
+        end = "; it is closed, since no release of its policy version is left to repeat"
+        yield f"    {series}: {steps} steps{end if series in one.closed else ''}"

@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from typing import Final
@@ -16,8 +16,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from stream_app.cli import UsageError, printable
-from stream_app.cli.shared.arguments import add_config
+from stream_app.cli import UsageError, mendable, printable
+from stream_app.cli.shared.arguments import add_config, number
 from stream_app.cli.shared.configured import settings_of
 from stream_app.formats import wire
 from stream_app.monitoring.scrape import Distribution, Scrape, ScrapeError, scrape_of
@@ -35,26 +35,19 @@ TIMEOUT_SECONDS: Final = 3.0
 MOST_BYTES: Final = 8 * 1024 * 1024  # of an answer; a worker's is under 100 KB
 
 
-class EndpointError(ValueError):
-    """A URL that names no endpoint; `url` is the one that was given."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(f"{url!r} names no endpoint; write http://HOST:PORT, or https")
-        self.url = url
-
-
 class Endpoint:
     """One endpoint, scraped again and again."""
 
     def __init__(self, url: str) -> None:
-        """Take a URL, with or without the path /metrics; raises `EndpointError` for one that is none."""
+        """Take a URL, with or without the path /metrics; raises `ValueError` for one that is none."""
+        wrong = ValueError(f"{url!r} names no endpoint; write http://HOST:PORT, or https")
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError:
-            raise EndpointError(url) from None
+            raise wrong from None
         if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0 or not url.isprintable():
-            raise EndpointError(url)
+            raise wrong
         self.url = url
         self._asked = url if parts.path not in {"", "/"} else f"{parts.scheme}://{parts.netloc}/metrics"
         # A proxy of the environment is for the world outside, and would be asked for 127.0.0.1 too.
@@ -80,6 +73,7 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read here, 
 PIPED_WIDTH = 200  # width of the table in a pipe, in characters
 NANO = 10**9
 BAD = "bold red"
+SECONDS = number("{} is not 0 to 3600 seconds", 0, 3600)
 
 
 def _served(seen: WorkerSnapshot) -> str:
@@ -116,15 +110,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "On a terminal it goes on until Ctrl-C; elsewhere, and with --once or --json, it looks twice, an interval "
         "apart, and prints one frame."
     )
-    parser.add_argument(
-        "--url",
-        action="append",
-        metavar="URL",
-        help="of a worker or an audit; repeat it for more (default: http_host and http_port of the settings)",
-    )
-    parser.add_argument(
-        "--interval", type=_seconds, default=2.0, metavar="SECONDS", help="between two looks (default: %(default)s)"
-    )
+    url_help = "of a worker or an audit; repeat it for more (default: http_host and http_port of the settings)"
+    parser.add_argument("--url", action="append", metavar="URL", help=url_help)
+    interval_help = "between two looks (default: %(default)s)"
+    parser.add_argument("--interval", type=SECONDS, default=2.0, metavar="SECONDS", help=interval_help)
     parser.add_argument("--once", action="store_true", help="print one frame")
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -132,10 +121,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show frames; 0. Raises `UsageError` where one frame is wanted and no endpoint answers."""
-    try:
+    with mendable(ValueError, by="--url: "):
         endpoints = [Endpoint(url) for url in arguments.url or [_default(arguments)]]
-    except EndpointError as error:
-        raise UsageError(f"--url: {error}") from error
     console = Console()
     with ThreadPoolExecutor(len(endpoints)) as pool:
         if console.is_terminal and not console.is_dumb_terminal and not arguments.once and not arguments.json:
@@ -182,17 +169,6 @@ def _default(arguments: argparse.Namespace) -> str:
     return f"http://{EVERYWHERE.get(host, f'[{host}]' if ':' in host else host)}:{settings.http_port}"
 
 
-def _seconds(text: str) -> float:
-    """Return a time; raises `argparse.ArgumentTypeError` unless it is 0 to an hour."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is not 0 to 3600 seconds")
-    return seconds
-
-
 def frame(snapshots: Sequence[Snapshot]) -> RenderableType:
     """Return what is shown of all endpoints: workers, audits, and those that cannot be seen."""
     parts: list[RenderableType] = []
@@ -219,18 +195,16 @@ def _workers(workers: Sequence[WorkerSnapshot]) -> Table:
     if any(seen.outside_group for seen in workers):
         table.add_row("outside the consumer group", *(f"{seen.outside_group}" for seen in workers), style=BAD)
     _counts(table, "partitions stopped", [seen.partitions_stopped for seen in workers], BAD)
-    if any(seen.open_steps for seen in workers):
-        table.add_row("open steps", *(f"{seen.open_steps:,}" for seen in workers))
-    if any(seen.correlated_series for seen in workers):
-        table.add_row("series with a correlation", *(f"{seen.correlated_series:,}" for seen in workers))
-    if any(seen.alarmed_series for seen in workers):
-        table.add_row("series over the alarm", *(f"{seen.alarmed_series:,}" for seen in workers), style=BAD)
-    if any(seen.capped_members for seen in workers):
-        table.add_row("members with a cap", *(f"{seen.capped_members:,}" for seen in workers))
-    if any(seen.claimed_members for seen in workers):
-        table.add_row("nine tenths claimed", *(f"{seen.claimed_members:,}" for seen in workers))
-    if any(seen.recovery_remaining for seen in workers):
-        table.add_row("still to read back", *(f"{seen.recovery_remaining:,}" for seen in workers))
+    for name, counts, style in (
+        ("open steps", [seen.open_steps for seen in workers], None),
+        ("series with a correlation", [seen.correlated_series for seen in workers], None),
+        ("series over the alarm", [seen.alarmed_series for seen in workers], BAD),
+        ("members with a cap", [seen.capped_members for seen in workers], None),
+        ("nine tenths claimed", [seen.claimed_members for seen in workers], None),
+        ("still to read back", [seen.recovery_remaining for seen in workers], None),
+    ):
+        if any(counts):
+            table.add_row(name, *(f"{count:,}" for count in counts), style=style)
     return table
 
 
@@ -254,12 +228,8 @@ def _table(what: str, snapshots: Sequence[WorkerSnapshot | AuditSnapshot]) -> Ta
 
 def _counts(table: Table, what: str, counts: Sequence[Mapping[str, int]], style: str | None = None) -> None:
     """Add a row for each name that any instance counted, in the order of the first that did."""
-    for name in _names(counts):
+    for name in dict.fromkeys(name for each in counts for name in each):
         table.add_row(Text(printable(f"{what}: {name}")), *(f"{each.get(name, 0):,}" for each in counts), style=style)
-
-
-def _names(counts: Iterable[Mapping[str, int]]) -> list[str]:
-    return list(dict.fromkeys(name for each in counts for name in each))
 
 
 def _rate(per_second: float | None) -> str:
@@ -267,7 +237,6 @@ def _rate(per_second: float | None) -> str:
 
 
 def _mean(found: Distribution) -> str:
-    """Return the mean of a share, as observed since the look before."""
     return "-" if found.mean is None else f"{found.mean:.1%}".replace("%", " %")
 
 

@@ -18,14 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     parser.add_argument("--check", action="store_true", help="only check: make nothing")
     parser.add_argument("--replication", type=int, help=f"copies (default: one a broker, {MOST_REPLICAS} at most)")
-    parser.add_argument(
-        "--acls",
-        action="append",
-        default=[],
-        metavar="ROLE=PRINCIPAL",
-        help="only print the `kafka-acls` commands that give a role what it needs (worker=User:landmark); may be "
-        f"given several times; roles are {', '.join(ROLES)}",
+    acls_help = (
+        "only print the `kafka-acls` commands that give a role what it needs (worker=User:landmark); may be "
+        f"given several times; roles are {', '.join(ROLES)}"
     )
+    parser.add_argument("--acls", action="append", default=[], metavar="ROLE=PRINCIPAL", help=acls_help)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

@@ -37,45 +37,34 @@ LOCK: Final = "worker.lock"
 _ROOM_BYTES = 1 << 20
 
 
-class DataFolderError(Exception):
-    """A data folder that this worker cannot have: which, why, and the remedy."""
-
-    def __init__(self, folder: Path, found: str, remedy: str) -> None:
-        """Keep the three parts as fields and make the sentence of them."""
-        super().__init__(f"data_folder {folder}: {found}; {remedy}")
-        self.folder = folder
-        self.found = found
-        self.remedy = remedy
-
-
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Make the folder if need be, and have it for oneself; the end of the process, however it ends, gives it free.
+    """Make the folder if need be, and have it alone until the process ends, however; raises `UsageError`."""
 
-    Raises:
-        DataFolderError: if another worker of this machine has it, it cannot be written, or its disk is full.
-    """
+    def unusable(found: str, remedy: str) -> UsageError:
+        return UsageError(f"data_folder {folder}: {found}; {remedy}")
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / LOCK).open("ab")
     except OSError as error:
-        raise DataFolderError(folder, f"cannot be written ({error.strerror})", "name a writable folder") from None
+        raise unusable(f"cannot be written ({error.strerror})", "name a writable folder") from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             remedy = "a second worker of a machine needs a data_folder of its own, and http_port = 0 (any free one)"
-            raise DataFolderError(folder, "another worker uses it", remedy) from None
+            raise unusable("another worker uses it", remedy) from None
         except OSError as error:
             found = f"cannot be locked ({error.strerror})"
-            raise DataFolderError(folder, found, "keep it on a file system that knows locks") from None
+            raise unusable(found, "keep it on a file system that knows locks") from None
         try:
             # A worker that joins the group and has no room would take partitions only to give them back.
             os.posix_fallocate(file.fileno(), 0, _ROOM_BYTES)
             file.truncate(0)
         except OSError as error:
             found = f"has no room for {_ROOM_BYTES:,} bytes ({error.strerror})"
-            raise DataFolderError(folder, found, "free space on its disk, or name a folder on a larger one") from None
+            raise unusable(found, "free space on its disk, or name a folder on a larger one") from None
         yield
 
 
@@ -85,16 +74,10 @@ logger = logging.getLogger(__name__)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     add_config(parser)
-    parser.add_argument(
-        "--rehearse",
-        action="store_true",
-        help="only tell what a start would come to: read every partition back, decide what waits, write nothing",
-    )
-    parser.add_argument(
-        "--accept-new-key",
-        action="store_true",
-        help="go on with partitions that were last written under another noise key; without it they stop (key-changed)",
-    )
+    rehearse_help = "only tell what a start would come to: read every partition back, decide what waits, write nothing"
+    parser.add_argument("--rehearse", action="store_true", help=rehearse_help)
+    new_key = "go on with partitions that were last written under another noise key; without it they stop (key-changed)"
+    parser.add_argument("--accept-new-key", action="store_true", help=new_key)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -109,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _worked(arguments: argparse.Namespace) -> int:
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the worker takes the signal over, nothing has begun
     try:
         settings = Settings.load(arguments.config)
         if arguments.rehearse:
@@ -124,16 +107,11 @@ def _worked(arguments: argparse.Namespace) -> int:
             with ForcedExit() as forced_exit:
                 worker = partial(Worker, settings, context, signing_key, events_id, forced_exit)
                 return asyncio.run(_run(partial(worker, accept_new_key=arguments.accept_new_key)))
-    except (InvalidSettingsError, KeyFileError, DataFolderError) as error:
+    except (InvalidSettingsError, KeyFileError) as error:
         raise UsageError(str(error)) from error
     except ListenError as error:
         own = "Set http_port = 0 (any free one) and a data_folder of its own"
         raise UsageError(f"http_port: {error} {own if error.in_use else 'Name what this machine has'}") from error
-
-
-def _end(*_: object) -> None:
-    """End at once: until the worker takes the signal over, nothing has begun."""
-    sys.exit(0)
 
 
 def _rehearse(settings: Settings, context: Context, *, accept_new_key: bool) -> int:

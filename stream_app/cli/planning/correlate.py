@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, assert_never
+from typing import Any, Literal, assert_never
 
 import numpy as np
 
-from stream_app.cli import UsageError
-from stream_app.cli.shared.eventfile import add_mapping, events
-from stream_app.cli.shared.progress import tracked
-from stream_app.files import unwritten, whole
+from stream_app.cli import UsageError, mendable
+from stream_app.cli.shared.arguments import writable
+from stream_app.cli.shared.eventfile import EventFile, add_mapping
+from stream_app.cli.shared.terminal import tracked
+from stream_app.files import whole
 from stream_app.formats import records, wire
 from stream_app.formats.records import Observation
 from stream_app.loss.correlation import (
@@ -30,8 +31,7 @@ from stream_app.loss.correlation import (
     counted,
     estimated,
 )
-from stream_app.loss.form import matrix_document
-from stream_app.loss.matrix import MOST_STATES, MatrixError
+from stream_app.loss.matrix import MOST_STATES, MatrixError, matrix_document
 from stream_app.privacy.values import is_number
 
 STATES = 10
@@ -46,13 +46,6 @@ WARNING = (
 )
 Sort = Literal["number", "location", "category"]
 """The sort of values that states are made of; counts give the number of one key."""
-
-
-class Value(NamedTuple):
-    """A value that can be a state: its sort, and the number, latitude and longitude, or the category."""
-
-    sort: Sort
-    found: float | tuple[float, float] | str | bool
 
 
 @dataclass(slots=True)
@@ -71,11 +64,7 @@ class SortedValues:
 
     @classmethod
     def of(cls, events: Iterable[bytes], key: str | None) -> "SortedValues":
-        """Return the values of events; of counts that of ``key``. Other records are passed over.
-
-        Raises:
-            UsageError: for counts without a key, and when there is no value at all.
-        """
+        """Return the values of events, of counts that of ``key``; raises `UsageError` when there is no value at all."""
         readings = cls()
         for event in events:
             record = wire.decode(event)
@@ -89,36 +78,40 @@ class SortedValues:
         return readings
 
     def _add(self, record: Observation, key: str | None) -> None:
-        value = _value(record.value, key)
-        if value is None or self.sort not in (None, value.sort):
+        sort, value = _value(record.value, key) or (None, None)
+        if sort is None or self.sort not in (None, sort):
             self.left_out += 1
             return
-        self.sort = value.sort
+        self.sort = sort
         self.series.append(self.names.setdefault(record.series, len(self.names)))
         self.timestamps_ms.append(record.timestamp_ms)
-        if isinstance(value.found, tuple):
-            self.numbers.extend(value.found)
-        elif isinstance(value.found, float):
-            self.numbers.append(value.found)
-        else:
-            self.categories.append(value.found)
+        if isinstance(value, tuple):
+            self.numbers.extend(value)
+        elif isinstance(value, float):
+            self.numbers.append(value)
+        elif value is not None:
+            self.categories.append(value)
 
 
-def _value(raw: object, key: str | None) -> Value | None:
+Value = float | tuple[float, float] | str | bool  # a number, latitude and longitude, or a category
+
+
+def _value(raw: object, key: str | None) -> tuple[Sort, Value] | None:
+    """Return a value that can be a state, after its sort; None: it can be none."""
     if isinstance(raw, dict):
         if raw.keys() == {"latitude", "longitude"}:
             north, east = _finite(raw["latitude"]), _finite(raw["longitude"])
             if north is None or east is None or abs(north) > 90 or abs(east) > 180:
                 return None
-            return Value("location", (north, east))
+            return "location", (north, east)
         if key is None:
             # PRIVACY: the keys are not shown; the publisher's policy names them.
             raise UsageError("counts have a state for each key: name one with --key, and correlate each by itself")
         raw = raw.get(key)
     if isinstance(raw, str | bool):
-        return Value("category", raw)
+        return "category", raw
     number = _finite(raw)
-    return None if number is None else Value("number", number)
+    return None if number is None else ("number", number)
 
 
 def _finite(raw: object) -> float | None:
@@ -140,19 +133,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_mapping(parser, needed=False)
     parser.add_argument("--strength", type=float, metavar="S", help="no FILE: a value stays with S (0..1), else is any")
     parser.add_argument("--states", type=int, default=STATES, help=f"states of numbers (default: {STATES})")
-    parser.add_argument(
-        "--by", choices=("quantiles", "grid"), default="quantiles", help="states of numbers (default: quantiles)"
-    )
-    parser.add_argument(
-        "--cell", type=float, default=CELL_METRES, metavar="METRES", help=f"locations: side of a cell ({CELL_METRES:g})"
-    )
+    by_help = "states of numbers (default: quantiles)"
+    parser.add_argument("--by", choices=("quantiles", "grid"), default="quantiles", help=by_help)
+    cell_help = f"locations: side of a cell ({CELL_METRES:g})"
+    parser.add_argument("--cell", type=float, default=CELL_METRES, metavar="METRES", help=cell_help)
     parser.add_argument("--key", help="counts: the key whose number is the state")
-    parser.add_argument(
-        "--step", type=int, metavar="MS", help="the policy's step: only neighbouring steps count (default: any two)"
-    )
-    parser.add_argument(
-        "--smoothing", type=float, default=0.0, metavar="S", help="Laplacian: (p + S) / sum(p + S) (default: 0)"
-    )
+    step_help = "the policy's step: only neighbouring steps count (default: any two)"
+    parser.add_argument("--step", type=int, metavar="MS", help=step_help)
+    smoothing_help = "Laplacian: (p + S) / sum(p + S) (default: 0)"
+    parser.add_argument("--smoothing", type=float, default=0.0, metavar="S", help=smoothing_help)
     parser.add_argument("--out", type=Path, metavar="OUT", help="write the correlation file here, mode 0600")
     parser.add_argument("--json", action="store_true", help="print the correlation file instead of a report")
 
@@ -161,23 +150,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Make matrices and say how strong they are; raises `UsageError` for data that give none."""
     if (arguments.strength is None) == (arguments.file is None):
         raise UsageError("give a FILE of data, or --strength without one")
-    try:
+    with mendable(CorrelationError, MatrixError):
         correlation, origin = _given(arguments) if arguments.file is None else _learned(arguments)
-    except (CorrelationError, MatrixError) as error:
-        raise UsageError(str(error)) from None
     adversary = correlation.adversary()
-    strength = {
-        "backward": Strength.of(adversary.backward)._asdict(),
-        "forward": Strength.of(adversary.forward)._asdict(),
-    }
-    document = wire.dump(
-        {
-            "backward": None if correlation.backward is None else matrix_document(correlation.backward),
-            "forward": None if correlation.forward is None else matrix_document(correlation.forward),
-            "origin": origin,
-            "strength": strength,
-        }
-    )
+    directions = ("backward", "forward")
+    strength = {name: Strength.of(getattr(adversary, name))._asdict() for name in directions}
+    matrices = {name: getattr(correlation, name) for name in directions}
+    written = {name: None if matrix is None else matrix_document(matrix) for name, matrix in matrices.items()}
+    document = wire.dump({**written, "origin": origin, "strength": strength})
     if arguments.out is not None:
         _write(arguments.out, document)
     if arguments.json:
@@ -201,7 +181,7 @@ def _given(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]]:
 def _learned(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]]:
     if arguments.step is not None and not 1 <= arguments.step <= LONGEST_STEP_MS:
         raise UsageError(f"--step: found {arguments.step}; use milliseconds, at least 1, at most {LONGEST_STEP_MS}")
-    file = events(arguments)
+    file = EventFile(arguments)
     readings = SortedValues.of(tracked(file, "correlate", file.far), arguments.key)
     by, states = _states(arguments, readings)
     # PRIVACY: exact statistics of raw values leave here, outside of every guarantee; `WARNING` and `--help` say so, the
@@ -240,15 +220,9 @@ def _states(arguments: argparse.Namespace, readings: SortedValues) -> tuple[str,
 
 
 def _write(path: Path, document: bytes) -> None:
-    try:
-        with (
-            whole(path) as beside,
-            os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file,
-        ):
-            os.fchmod(file.fileno(), 0o600)  # the mode of a file that was there already, too
-            file.write(document + b"\n")
-    except OSError as error:
-        raise UsageError(f"--out {path}: {unwritten(error)}; name a file that can be written") from None
+    with writable(f"--out {path}"), whole(path) as beside, beside.open("wb") as file:
+        os.fchmod(file.fileno(), 0o600)  # before anything stands in it
+        file.write(document + b"\n")
 
 
 def _lines(origin: dict[str, Any], strength: dict[str, dict[str, Any]]) -> list[str]:

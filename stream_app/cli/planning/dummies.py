@@ -12,19 +12,16 @@ from rich.console import Console
 from rich.table import Table
 
 from stream_app.calendar.policy import in_integers
-from stream_app.cli import UsageError
-from stream_app.cli.shared.arguments import add_config
+from stream_app.cli import UsageError, mendable
+from stream_app.cli.shared.arguments import add_config, add_picture, check_picture, readable, write_picture
 from stream_app.cli.shared.configured import settings_of
-from stream_app.cli.shared.picturefile import add_picture, check_picture, write_picture
-from stream_app.files import unread
 from stream_app.formats import wire
 from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
-from stream_app.privacy.dummies.draw import Choice, choice_of, drawn_landmarks, joined_by, named_by_series
-from stream_app.privacy.dummies.options import Histograms, Sets
+from stream_app.privacy.dummies.draw import OptionDraw, choice_of, drawn_landmarks, joined_by, named_by_series
 from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
-from stream_app.privacy.landmarks import LandmarkSet
-from stream_app.privacy.noise.choice import probabilities
+from stream_app.privacy.landmarks import Grid, LandmarkSet
 from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.noise.mechanisms import probabilities
 from stream_app.privacy.policy import PolicyError, policy_of
 from stream_app.privacy.values import NANO
 from stream_app.setup import keyfile
@@ -46,7 +43,7 @@ MOST_ROWS: Final = 20
 STANDARD_INPUT: Final = Path("-")
 
 
-class Asked(NamedTuple):
+class DummiesRequest(NamedTuple):
     """What the input asks: the request, and the length of a step in milliseconds."""
 
     dummies: Dummies
@@ -84,14 +81,14 @@ def run(arguments: argparse.Namespace) -> int:
             "leave --json away, or take a shorter range"
         )
     keys, name = _keys(arguments), named_by_series(arguments.series)
-    choice: Choice | None = None
+    choice: OptionDraw | None = None
     joined: LandmarkSet | None
     match asked.dummies:
         case Drawn():
-            choice = choice_of(keys, name, asked.step_ms, asked.dummies)
+            choice = choice_of(keys, name, Grid(asked.step_ms), asked.dummies)
             joined = None if choice is None else joined_by(asked.dummies, choice.joined)
         case Padded():
-            joined = drawn_landmarks(keys, name, asked.step_ms, asked.dummies)
+            joined = drawn_landmarks(keys, name, Grid(asked.step_ms), asked.dummies)
         case _:
             assert_never(asked.dummies)
     if joined is None:
@@ -110,13 +107,11 @@ def _keys(arguments: argparse.Namespace) -> KeyRing:
         if arguments.series:
             raise UsageError("--series: give --key with it; a new key knows no series")
         return KeyRing("", 0, keyfile.fresh_secret())
-    try:
+    with mendable(keyfile.KeyFileError, by="--key: "):
         return keyfile.load(arguments.key, settings_of(arguments).key_epoch_ms)
-    except keyfile.KeyFileError as error:
-        raise UsageError(f"--key: {error}") from None
 
 
-def _asked(file: Path) -> Asked:
+def _asked(file: Path) -> DummiesRequest:
     """Return what the input asks, as a policy with it would be read; raises `UsageError` with every fault."""
     found = _read(file)
     unknown = [name for name in found if name not in MEMBERS]
@@ -142,15 +137,14 @@ def _asked(file: Path) -> Asked:
     assert dummies is not None, "the policy was made with dummies"
     if isinstance(dummies, Drawn):
         dummies = replace(dummies, charge_nano=policy.epsilon_nano)
-    return Asked(dummies, policy.step_ms)
+    return DummiesRequest(dummies, policy.step_ms)
 
 
 def _read(file: Path) -> Mapping[str, Any]:
-    try:
+    with readable(file, "name a file that can be read, or - for standard input"):
         content = sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
+    try:
         found = wire.load(content)
-    except OSError as error:
-        raise UsageError(f"{file}: {unread(error)}; name a file that can be read, or - for standard input") from None
     except ValueError:
         raise UsageError(f'{file}: not JSON; write {{"start": .., "end": .., "landmarks": [..], ..}}') from None
     if not isinstance(found, dict):
@@ -158,26 +152,22 @@ def _read(file: Path) -> Mapping[str, Any]:
     return found
 
 
-def _document(asked: Asked, choice: Choice | None, joined: LandmarkSet) -> dict[str, object]:
-    landmarks = [step * asked.step_ms for step in _steps(joined)]
+def _document(asked: DummiesRequest, choice: OptionDraw | None, joined: LandmarkSet) -> dict[str, object]:
+    landmarks = [step * asked.step_ms for start, end in joined.intervals for step in range(start, end)]
     if choice is None or not isinstance(asked.dummies, Drawn):
         return {"options": [], "probabilities": [], "chosen": None, "landmarks": landmarks}
     first, order = asked.dummies.first, choice.options.order
     options: list[dict[str, object]] = []
     for number, score in enumerate(choice.scores, 1):
-        match choice.options:
-            case Sets():
-                held: dict[str, object] = {"dummies": sorted((first + at) * asked.step_ms for at in order[:number])}
-            case Histograms():
-                held = {"histogram": choice.options.own.grown(order[:number]).counts}
-            case _:
-                assert_never(choice.options)
+        held: dict[str, object] = {"dummies": sorted((first + at) * asked.step_ms for at in order[:number])}
+        if choice.options.own is not None:
+            held = {"histogram": choice.options.own.grown(order[:number]).counts}
         options.append({**held, "score": float(score)})
     chances = probabilities(choice.scores, asked.dummies.charge_nano)
     return {"options": options, "probabilities": chances, "chosen": choice.chosen, "landmarks": landmarks}
 
 
-def _print(asked: Asked, choice: Choice | None, joined: LandmarkSet) -> None:
+def _print(asked: DummiesRequest, choice: OptionDraw | None, joined: LandmarkSet) -> None:
     dummies = asked.dummies
     print(f"range: {dummies.end - dummies.first} steps of {asked.step_ms} ms; landmarks: {len(dummies.landmarks)}")
     match dummies:
@@ -216,7 +206,7 @@ def _title(dummies: Dummies) -> str:
     return f"Dummies among the landmarks: {how}; for your eyes, it shows the true ones"
 
 
-def _draw(axes: "Axes", asked: Asked, joined: LandmarkSet) -> None:
+def _draw(axes: "Axes", asked: DummiesRequest, joined: LandmarkSet) -> None:
     """Draw the joined set as what others see, and the true landmarks over it."""
     for label, found, colour, height in (
         ("joined set, as the ledger shows it", joined, REGULAR_COLOUR, (0.0, 0.9)),
@@ -230,7 +220,3 @@ def _draw(axes: "Axes", asked: Asked, joined: LandmarkSet) -> None:
     axes.set_ylim(-0.1, 2.1)
     time_axis(axes)
     legend_below(axes)
-
-
-def _steps(landmarks: LandmarkSet) -> list[int]:
-    return [step for start, end in landmarks.intervals for step in range(start, end)]

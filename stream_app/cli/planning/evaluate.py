@@ -1,42 +1,46 @@
 """``evaluate``: the experiments of the source papers, on real data, as tables, JSON and plots."""
 
 import argparse
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 
-from stream_app.cli import UsageError
-from stream_app.cli.shared.arguments import ENDED, positive
-from stream_app.cli.shared.eventfile import add_mapping, events
-from stream_app.cli.shared.progress import progress
+from stream_app.accounting.anew import OF_STATISTICS
+from stream_app.cli import UsageError, mendable
+from stream_app.cli.shared.arguments import ENDED, number, positive, whole_number
+from stream_app.cli.shared.eventfile import EventFile, add_mapping
+from stream_app.cli.shared.terminal import progress
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.evaluation.dataset import PACKAGED, SHARE_WRONG, DataSet
+from stream_app.evaluation.decisions import key_of
 from stream_app.evaluation.evaluation import EXPERIMENTS, Evaluation
 from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison, Row
-from stream_app.evaluation.method import LANDMARK_SCHEMES, Method
+from stream_app.evaluation.setting import LANDMARK_SCHEMES, Method
 from stream_app.evaluation.store import Store
-from stream_app.evaluation.tables import HELD_AGAINST, NOTE, UNBOUNDED, tables
-from stream_app.evaluation.trial import key_of
+from stream_app.evaluation.tables import HELD_AGAINST, NOTE, SPAN_NOTE, UNBOUNDED, tables
 from stream_app.files import unwritten, whole
 from stream_app.formats import wire
 from stream_app.formats.records import Observation
 from stream_app.pictures import PlotError, prepare
+from stream_app.privacy.kinds import UnitStatistic
 from stream_app.privacy.parameters import LARGEST_EPSILON
+from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
 from stream_app.setup.configuration import policies_in
 from stream_app.setup.settings import InvalidSettingsError
 
 DOCUMENT = "evaluation.json"
 STEPS = 1_000
+EVERY_STEP = 10**9
 SEEDS = 30
 PIPE_WIDTH = 10_000  # width of tables in a pipe, in characters: no line is cut or broken
-WHOLE = 100
 UNITS = {"location": "m", "category": SHARE_WRONG, "counts": "items a key", "vector": "of a part's range"}
+EPSILON = number(f"{{}} is no budget; use a number from 1e-9 to {LARGEST_EPSILON:g}", 1e-9, LARGEST_EPSILON)
+SHARE = whole_number("is no share; use a whole number from 0 to 100 (per cent)", 0, 100)
 
 Word = TypeVar("Word")
 
@@ -51,50 +55,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_mapping(parser, needed=False)
     parser.add_argument("--policies", type=Path, help="FILE: JSON Lines of default policies, series a glob")
-    parser.add_argument(
-        "--out", type=Path, default=Path("evaluation"), help="folder of the results (default: %(default)s)"
-    )
+    out_help = "folder of the results (default: %(default)s)"
+    parser.add_argument("--out", type=Path, default=Path("evaluation"), help=out_help)
     listed = "; ".join(f"{name}: {text}" for name, text in EXPERIMENTS.items())
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        metavar="NAME",
-        choices=EXPERIMENTS,
-        default=list(EXPERIMENTS),
-        help=f"{listed} (default: all)",
-    )
-    parser.add_argument(
-        "--data",
-        nargs="+",
-        metavar="NAME",
-        choices=PACKAGED,
-        default=list(PACKAGED),
-        help=f"without FILE: {', '.join(PACKAGED)} (default: all)",
-    )
-    parser.add_argument(
-        "--steps", type=positive, default=STEPS, help="first steps of each series (default: %(default)s)"
-    )
+    every = list(EXPERIMENTS)
+    only_help = f"{listed} (default: all)"
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=EXPERIMENTS, default=every, help=only_help)
+    data_help = f"without FILE: {', '.join(PACKAGED)} (default: all)"
+    parser.add_argument("--data", nargs="+", metavar="NAME", choices=PACKAGED, default=list(PACKAGED), help=data_help)
+    steps_help = f"first steps of each series (default: {STEPS}; of statistics all of them)"
+    parser.add_argument("--steps", type=positive, help=steps_help)
     parser.add_argument("--seeds", type=positive, default=SEEDS, help="runs of each setting (default: %(default)s)")
     parser.add_argument("--jobs", type=positive, default=2, help="processes that work at once (default: %(default)s)")
-    parser.add_argument(
-        "--compare",
-        nargs=2,
-        type=_method,
-        metavar="METHOD",
-        default=("adaptive", "balanced+level"),
-        help="compare: error of the first over the second's; SCHEME[+FILTER] (default: adaptive balanced+level)",
-    )
-    parser.add_argument(
-        "--epsilon", nargs="+", type=_epsilon, default=[1.0, 10.0], help="compare: budgets (default: 1 10)"
-    )
+    compare_help = "compare: error of the first over the second's; SCHEME[+FILTER] (default: adaptive balanced+level)"
+    pair = ("adaptive", "balanced+level")
+    parser.add_argument("--compare", nargs=2, type=_method, metavar="METHOD", default=pair, help=compare_help)
+    epsilon_help = "compare: budgets (default: 1 10)"
+    parser.add_argument("--epsilon", nargs="+", type=EPSILON, default=[1.0, 10.0], help=epsilon_help)
     shares = " ".join(map(str, COMPARED_SHARES))
-    parser.add_argument(
-        "--shares",
-        nargs="+",
-        type=_share,
-        default=COMPARED_SHARES,
-        help=f"compare: %% of landmarks (default: {shares})",
-    )
+    shares_help = f"compare: %% of landmarks (default: {shares})"
+    parser.add_argument("--shares", nargs="+", type=SHARE, default=COMPARED_SHARES, help=shares_help)
     parser.add_argument("--no-plots", action="store_true", help="draw nothing")
     parser.add_argument("--json", action="store_true", help=f"print OUT/{DOCUMENT} instead of tables")
 
@@ -109,12 +89,13 @@ def run(arguments: argparse.Namespace) -> int:
     data = _data(arguments)
     first, second = arguments.compare
     comparison = Comparison(data, first, second, _distinct(arguments.epsilon), _distinct(arguments.shares))
-    evaluation = Evaluation.of(data, arguments.only, arguments.seeds, comparison)
+    every = _every_step(arguments, data) if "statistics" in arguments.only else []
+    evaluation = Evaluation.of(data, arguments.only, arguments.seeds, comparison, every)
     out: Path = arguments.out
     try:
         with Store(out, evaluation.data) as store:
             with progress("evaluate") as moved:
-                evaluation.run(store, arguments.jobs, moved or _unseen)
+                evaluation.run(store, arguments.jobs, moved or (lambda _, __: None))
             document = evaluation.document(store)
         with whole(out / DOCUMENT) as beside:
             beside.write_bytes(wire.dump(document) + b"\n")
@@ -137,8 +118,8 @@ def run(arguments: argparse.Namespace) -> int:
     found = _named(document["experiments"], arguments.file)
     for table in tables(found):
         console.print(table, crop=False)
-    if any(row.get("method") in HELD_AGAINST or "constant_error" in row for rows in found.values() for row in rows):
-        console.print(NOTE, highlight=False)
+    for note in _notes(found):
+        console.print(note, highlight=False)
     unbounded = any(row["low"] is None for row in found.get("compare", ()))
     console.print(
         f"{evaluation.seeds} seeds; ± and .. are 95 % confidence intervals of means over them"
@@ -149,13 +130,33 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _notes(found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    """Yield what stands below the tables on what methods are compared with."""
+    if any(row.get("method") in HELD_AGAINST or "constant_error" in row for rows in found.values() for row in rows):
+        yield NOTE
+    if found.get("statistics"):
+        yield SPAN_NOTE
+
+
+def _every_step(arguments: argparse.Namespace, data: Sequence[DataSet]) -> list[DataSet]:
+    """Return the data under names of their own, with all of their steps unless ``--steps`` says how many."""
+    if arguments.steps is not None:
+        found = list(data)
+    elif arguments.file is not None:
+        found = data_in(arguments, None)
+    else:
+        found = [PACKAGED[one.name](EVERY_STEP) for one in data]
+    return [replace(one, name=f"{one.name} (all)") for one in found]
+
+
 def _data(arguments: argparse.Namespace) -> list[DataSet]:
+    steps = STEPS if arguments.steps is None else arguments.steps
     if arguments.file is not None:
-        return data_in(arguments)
+        return data_in(arguments, steps)
     if arguments.policies is not None:
         raise UsageError("--policies: it is for a FILE of data; leave it away without one")
     try:
-        return [PACKAGED[name](arguments.steps) for name in _distinct(arguments.data)]
+        return [PACKAGED[name](steps) for name in _distinct(arguments.data)]
     except (ModuleNotFoundError, FileNotFoundError):
         raise UsageError("the data are not there; install them: pip install bokeh_sampledata, or give a FILE") from None
 
@@ -170,10 +171,6 @@ def _distinct(words: Iterable[Word]) -> list[Word]:
     return list(dict.fromkeys(words))
 
 
-def _unseen(_: int, __: int) -> None:
-    pass
-
-
 def _method(text: str) -> str:
     try:
         Method.named(text, LANDMARK_SCHEMES)
@@ -182,33 +179,18 @@ def _method(text: str) -> str:
     return text
 
 
-def _epsilon(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if not 1e-9 <= found <= LARGEST_EPSILON:
-        raise argparse.ArgumentTypeError(f"{text!r} is no budget; use a number from 1e-9 to {LARGEST_EPSILON:g}")
-    return found
+def data_in(arguments: argparse.Namespace, steps: int | None = STEPS) -> list[DataSet]:
+    """Return a data set for each policy that rules a series, with its first ``steps`` steps, or all of them.
 
-
-def _share(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > WHOLE:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share; use a whole number from 0 to {WHOLE} (per cent)")
-    return int(text)
-
-
-def data_in(arguments: argparse.Namespace) -> list[DataSet]:
-    """Return a data set for each policy that rules a series; raises `UsageError` when there is nothing to evaluate."""
+    Raises `UsageError` when there is nothing to evaluate.
+    """
     if arguments.policies is None:
         raise UsageError("--policies: FILE needs one, which says of which kind its values are and how long a step is")
-    try:
+    with mendable(InvalidSettingsError):
         context = Context(key_of(0), policies_in(arguments.policies, Limits()), Limits())
-    except InvalidSettingsError as error:
-        raise UsageError(str(error)) from None
     ruled: dict[str, DefaultPolicy | None] = {}
     found: dict[str, list[Observation]] = {default.glob: [] for default in context.defaults}
-    for event in events(arguments):
+    for event in EventFile(arguments):
         record = wire.decode(event)
         if not isinstance(record, Observation):
             continue
@@ -222,14 +204,21 @@ def data_in(arguments: argparse.Namespace) -> list[DataSet]:
             )
         # PRIVACY: raw values decide what is evaluated; all that comes of it is for the publisher alone.
         # A substitute would have no error: what is not valid is left out.
-        if default is not None and replace(default.policy.kind, substitute=None).quantise(record.value) is not None:
+        if default is not None and _item(default.policy).quantise(record.value) is not None:
             found[default.glob].append(record)
     defaults = {default.glob: default for default in reversed(context.defaults)}
     column = arguments.value_columns or "the value"
-    sets = [_set(defaults[glob], each, column).first(arguments.steps) for glob, each in found.items() if each]
+    sets = [_set(defaults[glob], each, column) for glob, each in found.items() if each]
+    sets = sets if steps is None else [one.first(steps) for one in sets]
     if not sets:
         raise UsageError(f"{arguments.file}: no valid value of a series that a policy fits; check globs and kinds")
     return sets
+
+
+def _item(policy: Policy) -> Any:
+    """Return the kind of a single reading, which refuses what is invalid."""
+    kind = policy.kind
+    return replace(kind.item if isinstance(kind, UnitStatistic) else kind, substitute=None)
 
 
 def _set(default: DefaultPolicy, observations: list[Observation], column: str) -> DataSet:
@@ -237,7 +226,9 @@ def _set(default: DefaultPolicy, observations: list[Observation], column: str) -
     value = policy.parameters["value"]
     if not isinstance(value, dict):
         raise TypeError("a policy's value is an object")
+    # Experiments make statistics of their own of single readings.
+    value = {name: member for name, member in value.items() if name not in OF_STATISTICS}
+    step_ms = policy.step_ms if policy.units is None else policy.units.unit_ms
     epsilon = policy.epsilon_nano / NANO
     unit = f"units of {column}" if value["kind"] == "number" else UNITS[value["kind"]]
-    declared = DataSet(default.glob, unit, epsilon, policy.step_ms, value, {})
-    return DataSet.of(observations, declared)
+    return DataSet.of(observations, DataSet(default.glob, unit, epsilon, step_ms, value, {}))

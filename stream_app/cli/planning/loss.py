@@ -5,13 +5,11 @@ import sys
 from collections.abc import Mapping
 from math import fsum
 from pathlib import Path
-from typing import NamedTuple
 
-from stream_app.cli import UsageError
-from stream_app.files import unread
+from stream_app.cli import UsageError, mendable
+from stream_app.cli.shared.arguments import readable
 from stream_app.formats import wire
-from stream_app.loss.correlation import CorrelationError
-from stream_app.loss.form import correlation_of
+from stream_app.loss.correlation import CorrelationError, correlation_of
 from stream_app.loss.landmark import LandmarkError, landmark_losses
 from stream_app.loss.planning import supremum
 from stream_app.loss.temporal import Adversary, EpsilonError, TemporalLoss, checked
@@ -22,14 +20,6 @@ MOST_EPSILON = 1e9  # more than any budget, and little enough that every sum of 
 STANDARD_INPUT = Path("-")
 
 
-class LossQuestion(NamedTuple):
-    """The input: who knows what, what is spent at each timestamp, and which are landmarks (None: not said)."""
-
-    adversary: Adversary
-    epsilons: list[float]
-    landmarks: list[int] | None
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
@@ -38,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "adversary who knows nothing of that direction. Row i is what is known when the state is i: backward of the "
         "state before, forward of the state after. Landmarks may be left away.\n"
         "A supremum is that of the largest epsilon spent for ever; null: the loss would grow without bound.\n"
-        "The landmark figures are estimates; the sum of all epsilons holds whatever is "
-        "correlated within the series."
+        "The landmark figures are estimates; the sum of all epsilons holds whatever is correlated within the series."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="JSON; - for standard input")
     parser.add_argument("--json", action="store_true", help="print one JSON object with the losses of every timestamp")
@@ -47,35 +36,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the losses; raises `UsageError` for input that holds no matrices or budgets."""
-    question = _question(arguments.file)
-    adversary, epsilons, landmarks = question
-    try:
+    adversary, epsilons, landmarks = _question(arguments.file)
+    with mendable(EpsilonError, LandmarkError, by=f"{arguments.file}: "):
         checked(epsilons, MOST_EPSILON)
         loss = adversary.temporal_loss(epsilons)
         landmark = None if landmarks is None else landmark_losses(adversary, epsilons, landmarks)
-    except (EpsilonError, LandmarkError) as error:
-        raise UsageError(f"{arguments.file}: {error}") from None
     largest = max(epsilons, default=0.0)
     suprema = {"backward": supremum(adversary.backward, largest), "forward": supremum(adversary.forward, largest)}
     if arguments.json:
         losses = {"backward": loss.backward, "forward": loss.forward, "total": loss.total, "landmark": landmark}
         print(wire.dump({**losses, "supremum": suprema}).decode())
     else:
-        print("\n".join(_lines(question, loss, landmark, suprema)))
+        print("\n".join(_lines(epsilons, loss, landmark, suprema)))
     return 0
 
 
-def _question(file: Path) -> LossQuestion:
+def _question(file: Path) -> tuple[Adversary, list[float], list[int] | None]:
+    """Return who knows what, what is spent at each timestamp, and which are landmarks; None: that is not said."""
     try:
-        text = sys.stdin.read() if file == STANDARD_INPUT else file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: {unread(error)}; name a file that can be read, or - for standard input") from None
+        with readable(file, "name a file that can be read, or - for standard input"):
+            text = sys.stdin.read() if file == STANDARD_INPUT else file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{file}: not UTF-8; write JSON") from None
-    try:
+    with mendable(ValueError, by=f"{file}: "):
         document = correlationfile.decoded(text)
-    except ValueError as error:
-        raise UsageError(f"{file}: {error}") from None
     if not isinstance(document, Mapping):
         raise UsageError(f'{file}: not an object; write {{"backward": .., "forward": .., "epsilons": [..]}}')
     unknown = [name for name in document if name not in MEMBERS]
@@ -83,22 +67,19 @@ def _question(file: Path) -> LossQuestion:
         raise UsageError(
             f"{file}: no member of the name {unknown[0]!r}; there are {', '.join(MEMBERS)}: leave others away"
         )
-    try:
+    with mendable(CorrelationError, by=f"{file}: "):
         correlation = correlation_of({"backward": None, "forward": None, **document})
-    except CorrelationError as error:
-        raise UsageError(f"{file}: {error}") from None
     epsilons, landmarks = document.get("epsilons"), document.get("landmarks")
     if not isinstance(epsilons, list) or not all(type(epsilon) in (float, int) for epsilon in epsilons):
         raise UsageError(f"{file}: epsilons: give a list of numbers, one for each timestamp, 0 where nothing is spent")
     if landmarks is not None and (not isinstance(landmarks, list) or not all(type(at) is int for at in landmarks)):
         raise UsageError(f"{file}: landmarks: give a list of indices into epsilons, from 0")
-    return LossQuestion(correlation.adversary(), [float(epsilon) for epsilon in epsilons], landmarks)
+    return correlation.adversary(), [float(epsilon) for epsilon in epsilons], landmarks
 
 
 def _lines(
-    question: LossQuestion, loss: TemporalLoss, landmark: tuple[float, ...] | None, suprema: Mapping[str, float | None]
+    epsilons: list[float], loss: TemporalLoss, landmark: tuple[float, ...] | None, suprema: Mapping[str, float | None]
 ) -> list[str]:
-    epsilons = question.epsilons
     lines = [
         f"{len(epsilons)} timestamps, {fsum(epsilons):.6g} spent in all: a bound, whatever is correlated among them"
     ]

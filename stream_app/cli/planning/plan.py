@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
-from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +12,32 @@ from rich.console import Console
 from rich.progress import Progress
 
 from stream_app.analysis.error import sensitivity, unit
-from stream_app.cli import UsageError
+from stream_app.cli import UsageError, mendable
 from stream_app.cli.planning.plantable import Plan, print_plan
-from stream_app.cli.shared.arguments import add_config, moment_of
+from stream_app.cli.planning.unitplan import Data, add_data, data_of, planned, print_units
+from stream_app.cli.shared.arguments import add_config, check_picture, moment_of, number, write_picture
 from stream_app.cli.shared.configured import settings_of
-from stream_app.cli.shared.picturefile import check_picture, write_picture
-from stream_app.cli.shared.policyfile import add_outputs, add_policies, policies_in
-from stream_app.cli.shared.policytimes import PolicyTimes
+from stream_app.cli.shared.policyfile import PolicyTimes, add_outputs, add_policies, policies_in
+from stream_app.cli.shared.terminal import say
 from stream_app.cli.shared.together import caps_exceeded, limits_in, together
 from stream_app.formats import wire
 from stream_app.loss.planning import PlanError
 from stream_app.loss.temporal import Adversary
 from stream_app.outlook.bound import within_of
-from stream_app.outlook.course import CourseError
-from stream_app.outlook.horizon import HorizonError, horizon_of
+from stream_app.outlook.course import CourseError, HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, crowd_events, crowds, events_of, outlooks
-from stream_app.outlook.plots import errors_of, losses_of, noise_of, spends_of
+from stream_app.outlook.plots import errors_by_unit, errors_of, losses_of, noise_of, spends_of, title
 from stream_app.outlook.request import PlanRequest
 from stream_app.outlook.ward import WANTED
 from stream_app.pictures import label_of
-from stream_app.privacy.parameters import LARGEST_NUMBER, SMALLEST_RESOLUTION
 from stream_app.privacy.policy import Policy
+from stream_app.privacy.value_forms import LARGEST_NUMBER, SMALLEST_RESOLUTION
 from stream_app.privacy.values import NANO, exact
 from stream_app.setup import correlationfile
 from stream_app.setup.correlationfile import CorrelationFileError
+from stream_app.words.promise import wrapped
+
+ERROR = number("takes a number from 1e-100 to 1e100, found {}", SMALLEST_RESOLUTION, LARGEST_NUMBER)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,39 +47,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "events come as planned. An error is the expected absolute error of a measurement, before the filter and the "
         "clamp, which lower it. Schemes that follow the data stand with both their ends. Temporal loss is the largest "
         "of any step, for an adversary who knows the correlation; it is as true as that is.\n"
-        "No best constant in hindsight stands beside the errors: which one that is only data tell; evaluate has it."
+        "No best constant in hindsight stands beside the errors: which one that is only data tell; evaluate has it.\n"
+        "For a policy whose steps hold units it is the error of the statistic, by unit, window and span; --data puts "
+        "the best constant beside it, and warns of a unit shorter than values stay alike."
     )
     add_policies(parser)
     add_config(parser)
-    parser.add_argument(
-        "--correlation",
-        type=Path,
-        metavar="FILE",
-        help="forecast temporal loss under a correlation, as `correlate` writes it (default: the one of the "
-        "configuration that the policy names)",
+    correlation_help = (
+        "forecast temporal loss under a correlation, as `correlate` writes it (default: the one of the "
+        "configuration that the policy names)"
     )
+    parser.add_argument("--correlation", type=Path, metavar="FILE", help=correlation_help)
     parser.add_argument("--bound", type=float, metavar="X", help="find the epsilon that keeps temporal loss within it")
-    parser.add_argument(
-        "--error",
-        type=_wanted,
-        metavar="X",
-        help="collected data: find how many contributors bring a release within it",
+    mean_help = (
+        "statistics of units: what --error is over, day, week, 30 days or a length such as 12h (default: the step)"
     )
+    parser.add_argument("--mean", metavar="SPAN", help=mean_help)
+    error_help = (
+        "statistics of units: find the epsilon, or the unit, with this mean error; collected data: find how many "
+        "contributors bring a release within it"
+    )
+    parser.add_argument("--error", type=ERROR, metavar="X", help=error_help)
     parser.add_argument("--every", type=int, metavar="MS", help="time from one event to the next (default: the step)")
     parser.add_argument("--steps", type=int, metavar="N", help="how many events (default: up to behind the landmarks)")
     parser.add_argument("--start", metavar="TIMESTAMP", help="when the first event is (default: before the landmarks)")
+    add_data(parser)
     add_outputs(parser, "draw errors, and losses or spends over the steps")
-
-
-def _wanted(text: str) -> Fraction:
-    """Return an error above 0 as the decimal that it is."""
-    try:
-        wanted = float(text)
-    except ValueError:
-        wanted = 0.0
-    if not SMALLEST_RESOLUTION <= wanted <= LARGEST_NUMBER:
-        raise argparse.ArgumentTypeError(f"takes a number from 1e-100 to 1e100, found {text!r}")
-    return exact(wanted)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,20 +84,54 @@ def run(arguments: argparse.Namespace) -> int:
     found = [document.times for document in documents]
     if arguments.picture is not None and len(found) != 1:
         raise UsageError(f"--picture: shows one policy, found {len(found)} in the file; plan them one by one")
-    if arguments.error is not None and all(times.policy.collect is None for times in found):
-        raise UsageError("--error: is of data that contributors send (collect), and no policy of the file collects")
+    if arguments.mean is not None and arguments.error is None:
+        raise UsageError("--mean: names what an error is over; say which error is wanted (--error)")
+    plain = all(times.policy.collect is None and times.policy.units is None for times in found)
+    if arguments.error is not None and arguments.mean is None and plain:
+        raise UsageError(
+            "--error: is of a statistic over units, or of data that contributors send (collect), and no policy of the "
+            "file has either; --mean day finds what the mean of a day takes"
+        )
     check_picture(arguments.picture)
+    data = data_of(arguments)
     for times in found:
-        plan = _plan(arguments, times)
-        if arguments.json:
-            print(wire.dump(_document(plan)).decode())
+        if times.policy.units is not None or arguments.mean is not None or data is not None:
+            _units(arguments, times, data)
         else:
-            print_plan(plan)
-        if arguments.picture is not None:
-            _draw(arguments.picture, plan)
+            _schemes(arguments, times)
     for cost in together([(times.series, times.policy) for times in found], limits):
         print(wire.dump(cost.document()).decode() if arguments.json else cost.sentence)
     return 0
+
+
+def _schemes(arguments: argparse.Namespace, times: PolicyTimes) -> None:
+    plan = _plan(arguments, times)
+    if arguments.json:
+        print(wire.dump(_document(plan)).decode())
+    else:
+        print_plan(plan)
+    if arguments.picture is not None:
+        _draw(arguments.picture, plan)
+
+
+def _units(arguments: argparse.Namespace, times: PolicyTimes, data: Data | None) -> None:
+    given = [
+        name for name in ("correlation", "bound", "every", "steps", "start") if getattr(arguments, name) is not None
+    ]
+    if given:
+        raise UsageError(f"--{given[0]}: is of single events, not of statistics of units; leave it out")
+    plan = planned(times, data, arguments.mean, None if arguments.error is None else float(arguments.error))
+    promise = times.promise(limits_in(arguments.config))
+    if arguments.json:
+        words = {"series": times.series, "times": times.document(), "promise": promise}
+        print(wire.dump(words | plan.document()).decode())
+    else:
+        say(times.sentence)
+        print(wrapped(promise))
+        print_units(plan)
+    if arguments.picture is not None:
+        whose = f"{label_of(times.series)}, epsilon {times.policy.epsilon_nano / NANO:g}"
+        write_picture(arguments.picture, [(f"{whose}\n{title(plan)}", partial(errors_by_unit, plan))])
 
 
 def _plan(arguments: argparse.Namespace, times: PolicyTimes) -> Plan:
@@ -111,27 +140,23 @@ def _plan(arguments: argparse.Namespace, times: PolicyTimes) -> Plan:
     if arguments.bound is not None and adversary is None:
         raise UsageError(f"--bound: is one of temporal loss; name a correlation (--correlation). {note}".strip())
     start_ms = None if arguments.start is None else moment_of("--start", arguments.start)
-    try:
+    with mendable(HorizonError, CourseError, PlanError):
         horizon = horizon_of(policy, every_ms=arguments.every, events=arguments.steps, start_ms=start_ms)
-        request = PlanRequest(policy, horizon, adversary, arguments.bound, arguments.error)
+        wanted = None if arguments.error is None else exact(arguments.error)
+        request = PlanRequest(policy, horizon, adversary, arguments.bound, wanted)
         within = within_of(request)
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars:
             bar = bars.add_task("plan", total=events_of(request) + crowd_events(policy))
             found = list(outlooks(request, lambda: bars.advance(bar)))
             crowded = list(crowds(policy, lambda: bars.advance(bar)))
-    except (HorizonError, CourseError, PlanError) as error:
-        raise UsageError(str(error)) from None
     return Plan(times, request, found, crowded, within, times.promise(limits_in(arguments.config)), note)
 
 
 def _adversary(arguments: argparse.Namespace, policy: Policy) -> tuple[Adversary | None, str]:
-    """Return the adversary who knows the correlation that is named, or why there is none."""
-    try:
+    with mendable(CorrelationFileError):
         adversary, note = correlationfile.adversary_of(
             arguments.correlation, policy.correlation, lambda: settings_of(arguments).correlations
         )
-    except CorrelationFileError as error:
-        raise UsageError(str(error)) from None
     return adversary, f"{note} (--config)" if note else ""
 
 
@@ -192,12 +217,11 @@ def _members(plan: Plan, outlook: Outlook) -> Iterator[tuple[str, Any]]:
 def _draw(path: Path, plan: Plan) -> None:
     kind, found, horizon = plan.request.policy.kind, plan.outlooks, plan.request.horizon
     whose = f"{label_of(plan.series)}, epsilon {plan.request.policy.epsilon_nano / NANO:g} (* the policy's own scheme)"
-    draws = [(f"{whose}\nExpected error of a measurement, {unit(kind)}", errors_of(found, kind))]
+    draws = [(f"{whose}\nExpected error of a measurement, {unit(kind)}", partial(errors_of, found, kind))]
     if plan.request.adversary is not None:
-        draws.append(("Temporal loss of each event", losses_of(found, horizon)))
-    draws.append(("Spent at each event", spends_of(found, horizon)))
+        draws.append(("Temporal loss of each event", partial(losses_of, found, horizon)))
+    draws.append(("Spent at each event", partial(spends_of, found, horizon)))
     if plan.crowds:
-        draws.append(
-            ("Landmarks against noise: full at a landmark, hollow at a regular step", noise_of(plan.crowds, kind))
-        )
+        full = "Landmarks against noise: full at a landmark, hollow at a regular step"
+        draws.append((full, partial(noise_of, plan.crowds, kind)))
     write_picture(path, draws)

@@ -9,9 +9,9 @@ from rich.table import Table
 
 from stream_app.analysis.error import sensitivity, unit
 from stream_app.calendar.words import duration_in_words
-from stream_app.cli.shared.policytimes import PolicyTimes
+from stream_app.cli.shared.policyfile import PolicyTimes
 from stream_app.cli.shared.terminal import say
-from stream_app.outlook.outlook import Crowd, MeanRange, Outlook, Side
+from stream_app.outlook.outlook import Crowd, MeanRange, Outlook
 from stream_app.outlook.request import PlanRequest
 from stream_app.outlook.ward import MOST_CONTRIBUTORS, WANTED, within_words
 from stream_app.privacy.kinds import Choice
@@ -77,7 +77,6 @@ def print_plan(plan: Plan) -> None:
 
 
 def _head(plan: Plan) -> Iterator[str]:
-    """Yield what is planned, and when the policy protects what."""
     policy, horizon = plan.request.policy, plan.request.horizon
     yield (
         f"{plan.times.whose}: epsilon {policy.epsilon_nano / NANO:g}; {horizon.events} events, "
@@ -94,7 +93,6 @@ def _head(plan: Plan) -> Iterator[str]:
 
 
 def _table(plan: Plan) -> Table:
-    """Return what each scheme costs."""
     table = Table()
     for name in ("scheme", "steps"):
         table.add_column(name, no_wrap=True)
@@ -132,23 +130,17 @@ def _noise(crowds: Sequence[Crowd]) -> Table:
 
 
 def _rows(outlook: Outlook, bound: float | None, *, ward: bool) -> Iterator[list[str]]:
-    label, figures = _label(outlook), [] if outlook.loss is None else [f"{max(outlook.loss.total):.4g}"]
+    label = escape(outlook.variant.label) + (" *" if outlook.variant.own else "")
+    figures = [] if outlook.loss is None else [f"{max(outlook.loss.total):.4g}"]
     if bound is not None:
         figures.append("none" if outlook.epsilon_within is None else f"{outlook.epsilon_within:.4g}")
     for name, side in (("landmark", outlook.landmark), ("regular", outlook.regular)):
         if side.steps:
             number = "-" if side.contributors is None else f"{side.contributors:,}"
             leads = [] if side.lead is None else [f"{side.lead:,}"]
-            yield [label, name, *_cells(side), *figures, *([number] if ward else []), *leads]
+            cells = [f"{side.published / side.steps:.0%}", *(_figure(mean) for _, mean in side.means())]
+            yield [label, name, *cells, *figures, *([number] if ward else []), *leads]
             label, figures = "", [""] * len(figures)
-
-
-def _label(outlook: Outlook) -> str:
-    return escape(outlook.variant.label) + (" *" if outlook.variant.own else "")
-
-
-def _cells(side: Side) -> list[str]:
-    return [f"{side.published / side.steps:.0%}", *(_figure(mean) for _, mean in side.means())]
 
 
 def _figure(mean: MeanRange | None) -> str:

@@ -9,24 +9,28 @@ from contextlib import closing, contextmanager
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from stream_app.cli import UsageError
-from stream_app.cli.shared.arguments import ENDED, add_config, natural, positive
+from stream_app.calendar.words import duration_in_words
+from stream_app.cli import UsageError, mendable
+from stream_app.cli.shared.arguments import ENDED, add_config, check_picture, natural, positive, write_picture
 from stream_app.cli.shared.configured import reaching, settings_of
-from stream_app.cli.shared.picturefile import check_picture, write_picture
-from stream_app.cli.shared.policyfile import add_outputs, add_policies, parameters_of, records_in
-from stream_app.cli.shared.progress import progress
-from stream_app.cli.shared.terminal import say
+from stream_app.cli.shared.policyfile import add_outputs, add_policies, parameters_of, policies_in
+from stream_app.cli.shared.terminal import progress, say
 from stream_app.formats import wire
 from stream_app.pictures import label_of
+from stream_app.privacy.kinds import ByBins, UnitStatistic
 from stream_app.privacy.noise.key import SECRET_BYTES
 from stream_app.privacy.policy import Policy
+from stream_app.privacy.protection import LandmarkLevel
+from stream_app.privacy.units.units import Units
 from stream_app.privacy.values import NANO
 from stream_app.setup import keyfile
 from stream_app.verify.experiment import beside, experiment, gathered, here
 from stream_app.verify.trial import UnusableError
+from stream_app.verify.units import MOST_DIFFERING
 from stream_app.verify.verdict import Judgement, Measured, PairResult, Power, Verdict, plots_of, verdict
-from stream_app.verify.worker import Decided, OwnWorker, WorkerError, started, without_looks
+from stream_app.verify.worker import DecidedCounts, OwnWorker, WorkerError, started, without_looks
 from stream_app.words.amount import quoted
+from stream_app.words.promise import wrapped
 
 RUNS = 20_000
 JOBS = 2
@@ -51,7 +55,7 @@ class Verified(NamedTuple):
     policy: Policy
     verdict: Verdict
     seconds: float
-    decided: Decided | None = None  # how much a worker decided; None: none did
+    decided: DecidedCounts | None = None  # how much a worker decided; None: none did
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,21 +71,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_policies(parser)
     parser.add_argument("--runs", type=_count, default=RUNS, help="runs of each history (default: %(default)s)")
-    parser.add_argument(
-        "--seconds", type=_count, help="stop after so long, with the runs done by then (default: never)"
-    )
+    seconds_help = "stop after so long, with the runs done by then (default: never)"
+    parser.add_argument("--seconds", type=_count, help=seconds_help)
     parser.add_argument("--seed", type=natural, help="derive all keys from it, to run the same again (default: random)")
     parser.add_argument("--jobs", type=_count, default=JOBS, help="processes that work at once (default: %(default)s)")
-    parser.add_argument(
-        "--worker", action="store_true", help="have a worker decide, over Kafka; takes no --seed, and no --jobs counts"
-    )
+    worker_help = "have a worker decide, over Kafka; takes no --seed, and no --jobs counts"
+    parser.add_argument("--worker", action="store_true", help=worker_help)
     add_config(parser)
     add_outputs(parser, "draw what is declared, the bounds and the controls")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Verify each policy; the worst exit code of all. Raises `UsageError` for what cannot be verified."""
-    records = records_in(arguments.file)
+    records = [document.content for document in policies_in(arguments.file)]
     check_picture(arguments.picture)
     _check_worker(arguments, records)
     verified = []
@@ -123,11 +125,8 @@ def _worker(arguments: argparse.Namespace) -> Iterator[OwnWorker | None]:
         yield None
         return
     settings = settings_of(arguments)
-    try:
-        with reaching(settings), started(settings) as worker:
-            yield worker
-    except WorkerError as error:
-        raise UsageError(str(error)) from None
+    with mendable(WorkerError), reaching(settings), started(settings) as worker:
+        yield worker
 
 
 def _verified(
@@ -135,12 +134,12 @@ def _verified(
 ) -> Verified:
     # PRIVACY: keys of a seed are known to whoever knows the seed. None of them is ever written to a key file, and what
     # they decide is made up.
-    secret = keyfile.fresh_secret() if arguments.seed is None else _seeded(arguments.seed)
+    secret = keyfile.fresh_secret()
+    if arguments.seed is not None:
+        secret = blake2b(b"%d" % arguments.seed, digest_size=SECRET_BYTES, person=b"landmark-verify0").digest()
     began = time.monotonic()
-    try:
+    with mendable(UnusableError, by=f"{quoted(series)}: "):
         tried = experiment(parameters, secret)
-    except UnusableError as error:
-        raise UsageError(f"{quoted(series)}: {error}") from None
     before = None if worker is None else worker.decided
     if worker is not None:
         tried = without_looks(tried)
@@ -157,25 +156,45 @@ def _verified(
             return arguments.seconds is None or time.monotonic() - began < arguments.seconds
 
         try:
-            seen = gathered(tried, arguments.runs, results, watch)
+            with mendable(UnusableError, by=f"{quoted(series)}: "):
+                seen = gathered(tried, arguments.runs, results, watch)
         except BrokenProcessPool:
             raise UsageError(ENDED) from None
-        except UnusableError as error:
-            raise UsageError(f"{quoted(series)}: {error}") from None
     decided = None if worker is None or before is None else worker.decided.since(before)
-    return Verified(series, tried.policy, verdict(tried, seen), time.monotonic() - began, decided)
-
-
-def _seeded(seed: int) -> bytes:
-    return blake2b(b"%d" % seed, digest_size=SECRET_BYTES, person=b"landmark-verify0").digest()
+    return Verified(series, tried.subject.policy, verdict(tried, seen), time.monotonic() - began, decided)
 
 
 def _title(found: Verified) -> str:
     policy = found.policy
-    kind = type(policy.kind).__name__.lower()
+    kind = _kind(policy)
+    if isinstance(policy.kind, UnitStatistic):
+        local = f" by {policy.kind.local.by}" if isinstance(policy.kind, ByBins) else ""
+        kind = f"{kind}, {policy.kind.statistic} of units{local}"
     collected = "" if policy.collect is None else ", collected"
     parts = f"{policy.level}, {policy.scheme.name}, {kind}{collected}, epsilon {policy.epsilon_nano / NANO:g}"
     return f"{label_of(found.series)}: {parts}"
+
+
+def _kind(policy: Policy) -> str:
+    """Return the kind of the values, as policies name it."""
+    kind = policy.kind.item if isinstance(policy.kind, UnitStatistic) else policy.kind
+    return type(kind).__name__.lower()
+
+
+def _looked_at(policy: Policy, units: Units) -> str:
+    """Return in what pairs of histories of units differ, and what is declared for them."""
+    unit, step = (duration_in_words(length_ms) for length_ms in (units.unit_ms, policy.step_ms))
+    marked = isinstance(policy.protection, LandmarkLevel) and (len(policy.landmarks) > 0 or not policy.fixed)
+    differ = ["one unit"]
+    if units.window > 1:
+        most = f" (of longer windows in {MOST_DIFFERING} units)" if units.window > MOST_DIFFERING else ""
+        differ.append(f"{units.window:,} units in a row{most}, within one step or across two")
+    differ += ["landmark units"] * marked
+    said = f"Each unit lasts {unit}, and a step of {step} holds {units.per_step:,}. "
+    said += f"The two histories of a pair differ in {'; in '.join(differ)}."
+    if units.window > 1:
+        said += " A pair that differs in fewer units than the window holds is declared their share of epsilon."
+    return said + " A pair that differs in landmark units alone is declared 0: no release may depend on them." * marked
 
 
 def _print(found: Verified) -> None:
@@ -183,6 +202,8 @@ def _print(found: Verified) -> None:
     above = [result for result in found.verdict.results if result.above]
     say(ABOVE[judgement] if above and judgement in ABOVE else SAID[judgement])
     say(f"{_title(found)}; {found.seconds:.0f} s")
+    if found.policy.units is not None:
+        say(wrapped(_looked_at(found.policy, found.policy.units)))
     if found.decided is not None:
         records, together = found.decided
         say(f"a worker decided {records:,} records, {together:,} of them together, as columns")
@@ -227,13 +248,17 @@ def _print_power(power: Power, pairs: int) -> None:
 
 
 def _document(found: Verified, seed: int | None) -> dict[str, Any]:
-    policy, power = found.policy, found.verdict.power
+    policy, power, kind = found.policy, found.verdict.power, found.policy.kind
+    statistic = {"statistic": kind.statistic} if isinstance(kind, UnitStatistic) else {}
+    if isinstance(kind, ByBins):
+        statistic["by"] = kind.local.by
     decided = {} if found.decided is None else {"worker": found.decided._asdict()}
     return {
         "series": found.series,
         "level": policy.level,
         "scheme": policy.scheme.name,
-        "kind": type(policy.kind).__name__.lower(),
+        "kind": _kind(policy),
+        **statistic,
         "epsilon": policy.epsilon_nano / NANO,
         "verdict": found.verdict.judgement.name.lower().replace("_", "-"),
         "seed": seed,

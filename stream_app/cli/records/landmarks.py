@@ -8,23 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from stream_app.calendar.landmarks import Span, spans_of
-from stream_app.calendar.localtime import zone_of
+from stream_app.calendar.localtime import WrongTimesError, zone_of
 from stream_app.calendar.words import duration_in_words, moment_as_seconds, moment_in_words
-from stream_app.calendar.wrong import WrongTimesError
-from stream_app.cli import UsageError
-from stream_app.cli.shared.answers import answered
+from stream_app.cli import UsageError, mendable
+from stream_app.cli.shared.answers import NO_ANSWER, advice, answer_document, answered, checked_wait, where
 from stream_app.cli.shared.arguments import INTEGER, add_config
 from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.eventfile import record_key
 from stream_app.formats import records, wire
-from stream_app.kafka.client.answer import WorkersAnswer
 from stream_app.kafka.client.sending import Event
+from stream_app.kafka.outcome import WorkersAnswer
 from stream_app.manual import page_at
-from stream_app.privacy.reason import REASONS
 from stream_app.privacy.values import NANO
 
 WAIT_SECONDS = 60.0
-NO_ANSWER = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,26 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ics", action="append", default=[], metavar="FILE", help="register all events of a calendar")
     parser.add_argument("--zone", help="the zone of days, and of times that name none, such as Europe/Paris")
     parser.add_argument("--dry-run", action="store_true", help="print the record that would be sent, and send nothing")
-    parser.add_argument(
-        "--wait",
-        type=float,
-        default=WAIT_SECONDS,
-        metavar="SECONDS",
-        help="how long to wait for the answer (default: %(default)g)",
-    )
+    wait_help = "how long to wait for the answer (default: %(default)g)"
+    parser.add_argument("--wait", type=float, default=WAIT_SECONDS, metavar="SECONDS", help=wait_help)
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send the record and tell its answer; 0 registered, 1 refused, 3 no answer in time.
-
-    Raises:
-        UsageError: with everything that is wrong with what is to be registered.
-    """
-    if not arguments.wait > 0:
-        raise UsageError(f"--wait {arguments.wait:g}: give an interval above 0 seconds")
-    zone = _zone(arguments.zone)
+    """Send the record and tell its answer; 0 registered, 1 refused, 3 no answer; `UsageError` has all faults."""
+    checked_wait(arguments.wait)
+    with mendable(WrongTimesError, by="--zone: "):
+        zone = None if arguments.zone is None else zone_of(arguments.zone)
     spans = _spans(arguments, zone)
     record = _record(arguments.series, spans)
     if warning := moment_as_seconds(spans[0] if isinstance(spans[0], int) else spans[0][0]):
@@ -78,13 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(f"{_said(arguments.series, spans, zone)}: {_told(answer, arguments.wait)}")
     return code
-
-
-def _zone(name: str | None) -> tzinfo | None:
-    try:
-        return None if name is None else zone_of(name)
-    except WrongTimesError as error:
-        raise UsageError(f"--zone: {error}") from None
 
 
 def _spans(arguments: argparse.Namespace, zone: tzinfo | None) -> tuple[Span, ...]:
@@ -105,7 +86,6 @@ def _fault(named: Sequence[str], member: str, message: str) -> str:
 
 
 def _form(text: str) -> object:
-    """Return the form that a word of the command line stands for."""
     if INTEGER.fullmatch(text):
         return int(text)
     try:
@@ -115,11 +95,9 @@ def _form(text: str) -> object:
 
 
 def _record(series: str, spans: Sequence[Span]) -> bytes:
-    record = wire.dump({"type": "landmarks", "series": series, "add": spans})
-    if len(record) > wire.LARGEST_RECORD_BYTES:
-        found = (
-            f"{len(spans):,} intervals are {len(record):,} bytes, a record has at most {wire.LARGEST_RECORD_BYTES:,}"
-        )
+    record, most = wire.dump({"type": "landmarks", "series": series, "add": spans}), wire.LARGEST_RECORD_BYTES
+    if len(record) > most:
+        found = f"{len(spans):,} intervals are {len(record):,} bytes, a record has at most {most:,}"
         raise UsageError(f"{found}; register them in several commands")
     if not isinstance(wire.decode(record), records.LandmarksRecord):
         raise UsageError(f"{series!r} is no series; it has 1 to {wire.LARGEST_SERIES_BYTES} bytes")
@@ -127,7 +105,6 @@ def _record(series: str, spans: Sequence[Span]) -> bytes:
 
 
 def _said(series: str, spans: Sequence[Span], zone: tzinfo | None) -> str:
-    """Say what is to be registered."""
     bounds = [(each, each) if isinstance(each, int) else each for each in spans]
     first, last = (moment_in_words(moment, zone or UTC) for moment in (bounds[0][0], bounds[-1][1]))
     found = "1 landmark" if len(spans) == 1 else f"{len(spans):,} landmarks"
@@ -142,19 +119,11 @@ def _told(answer: WorkersAnswer, seconds: float) -> str:
         left = f"{entry['landmarks_left']:,} landmarks and spare ones are to come"
         return f"registered under version {entry['policy']}; {charged}; {left}"
     if reject is not None:
-        reason = REASONS[reject["reason"]]
-        return f"refused ({reject['reason']}): {reason.meaning}; what to do: {reason.remedy}"
-    where = f"partition {answer.place.partition}, offset {answer.place.offset}"
+        return f"refused {advice(reject['reason'])}"
     remedy = "see that a worker runs: it will still decide the record, and `read ledger` or `read rejects` shows it"
-    return f"sent ({where}), and no answer came in {seconds:g} s; {remedy}"
+    return f"sent ({where(answer.place)}), and no answer came in {seconds:g} s; {remedy}"
 
 
 def _document(answer: WorkersAnswer) -> dict[str, Any]:
     outcome = "registered" if answer.entry is not None else "refused" if answer.reject is not None else "no-answer"
-    return {
-        "outcome": outcome,
-        "partition": answer.place.partition,
-        "offset": answer.place.offset,
-        "entry": answer.entry,
-        "reject": answer.reject,
-    }
+    return {"outcome": outcome, **answer_document(answer)}

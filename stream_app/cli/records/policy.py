@@ -23,10 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send all policies; 0, with ``--wait`` 1 where one is refused and 3 without an answer.
-
-    Raises `UsageError`, with nothing sent, when one of them is no policy.
-    """
+    """Send all policies, or none where one is no policy; 0, with ``--wait`` 1 where one is refused, 3 unanswered."""
     documents = documents_in(arguments.file)
     found = _checked(arguments.file, documents)
     for document in documents:

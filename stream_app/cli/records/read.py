@@ -43,32 +43,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("topic", choices=TOPICS, help="which topic; events are raw values")
     add_config(parser)
-    parser.add_argument(
-        "--series", action="append", metavar="GLOB", help="only this series, or those that match; repeat it for more"
-    )
+    series_help = "only this series, or those that match; repeat it for more"
+    parser.add_argument("--series", action="append", metavar="GLOB", help=series_help)
     begins = parser.add_mutually_exclusive_group()
-    begins.add_argument(
-        "--from", dest="begin", choices=("start", "end"), default="start", help="where to begin (default: %(default)s)"
-    )
+    from_help = "where to begin (default: %(default)s)"
+    begins.add_argument("--from", dest="begin", choices=("start", "end"), default="start", help=from_help)
     begins.add_argument(
         "--since",
         metavar="TIMESTAMP",
         help="only records of this time or later (releases and ledger: the step's start); ms, or ISO 8601 with offset",
     )
-    parser.add_argument(
-        "--without-leaves", action="store_true", help="of the heads, the signed records alone: what a witness keeps"
-    )
-    parser.add_argument(
-        "--uncommitted", action="store_true", help="aborted records too; of the ledger, what `left` takes: they bind"
-    )
+    without_leaves_help = "of the heads, the signed records alone: what a witness keeps"
+    parser.add_argument("--without-leaves", action="store_true", help=without_leaves_help)
+    uncommitted_help = "aborted records too; of the ledger, what `left` takes: they bind"
+    parser.add_argument("--uncommitted", action="store_true", help=uncommitted_help)
     parser.add_argument("--limit", type=int, help="stop after so many records")
     parser.add_argument("--follow", action="store_true", help="go on with what is committed, until Ctrl-C")
-    parser.add_argument(
-        "--format",
-        choices=("jsonl", *FORMATS),
-        default="jsonl",
-        help="of releases: a table with landmark flags and 95 %% intervals instead of records (default: %(default)s)",
+    format_help = (
+        "of releases: a table with landmark flags and 95 %% intervals instead of records (default: %(default)s)"
     )
+    parser.add_argument("--format", choices=("jsonl", *FORMATS), default="jsonl", help=format_help)
     parser.add_argument("--json", action="store_true", help="accepted for symmetry: output is JSON Lines always")
 
 
@@ -133,7 +127,6 @@ def _print(arguments: argparse.Namespace, line: bytes) -> None:
 
 
 def _check_table(arguments: argparse.Namespace) -> None:
-    """Raise `UsageError` for what makes no table."""
     name = f"--format {arguments.format}"
     if arguments.topic != "releases":
         raise UsageError(f"{name}: only releases make a table; leave it out")
@@ -204,10 +197,7 @@ def _is_backup(arguments: argparse.Namespace) -> bool:
 
 
 async def _ends(settings: Settings, names: TopicNames, topic: str) -> Mapping[int, int] | None:
-    """Return how far the input was decided; None where that cannot be said: then the file is no backup.
-
-    Raises `LookupError` when the topic itself is missing.
-    """
+    """Return how far the input was decided; None: the file is no backup; raises `LookupError` for a missing topic."""
     await assert_there(settings, topic)
     try:
         return await decided(settings, names, topic)
@@ -218,7 +208,6 @@ async def _ends(settings: Settings, names: TopicNames, topic: str) -> Mapping[in
 
 
 def _wanted(arguments: argparse.Namespace, value: bytes | None) -> bool:
-    """Tell whether a record is to be shown; nothing is decoded where all are."""
     if arguments.series is None and not arguments.without_leaves:
         return True
     if arguments.topic == "events":

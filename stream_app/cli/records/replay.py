@@ -3,17 +3,17 @@
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
-from stream_app.cli import UsageError
+from stream_app.cli import UsageError, mendable
+from stream_app.cli.shared.arguments import writable
 from stream_app.cli.shared.doubtful import add_accept, refuse_doubts, tell_clamped
 from stream_app.cli.shared.eventfile import EventFile, add_mapping, rereadable
-from stream_app.cli.shared.policytimes import PolicyTimes
-from stream_app.cli.shared.progress import tracked
+from stream_app.cli.shared.policyfile import PolicyTimes
 from stream_app.cli.shared.rejected import explained
+from stream_app.cli.shared.terminal import tracked
 from stream_app.deciding.context import DefaultPolicy
-from stream_app.files import unwritten
 from stream_app.formats import wire
 from stream_app.plain import meant
 from stream_app.replaying.folder import KEY_NAME, ReplayFolder, ReplayFolderError
@@ -26,20 +26,16 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     add_mapping(parser)
-    parser.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        help="folder for releases, ledger and rejects (.jsonl); one that holds a run takes only an input that begins "
-        "with all records of it",
+    out_help = (
+        "folder for releases, ledger and rejects (.jsonl); one that holds a run takes only an input that begins "
+        "with all records of it"
     )
+    parser.add_argument("--out", type=Path, required=True, help=out_help)
     parser.add_argument("--policies", type=Path, help="JSON Lines of default policies, series a glob")
-    parser.add_argument(
-        "--key", type=Path, help=f"key file of a worker (default: a key made of the input and of OUT/{KEY_NAME})"
-    )
-    parser.add_argument(
-        "--replace", action="store_true", help="move what OUT holds to *.1 and decide anew; both budgets are spent then"
-    )
+    key_help = f"key file of a worker (default: a key made of the input and of OUT/{KEY_NAME})"
+    parser.add_argument("--key", type=Path, help=key_help)
+    replace_help = "move what OUT holds to *.1 and decide anew; both budgets are spent then"
+    parser.add_argument("--replace", action="store_true", help=replace_help)
     add_accept(parser)
     parser.add_argument("--config", type=Path, help="configuration (default: safe defaults, no file is looked for)")
     parser.add_argument("--json", action="store_true", help="print the totals as one JSON object")
@@ -47,15 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Replay; 0 when records were decided; raises `UsageError` for what looks wrong with them and is not accepted."""
-    try:
+    with mendable(InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError):
         return _run(arguments)
-    except (InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError) as error:
-        raise UsageError(str(error)) from None
 
 
 def _run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
-        with _writing(arguments.out):
+        with writable(f"--out {arguments.out}", "folder"):
             folder = stack.enter_context(ReplayFolder.claimed(arguments.out))
             settings = Settings.load(arguments.config) if arguments.config else Settings.model_construct()
             policies = () if arguments.policies is None else policies_in(arguments.policies, limits_of(settings))
@@ -79,21 +73,12 @@ def _refuse(
     tell_clamped(answered, "replay")
     if answered.unruled and "refused" not in arguments.accept:
         raise UsageError(_unruled(arguments, policies))
-    sentences = list(explained(file, answered.first))
+    sentences = list(explained(file, answered.rows))
     if answered.refused and "refused" not in arguments.accept:
         raise UsageError("\n".join(("no record was decided, the first for this:", *sentences)))
     step = answered.met.step_sentence(answered.rejected.get("duplicate", 0))
     more = [*([f"{file.name}: {step}"] if step else []), *sentences]
     refuse_doubts(answered, arguments.accept, file.name, "written, and no budget is spent", more)
-
-
-@contextmanager
-def _writing(out: Path) -> Iterator[None]:
-    """Say of what cannot be written that the folder cannot: what is printed later is no part of it."""
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"--out {out}: {unwritten(error)}; name a folder that can be written") from None
 
 
 def _warn_of(arguments: argparse.Namespace, policies: Sequence[DefaultPolicy]) -> None:
@@ -113,7 +98,7 @@ def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile) ->
         if told := answered.met.step_sentence(answered.rejected.get("duplicate", 0)):
             _warn(told)
         print("\n".join(answered.lines()))
-        for sentence in explained(file, answered.first):
+        for sentence in explained(file, answered.rows):
             _warn(sentence)
         if not answered.totals["events"]:
             _warn(f"{file.name}: holds no event, so nothing was decided")

@@ -3,18 +3,21 @@
 import argparse
 import asyncio
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from stream_app.cli import UsageError
-from stream_app.cli.shared.arguments import add_config
+from stream_app.cli import mendable
+from stream_app.cli.shared.arguments import add_config, readable
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.cli.shared.eventfile import record_key
-from stream_app.cli.shared.progress import tracked
-from stream_app.files import unread
+from stream_app.cli.shared.terminal import tracked
+from stream_app.deciding.context import Context
 from stream_app.formats import wire
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.rebuild.backup import BackupError, Resent, assert_empty, refused_in
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.setup.configuration import default_policies, limits_of
 from stream_app.setup.settings import Settings
 
 
@@ -33,14 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Send; 0 when every event was acknowledged; raises `UsageError` for files that may not be sent."""
     settings = settings_of(arguments)
-    try:
-        found = Resent(arguments.file, refused_in(arguments.rejects))
+    with mendable(BackupError), readable():
+        found = Resent(arguments.file, refused_in(arguments.rejects), _views(settings))
         with reaching(settings):
             sent = asyncio.run(_send(settings, found))
-    except BackupError as error:
-        raise UsageError(str(error)) from None
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {unread(error)}; name a file that can be read") from None
     if arguments.json:
         print(wire.dump({"sent": sent, "refused": found.refused, "behind": found.behind}).decode())
     else:
@@ -53,6 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return 0
+
+
+def _views(settings: Settings) -> Callable[[str], Iterable[str]]:
+    """Return what gives the ids of a series' views, as the settings make them."""
+    defaults = default_policies(settings) if settings.policies or settings.policies_file else ()
+    return Context(KeyRing("", 0, b""), defaults, limits_of(settings)).views_of
 
 
 async def _send(settings: Settings, found: Resent) -> int:

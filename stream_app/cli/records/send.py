@@ -11,9 +11,9 @@ from stream_app.cli.shared.answers import add_wait, checked_wait, send_and_tell
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.doubtful import add_accept, refuse_doubts, tell_clamped
-from stream_app.cli.shared.eventfile import EventFile, add_mapping, events, rereadable
-from stream_app.cli.shared.progress import tracked
+from stream_app.cli.shared.eventfile import EventFile, add_mapping, rereadable
 from stream_app.cli.shared.rejected import explained
+from stream_app.cli.shared.terminal import tracked
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.deciding.landmarksmet import LandmarksMet
 from stream_app.replaying.doubts import CHECKS
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     with _looked_at(arguments, settings, defaults) as file:
         code = send_and_tell(arguments, met.sent(tracked(file, "send", file.far)), met.document)
     if met.sentence and not arguments.json:
-        _warn(met.sentence)
+        print(f"landmark-stream send: {met.sentence}", file=sys.stderr)
     return code
 
 
@@ -59,18 +59,13 @@ def _looked_at(
     The memory that a look takes is that of its series, and of what their open steps count.
     """
     if set(CHECKS) <= set(arguments.accept):
-        yield events(arguments)
+        yield EventFile(arguments)
         return
     with rereadable(arguments, Path(tempfile.gettempdir())) as file:
         answered = rehearsed(tracked(file, "look", file.far), defaults, limits_of(settings))
         tell_clamped(answered, "send")
-        sentences = explained(file, answered.first)
-        refuse_doubts(answered, arguments.accept, file.name, "sent", sentences)
+        refuse_doubts(answered, arguments.accept, file.name, "sent", explained(file, answered.rows))
         yield file
-
-
-def _warn(text: str) -> None:
-    print(f"landmark-stream send: {text}", file=sys.stderr)
 
 
 def _defaults(settings: Settings) -> Sequence[DefaultPolicy]:

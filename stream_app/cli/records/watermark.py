@@ -30,13 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument("--at", metavar="TIME", help="a time: ms, or ISO 8601 with offset (default: now)")
     kind.add_argument("--every", type=float, metavar="SECONDS", help="go on, at this interval, until interrupted")
     kind.add_argument("--intrusion", action="store_true", help="announce instead that the worker's memory was seen")
-    parser.add_argument(
-        "--lag",
-        type=float,
-        default=0.0,
-        metavar="SECONDS",
-        help="how long items and readings may come late (default: 0)",
-    )
+    lag_help = "how long items and readings may come late (default: 0)"
+    parser.add_argument("--lag", type=float, default=0.0, metavar="SECONDS", help=lag_help)
     add_wait(parser)
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print each round's count as one JSON object")

@@ -5,22 +5,22 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from aiokafka.errors import KafkaError
 
-from stream_app.cli import UsageError
+from stream_app.cli import UsageError, mendable
 from stream_app.cli.shared.configured import reaching, settings_of
 from stream_app.cli.shared.eventfile import record_key
-from stream_app.cli.shared.progress import progress
 from stream_app.cli.shared.rejected import untaken
+from stream_app.cli.shared.terminal import progress
 from stream_app.formats import wire
 from stream_app.formats.records import Watermark
-from stream_app.kafka.client.answer import UnheardError, WorkersAnswer, answer_to
 from stream_app.kafka.client.cluster import ClusterError
 from stream_app.kafka.client.refusal import refusal_of, unauthorized
 from stream_app.kafka.client.sending import Event, Place, SentEvents, send_events
-from stream_app.kafka.outcome import Outcome, Starts, ends_of, outcome_of
-from stream_app.privacy.reason import REASONS
+from stream_app.kafka.outcome import Outcome, Starts, UnheardError, WorkersAnswer, answer_to, ends_of, outcome_of
+from stream_app.privacy.reason import REASONS, Reason
 from stream_app.setup.settings import Settings
 
 REFUSED, NO_ANSWER = 1, 3
@@ -28,12 +28,8 @@ REFUSED, NO_ANSWER = 1, 3
 
 def add_wait(parser: argparse.ArgumentParser) -> None:
     """Declare ``--wait``."""
-    parser.add_argument(
-        "--wait",
-        type=float,
-        metavar="SECONDS",
-        help="wait at most so long for what a worker makes of each record, and print it",
-    )
+    wait_help = "wait at most so long for what a worker makes of each record, and print it"
+    parser.add_argument("--wait", type=float, metavar="SECONDS", help=wait_help)
 
 
 def checked_wait(seconds: float) -> None:
@@ -49,7 +45,7 @@ def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
     if found.kept:
         yield f"{found.kept:,} of them have no entry of their own: they wait in a step that is open, or are intrusions"
     for reason, count in found.rejects.most_common():
-        yield f"{count:,} refused ({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
+        yield f"{count:,} refused {advice(reason)}"
     if found.answered < found.sent:
         yield (
             f"no answer to {found.sent - found.answered:,} in {seconds:g} s: contributions, readings and the watermark "
@@ -66,9 +62,8 @@ def unheard(settings: Settings) -> Iterator[None]:
     except (KafkaError, ClusterError) as error:
         if not unauthorized(error):
             raise
-        raise UsageError(
-            f"nothing was sent: {refusal_of(settings, error)}; who waits for answers is registrar"
-        ) from None
+        refusal = refusal_of(settings, error)
+        raise UsageError(f"nothing was sent: {refusal}; who waits for answers is registrar") from None
 
 
 def answered(settings: Settings, event: Event, kind: str, seconds: float) -> WorkersAnswer:
@@ -77,11 +72,17 @@ def answered(settings: Settings, event: Event, kind: str, seconds: float) -> Wor
         try:
             return asyncio.run(answer_to(settings, event, kind, seconds))
         except UnheardError as error:
-            told = f"sent ({_where(error.place)}), so send it not again; its answer cannot be read"
+            told = f"sent ({where(error.place)}), so send it not again; its answer cannot be read"
             raise UsageError(f"{told}: {refusal_of(settings, error.why)}") from None
 
 
-def _where(place: Place) -> str:
+def advice(reason: Reason) -> str:
+    """Return a reason of rejects with what it means and what to do."""
+    return f"({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
+
+
+def where(place: Place) -> str:
+    """Return where in the events topic a record is."""
     return f"partition {place.partition}, offset {place.offset}"
 
 
@@ -97,15 +98,17 @@ def sent_and_answered(settings: Settings, found: Iterable[bytes], kind: str, sec
         answer = answered(settings, event, kind, seconds)
         codes.add(0 if answer.entry is not None else REFUSED if answer.reject is not None else NO_ANSWER)
         if as_json:
-            place = {"partition": answer.place.partition, "offset": answer.place.offset}
-            print(wire.dump({**place, "entry": answer.entry, "reject": answer.reject}).decode(), flush=True)
+            print(wire.dump(answer_document(answer)).decode(), flush=True)
         else:
-            print(f"{_named(record)}: {told(answer, seconds, record)}", flush=True)
+            name = getattr(wire.decode(record), "series", None) or "a record"
+            print(f"{name}: {told(answer, seconds, record)}", flush=True)
     return REFUSED if REFUSED in codes else max(codes)
 
 
-def _named(record: bytes) -> str:
-    return str(getattr(wire.decode(record), "series", None) or "a record")
+def answer_document(answer: WorkersAnswer) -> dict[str, Any]:
+    """Return an answer for programs."""
+    place = {"partition": answer.place.partition, "offset": answer.place.offset}
+    return {**place, "entry": answer.entry, "reject": answer.reject}
 
 
 def told(answer: WorkersAnswer, seconds: float, record: bytes) -> str:
@@ -116,9 +119,9 @@ def told(answer: WorkersAnswer, seconds: float, record: bytes) -> str:
         reason = answer.reject["reason"]
         if reason == "wrong-type" and isinstance(wire.decode(record), Watermark):
             return f"refused (wrong-type): {untaken('watermark')}"
-        return f"refused ({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
+        return f"refused {advice(reason)}"
     unanswered = f"and no answer came in {seconds:g} s; see that a worker runs: it will still decide it"
-    return f"sent ({_where(answer.place)}), {unanswered}"
+    return f"sent ({where(answer.place)}), {unanswered}"
 
 
 def send_and_tell(
@@ -146,14 +149,10 @@ def send_and_tell(
         return 0
     if not arguments.json:
         print(f"{sent} events sent", flush=True)
-    try:
-        with reaching(settings), progress("answers") as shown:
-            moved = (lambda done: shown(done, sent)) if shown else (lambda _: None)
-            outcome = asyncio.run(outcome_of(settings, acknowledged, starts, arguments.wait, moved))
-    except UsageError as error:
-        raise UsageError(
-            f"all events are sent, so send none again; what became of them cannot be told: {error}"
-        ) from None
+    untold = "all events are sent, so send none again; what became of them cannot be told: "
+    with mendable(UsageError, by=untold), reaching(settings), progress("answers") as shown:
+        moved = (lambda done: shown(done, sent)) if shown else (lambda _: None)
+        outcome = asyncio.run(outcome_of(settings, acknowledged, starts, arguments.wait, moved))
     if arguments.json:
         print(wire.dump({**outcome.document(), **more()}).decode())
     else:

@@ -2,10 +2,16 @@
 
 import argparse
 import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from math import nan
 from pathlib import Path
 
+from stream_app.calendar.localtime import milliseconds
 from stream_app.cli import UsageError
+from stream_app.files import unread, unwritten
+from stream_app.pictures import Draw, PlotError, picture, prepare
 
 LAST_PORT = 65_535
 INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)  # beyond it, no timestamp and no count
@@ -22,33 +28,40 @@ def add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
 
 
-def natural(text: str) -> int:
-    """Return a whole number; raises `argparse.ArgumentTypeError` for what is none from 0 on."""
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
-    return int(text)
+def whole_number(wrong: str, least: int = 0, most: int | None = None) -> Callable[[str], int]:
+    """Return what reads a whole number within bounds, and says of other text that it is what ``wrong`` says."""
+
+    def read(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdigit() else -1
+        if number < least or (most is not None and number > most):
+            raise argparse.ArgumentTypeError(f"{text!r} {wrong}")
+        return number
+
+    return read
 
 
-def positive(text: str) -> int:
-    """Return a whole number; raises `argparse.ArgumentTypeError` for what is none above 0."""
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
+natural = whole_number("is not a whole number from 0 on")
+positive = whole_number("is not a whole number above 0", 1)
+port = whole_number(f"is no port; write a whole number from 0 to {LAST_PORT}", 0, LAST_PORT)
 
 
-def port(text: str) -> int:
-    """Return a port, 0 for any free one; raises `argparse.ArgumentTypeError` for what is none."""
-    if not text.isascii() or not text.isdigit() or int(text) > LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; write a whole number from 0 to {LAST_PORT}")
-    return int(text)
+def number(wrong: str, least: float, most: float) -> Callable[[str], float]:
+    """Return what reads a number within bounds, and says of other text what ``wrong`` says, with the text in it."""
+
+    def read(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = nan
+        if not least <= found <= most:
+            raise argparse.ArgumentTypeError(wrong.format(repr(text)))
+        return found
+
+    return read
 
 
 def milliseconds_of(text: str) -> int | None:
-    """Return milliseconds since 1970-01-01 UTC, of whole milliseconds or of ISO 8601; None for anything else.
-
-    Raises:
-        UsageError: for a time without an offset from UTC.
-    """
+    """Return ms since 1970, of whole ones or of ISO 8601, else None; raises `UsageError` for a time without offset."""
     if INTEGER.fullmatch(text):
         return int(text)
     try:
@@ -57,9 +70,7 @@ def milliseconds_of(text: str) -> int | None:
         return None
     if moment.tzinfo is None:
         raise UsageError("a timestamp without offset from UTC; write one, as in 2026-01-31T08:00:00+01:00")
-    # Exact: floats of seconds would misplace milliseconds.
-    elapsed = moment - datetime.fromisoformat("1970-01-01T00:00:00+00:00")
-    return (elapsed.days * 86_400 + elapsed.seconds) * 1000 + elapsed.microseconds // 1000
+    return milliseconds(moment)
 
 
 def moment_of(argument: str, text: str, *, negative: bool = True) -> int:
@@ -68,3 +79,59 @@ def moment_of(argument: str, text: str, *, negative: bool = True) -> int:
     if found is None or (found < 0 and not negative):
         raise UsageError(f"{argument}: {text!r} is no moment; write integer ms, or ISO 8601 with offset")
     return found
+
+
+@contextmanager
+def readable(asked: object = "", remedy: str = "name a file that can be read") -> Iterator[None]:
+    """Raise `UsageError` for a file that cannot be read, by what ``asked`` for it, else by its name."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{asked or error.filename}: {unread(error)}; {remedy}") from error
+
+
+@contextmanager
+def writable(asked: str, what: str = "file") -> Iterator[None]:
+    """Raise `UsageError` for a file or folder that cannot be written, by what ``asked`` for it."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{asked}: {unwritten(error)}; name a {what} that can be written") from error
+
+
+def add_picture(parser: argparse.ArgumentParser, shows: str) -> None:
+    """Declare the option; ``shows`` is its help."""
+    parser.add_argument("--picture", type=Path, metavar="FILE", help=shows)
+
+
+def check_picture(path: Path | None) -> None:
+    """Raise `UsageError` where a picture is asked for that cannot be drawn: without an ending, or matplotlib."""
+    if path is None:
+        return
+    check_ending(path)
+    with drawing():
+        prepare()
+
+
+def check_ending(path: Path) -> None:
+    """Raise `UsageError` for a file name whose ending names no format."""
+    if not path.suffix:
+        raise UsageError(f"--picture {path}: its ending must name the format, such as .png, .svg or .pdf")
+
+
+def write_picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
+    """Write plots with their titles; raises `UsageError` for an unknown format or a file that cannot be written."""
+    with drawing():
+        picture(path, draws)
+
+
+@contextmanager
+def drawing(options: str = "--picture") -> Iterator[None]:
+    """Raise `UsageError` in place of what keeps plots from being drawn or written; ``options`` asked for them."""
+    try:
+        yield
+    except PlotError as error:
+        raise UsageError(f"{options}: {error}") from error
+    except OSError as error:
+        file = f" {error.filename}" if error.filename else ""
+        raise UsageError(f"{options}{file}: {unwritten(error)}; name a file that can be written") from error

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from aiokafka.errors import KafkaError
 
-from stream_app.cli import UsageError
+from stream_app.cli import UsageError, mendable
 from stream_app.kafka.client.cluster import ClusterError
 from stream_app.kafka.client.refusal import refusal_of
 from stream_app.monitoring.logs import without_bootstrap_errors
@@ -15,10 +15,8 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
     """Return the settings in force; raises `UsageError` with every problem of them."""
-    try:
+    with mendable(InvalidSettingsError, by="configuration:\n"):
         return Settings.load(arguments.config)
-    except InvalidSettingsError as error:
-        raise UsageError(f"configuration:\n{error}") from None
 
 
 @contextmanager

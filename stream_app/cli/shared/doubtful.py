@@ -152,5 +152,5 @@ def tell_clamped(answered: Answered, command: str) -> None:
     # runs the command on these values, with a mark; no output, log of a worker, metric or report has it.
     if count := answered.rows.clamped:
         rows = f"{count:,} of {answered.rows.count:,} rows"
-        told = f"{rows} have a value outside the range of their policy, which is published as its end, with noise"
-        print(f"landmark-stream {command}: PRIVATE, keep it as the raw data: {told}", file=sys.stderr)
+        told = f"{rows} have a value outside the range of their policy; it is clamped before noise is added"
+        print(f"landmark-stream {command}: PRIVATE, protect this like the raw data: {told}", file=sys.stderr)

@@ -9,10 +9,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.arguments import INTEGER, milliseconds_of
+from stream_app.cli.shared.arguments import INTEGER, milliseconds_of, readable
 from stream_app.cli.shared.doubtful import (
     SURPLUS,
     binary_fault,
@@ -23,12 +22,12 @@ from stream_app.cli.shared.doubtful import (
     too_many_cells,
 )
 from stream_app.deciding.members import member_of
-from stream_app.files import unread
 from stream_app.formats import wire
 from stream_app.formats.documents import MARK
 from stream_app.formats.records import MemberRecord
 
 STDIN = "-"
+REMEDY = "name a file of events"
 
 
 def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
@@ -41,13 +40,6 @@ def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None
     parser.add_argument("--timestamp-column", metavar="COLUMN", help="CSV: integer ms, or ISO 8601 with offset")
     columns = "CSV: one, or latitude,longitude, or the keys of counts, or the parts of a vector"
     parser.add_argument("--value-columns", metavar="COLUMN[,COLUMN...]", help=columns)
-
-
-class Placed(NamedTuple):
-    """An event record, and the number of the line that it ends on."""
-
-    line: int
-    record: bytes
 
 
 class EventFile:
@@ -86,31 +78,32 @@ class EventFile:
         self._size = os.fstat(self._bytes.fileno()).st_size
         return self._bytes.tell(), self._size
 
-    def placed(self) -> Iterator[Placed]:
-        """Yield each event record; raises `UsageError` with the line, the column and the remedy."""
+    def placed(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the number of the line that each event record ends on, and the record.
+
+        Raises `UsageError` with the line, the column and the remedy.
+        """
         try:
-            with self._opened() as found:
+            with readable(self.name, REMEDY), self._opened() as found:
                 self._bytes = found
                 yield from self._rows(found) if self.is_csv else self._lines(found)
         except UnicodeDecodeError:
             with self._opened() as found:
                 raise UsageError(encoding_fault(self.name, found)) from None
-        except OSError as error:
-            raise UsageError(f"{self.name}: {unread(error)}; name a file of events") from None
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the bytes of each event record."""
-        return (placed.record for placed in self.placed())
+        return (record for _, record in self.placed())
 
-    def _lines(self, found: io.BufferedReader) -> Iterator[Placed]:
+    def _lines(self, found: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
         for number, line in enumerate(found, 1):
             if number == 1 and (fault := binary_fault(self.name, line)):
                 raise UsageError(fault)
             text = line.removeprefix(MARK) if number == 1 else line
             if text.strip():
-                yield Placed(number, text.rstrip(b"\r\n"))
+                yield number, text.rstrip(b"\r\n")
 
-    def _rows(self, found: io.BufferedReader) -> Iterator[Placed]:
+    def _rows(self, found: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
         arguments = self.arguments
         if not arguments.timestamp_column or not arguments.value_columns:
             raise UsageError("a CSV file needs --timestamp-column and --value-columns")
@@ -131,19 +124,12 @@ class EventFile:
                 place = f"{self.name}:{reader.line_num}"
                 if any(row.get(SURPLUS) or ()):
                     raise UsageError(f"{place}: {too_many_cells(row, names)}")
-                yield Placed(
-                    reader.line_num,
-                    wire.dump(
-                        {
-                            "type": "observation",
-                            "series": arguments.series
-                            if arguments.series is not None
-                            else row[arguments.series_column],
-                            "timestamp": self._timestamp(row[arguments.timestamp_column], place),
-                            "value": _value(row, columns),
-                        }
-                    ),
-                )
+                series = row[arguments.series_column] if arguments.series is None else arguments.series
+                timestamp = self._timestamp(row[arguments.timestamp_column], place)
+                parts = {name: _number(row[name]) for name in columns}
+                value = parts if columns[1:] else parts[columns[0]]
+                event = {"series": series, "timestamp": timestamp, "value": value}
+                yield reader.line_num, wire.dump({"type": "observation", **event})
         except csv.Error:
             place = f"{self.name}:{reader.line_num}"
             raise UsageError(f"{place}: a cell is too long, or holds a NUL; is a quote not closed?") from None
@@ -169,11 +155,6 @@ class EventFile:
             raise UsageError(f"{place}: {self.arguments.timestamp_column}: {error}") from None
 
 
-def events(arguments: argparse.Namespace) -> EventFile:
-    """Return the events of the file that the arguments name."""
-    return EventFile(arguments)
-
-
 @contextmanager
 def rereadable(arguments: argparse.Namespace, folder: Path) -> Iterator[EventFile]:
     """Give a file of events that can be read twice; what a pipe gives waits in a folder meanwhile."""
@@ -184,13 +165,11 @@ def rereadable(arguments: argparse.Namespace, folder: Path) -> Iterator[EventFil
     # PRIVACY: a pipe can be read once. Its raw values wait in a file of mode 0600 without a name, which is gone when
     # the run ends, however it ends.
     with tempfile.TemporaryFile(dir=folder) as spool:
-        try:
+        with readable(direct.name, REMEDY):
             with direct._itself() as found:  # noqa: SLF001 - of its own class
                 while block := found.read(1 << 20):
                     spool.write(block)
             spool.flush()
-        except OSError as error:
-            raise UsageError(f"{direct.name}: {unread(error)}; name a file of events") from None
 
         def again() -> io.BufferedReader:
             spool.seek(0)
@@ -205,13 +184,6 @@ def record_key(event: bytes, separator: str | None) -> bytes | None:
     if isinstance(found, MemberRecord):
         return found.member.encode()
     return member_of(found.series, separator).encode() if found.series else None
-
-
-def _value(row: dict[str, str], columns: list[str]) -> object:
-    """Return one value, or a location, counts or a vector; text that is no number stays text (a category)."""
-    if len(columns) == 1:
-        return _number(row[columns[0]])
-    return {name: _number(row[name]) for name in columns}
 
 
 def _number(cell: str | None) -> object:

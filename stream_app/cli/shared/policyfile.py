@@ -1,26 +1,138 @@
-"""Files of policy records, one JSON document or one a line, as `check`, `plan` and `verify` read them."""
+"""Files of policy records, as `check`, `plan` and `verify` read them, and the times of a policy as people say them."""
 
 import argparse
 import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from stream_app.calendar.localtime import Wrong
 from stream_app.calendar.policy import in_integers, zone_in
-from stream_app.calendar.wrong import Wrong
+from stream_app.calendar.words import duration_in_words, moment_as_seconds, moment_in_words, step_as_seconds
 from stream_app.cli import UsageError
-from stream_app.cli.shared.picturefile import add_picture
-from stream_app.cli.shared.policytimes import PolicyTimes
-from stream_app.files import unread
+from stream_app.cli.shared.arguments import add_picture, readable
+from stream_app.deciding.context import Limits
 from stream_app.formats import documents, wire
 from stream_app.plain import shown
 from stream_app.privacy.fold import adopt
+from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
+from stream_app.privacy.protection import LandmarkLevel, UserLevel
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.weaker import SENTENCES, Less, less_protected
 from stream_app.setup.settings import Problem
+from stream_app.setup.views import name_fault
 from stream_app.words.amount import quoted
+from stream_app.words.promise import Circumstances, in_words
+
+
+class PolicyTimes(NamedTuple):
+    """The times of the policy of a series, or of a glob, and the zone by whose clocks people read them."""
+
+    series: str
+    policy: Policy
+    zone: tzinfo = UTC
+
+    @property
+    def whose(self) -> str:
+        """Return the series so that it can neither break the line nor drive the terminal."""
+        return quoted(self.series)
+
+    @property
+    def reach_ms(self) -> tuple[int, int] | None:
+        """Return the start of the first landmark step and the end of the last; None where they are hidden or none.
+
+        Where steps hold units, landmarks are units.
+        """
+        intervals = self.policy.landmarks.intervals
+        return self.policy.grid.span_of((intervals[0][0], intervals[-1][1])) if intervals else None
+
+    @property
+    def range_ms(self) -> tuple[int, int] | None:
+        """Return the range that dummies are drawn in; None without dummies."""
+        dummies = self.policy.dummies
+        return None if dummies is None else self.policy.grid.span_of((dummies.first, dummies.end))
+
+    @property
+    def sentence(self) -> str:
+        """Say all of it, of which series first."""
+        return f"{self.whose}: {self.words}"
+
+    @property
+    def words(self) -> str:
+        """Say all of it but of which series."""
+        units = self.policy.units
+        held = (
+            "" if units is None else f" of {_counted(units.per_step, 'unit')}, {duration_in_words(units.unit_ms)} each"
+        )
+        return "; ".join((f"step {duration_in_words(self.policy.step_ms)}{held}", *self._parts()))
+
+    def promise(self, limits: Limits) -> str:
+        """Say in a paragraph what the policy promises, with what the settings bound besides."""
+        known = Circumstances(limits.lifetime_nano, None if limits.member_separator is None else limits.member_nano)
+        return in_words(self.policy.parameters, self.whose, known)
+
+    def _parts(self) -> Iterator[str]:
+        policy, step_ms = self.policy, self.policy.grid.length_ms
+        what = "step" if policy.units is None else "unit"
+        if self.range_ms is not None:
+            # PRIVACY: the true landmarks are a secret, and what a check prints may stand in the log of a build.
+            yield f"landmarks hidden by dummies, drawn in {self._between(*self.range_ms)}"
+        elif self.reach_ms is not None:
+            intervals = len(policy.landmarks.intervals)
+            number = f"{_counted(len(policy.landmarks), f'landmark {what}')} in {_counted(intervals, 'interval')}"
+            yield f"{number}, {self._between(*self.reach_ms)}"
+        elif isinstance(policy.protection, LandmarkLevel):
+            yield "no landmarks yet"
+        if policy.spare:
+            yield f"{policy.spare:,} to spare"
+        match policy.protection:
+            case UserLevel(length):
+                yield f"{_counted(length, 'step')} together, {duration_in_words(length * step_ms)}"
+            case WindowLevel(steps=steps) | LandmarkLevel(window=steps) if steps > 1:
+                yield f"any {steps:,} {what}s in a row, {duration_in_words(steps * step_ms)}"
+            case _:
+                pass
+        if policy.renew:
+            yield f"{_counted(len(policy.renew), 'renewal')}, {self._between(policy.renew[0], policy.renew[-1])}"
+
+    def _between(self, start_ms: int, end_ms: int) -> str:
+        return f"{moment_in_words(start_ms, self.zone)} to {moment_in_words(end_ms, self.zone)}"
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what looks like seconds, with what was perhaps meant: steps and moments are milliseconds."""
+        found = (
+            ("protection.step", step_as_seconds(self.policy.step_ms)),
+            ("protection.landmarks", "" if self.reach_ms is None else moment_as_seconds(self._first_ms())),
+            ("dummies.start", "" if self.range_ms is None else moment_as_seconds(self.range_ms[0])),
+            ("renew", moment_as_seconds(self.policy.renew[0]) if self.policy.renew else ""),
+        )
+        yield from (f"{self.whose}: {member}: {warning}" for member, warning in found if warning)
+
+    def _first_ms(self) -> int:
+        written: Any = self.policy.parameters["protection"]
+        return min(each if isinstance(each, int) else each[0] for each in written["landmarks"])
+
+    def document(self) -> dict[str, Any]:
+        """Return all of it for programs: integers of milliseconds, null for what there is none of."""
+        landmarks = None if self.range_ms is not None else self.policy.landmarks
+        return {
+            "series": self.series,
+            "step_ms": self.policy.step_ms,
+            "unit_ms": None if self.policy.units is None else self.policy.units.unit_ms,
+            "landmark_steps": None if landmarks is None else len(landmarks),
+            "intervals": None if landmarks is None else len(landmarks.intervals),
+            "landmarks_ms": self.reach_ms,
+            "dummies_ms": self.range_ms,
+            "words": self.words,
+        }
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
 
 REQUIRED = ("type", "series", "version")  # members without which a record is no policy of one series
 GLOB = frozenset("*?[")
@@ -28,7 +140,7 @@ GLOB = frozenset("*?[")
 
 
 def add_policies(parser: argparse.ArgumentParser) -> None:
-    """Declare FILE, which ``records_in`` reads."""
+    """Declare FILE, which ``policies_in`` reads."""
     parser.add_argument("file", type=Path, metavar="FILE", help="policy records, one JSON object or one a line")
 
 
@@ -48,6 +160,8 @@ class Document(NamedTuple):
     """What is wrong with times as people say them; what is wrong with them is not in ``content``."""
     zone: tzinfo = UTC  # by whose clocks its landmarks are said: `protection.zone`
     fault: str = ""  # why it is no JSON, where it is none
+    clocked: tuple[Wrong, ...] = ()
+    """What is wrong with them in a default policy, for which no clock decides when now is."""
 
     @property
     def times(self) -> PolicyTimes:
@@ -57,10 +171,8 @@ class Document(NamedTuple):
 
 def documents_in(file: Path) -> list[Document]:
     """Return what a file holds, also the lines that are no JSON; raises `UsageError` when it cannot be read."""
-    try:
+    with readable(file, "name a file of policies"):
         content = file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file}: {unread(error)}; name a file of policies") from None
     return [_in_integers(file, f"{file}:{each.number}", each) for each in documents.lines(content)]
 
 
@@ -70,22 +182,19 @@ def _in_integers(file: Path, place: str, line: documents.Line) -> Document:
         return Document(place, document, written, fault=fault)
     # Default policies mean the same at every start of a worker, so that no clock says when one is first renewed.
     now_ms = None if any(hindrances_of(document)) else int(time.time() * 1000)
-    found, wrongs = in_integers(document, lambda name: (file.parent / name).read_bytes(), now_ms)
+    read = partial(_beside, file)
+    found, wrongs = in_integers(document, read, now_ms)
     zone = UTC if wrongs else zone_in(document) or UTC
-    return Document(place, found, written if found is document else wire.dump(found), tuple(wrongs), zone)
+    clocked = () if found is document or wrongs else tuple(in_integers(document, read)[1])
+    return Document(place, found, written if found is document else wire.dump(found), tuple(wrongs), zone, "", clocked)
 
 
-def records_in(file: Path) -> list[dict[str, Any]]:
-    """Return the policy records of a file, all their times in ms; raises as `policies_in` does."""
-    return [document.content for document in policies_in(file)]
+def _beside(file: Path, name: str) -> bytes:
+    return (file.parent / name).read_bytes()
 
 
 def policies_in(file: Path) -> list[Document]:
-    """Return the documents of a file, each of which is a policy record.
-
-    Raises:
-        UsageError: if it cannot be read, holds none, or holds something else; every fault is in the message.
-    """
+    """Return the documents of a file, each of which is a policy record; raises `UsageError` with every fault."""
     found = documents_in(file)
     problems = [problem for document in found for problem in problems_of(document)]
     if problems or not found:
@@ -113,6 +222,8 @@ def problems_of(found: Document) -> Iterator[Problem]:
         version = 1
     if type(document.get("weaker", False)) is not bool:
         yield Problem(f"{place}: weaker", f"found {shown(document['weaker'])}; write true or false")
+    if "view" in document and (fault := name_fault(document["view"])):
+        yield Problem(f"{place}: view", fault)
     try:
         policy_of(parameters_of(document), version)
     except PolicyError as error:
@@ -128,6 +239,8 @@ def hindrances_of(document: object) -> Iterator[str]:
     if missing:
         yield f"no policy record; it lacks {', '.join(missing)}"
     series = document.get("series")
+    if "view" in document:
+        yield "a view is made by the configuration alone; name the file in `policies_file`"
     if isinstance(series, str) and GLOB & set(series):
         yield f"{quoted(series)}: a glob is a default policy; name the file in `policies_file`"
 
@@ -159,7 +272,7 @@ def weaker_of(documents: Iterable[Document]) -> Iterator[Weaker]:
     ruling: dict[object, Policy] = {}
     for found in documents:
         place, document = found.place, found.content
-        if any(problems_of(found)):
+        if any(problems_of(found)) or "view" in document:
             continue
         policy = policy_in(document)
         before = ruling.get(document["series"])
@@ -178,5 +291,6 @@ def policy_in(record: dict[str, Any]) -> Policy:
 
 
 def parameters_of(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a policy record."""
-    return {name: value for name, value in document.items() if name not in wire.POLICY_ENVELOPE}
+    """Return the parameters of a policy record, or of a default policy that makes views."""
+    envelope = {*wire.POLICY_ENVELOPE, "view"}
+    return {name: value for name, value in document.items() if name not in envelope}

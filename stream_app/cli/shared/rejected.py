@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from stream_app.calendar.words import moment_in_words
-from stream_app.cli.shared.eventfile import EventFile, Placed
+from stream_app.cli.shared.eventfile import EventFile
 from stream_app.formats import documents, wire
 from stream_app.manual import page_at
 from stream_app.plain import meant, shown
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
+from stream_app.replaying.doubts import CheckedRows
 
 TYPES = ("observation", "policy", "landmarks", "close", "contribution", "watermark", "intrusion", "member")
 _FORMS = (
@@ -39,19 +41,22 @@ _FORMS = (
 _MICROSECONDS, _NANOSECONDS = 10**15, 10**18
 
 
-def explained(file: EventFile, first: Mapping[Reason, int]) -> Iterator[str]:
+def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
     """Yield a sentence for each reason, of the first record that was rejected for it."""
-    numbers = {number: reason for reason, number in first.items() if reason != "no-policy"}  # of series, no line's own
-    for number, placed in enumerate(islice(file.placed(), max(numbers, default=-1) + 1)):
-        if number in numbers:
-            yield f"{file.name}:{placed.line}: {_why(file.arguments, numbers[number], placed, csv=file.is_csv)}"
+    first = rows.first.items()
+    numbers = {number: reason for reason, number in first if reason != "no-policy"}  # of series, no line's own
+    for number, (line, record) in enumerate(islice(file.placed(), max(numbers, default=-1) + 1)):
+        if (reason := numbers.get(number)) is not None:
+            told = _why(file.arguments, reason, rows.ruling.get(reason), documents.line(record, line), csv=file.is_csv)
+            yield f"{file.name}:{line}: {told}"
 
 
-def _why(arguments: argparse.Namespace, reason: Reason, placed: Placed, *, csv: bool) -> str:
-    found = documents.line(placed.record, placed.line)
+def _why(
+    arguments: argparse.Namespace, reason: Reason, policy: Policy | None, found: documents.Line, *, csv: bool
+) -> str:
     document = found.document
     if not isinstance(document, dict):
-        return _no_record(placed.record, found.fault)
+        return _no_record(found.written, found.fault)
     if reason == "malformed":
         return _malformed(arguments, document, csv=csv)
     if reason == "wrong-type":
@@ -60,12 +65,36 @@ def _why(arguments: argparse.Namespace, reason: Reason, placed: Placed, *, csv: 
         return _invalid(arguments, document.get("value"), csv=csv)
     series, at = document.get("series"), document.get("timestamp")
     if reason == "duplicate" and isinstance(at, int) and document.get("type", "observation") == "observation":
-        of = f"a second record of {series} for the step of {moment_in_words(at)}, which has one release"
+        of = _repeated(str(series), at, policy)
         several = csv and arguments.series is not None
         return of + ("; if the file has several series, name their column with --series-column" if several else "")
     if reason == "late" and isinstance(at, int):
-        return f"{moment_in_words(at)} lies before a step that was decided; sort the file by time"
+        unit = _unit(at, policy)
+        behind = (
+            f"another reading of the unit from {unit} on, or in a step that is over"
+            if unit
+            else "a step that was decided"
+        )
+        return f"{moment_in_words(at)} lies before {behind}; sort the file by time"
     return f"the first record that is {reason}; beside the counts stands what to do"
+
+
+def _repeated(series: str, at_ms: int, policy: Policy | None) -> str:
+    """Return what an observation repeats: what has one release, or a moment where several readings make one up."""
+    moment = moment_in_words(at_ms)
+    if unit := _unit(at_ms, policy):
+        return f"a second reading of {series} at {moment}, in the unit from {unit} on, which takes one of each moment"
+    if policy is not None and policy.within is not None:
+        return f"a second reading of {series} at {moment}, of which a step takes one"
+    return f"a second record of {series} for the step of {moment}, which has one release"
+
+
+def _unit(at_ms: int, policy: Policy | None) -> str:
+    """Return when the unit of a moment begins, or "" where the policy has none."""
+    if policy is None or policy.units is None:
+        return ""
+    grid = policy.units.grid
+    return moment_in_words(grid.start_of(grid.index_of(at_ms)))
 
 
 def untaken(kind: object) -> str:

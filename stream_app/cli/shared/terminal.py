@@ -1,8 +1,11 @@
 """Text for people: folded between words where a terminal shows it, as it is where a file or a program takes it."""
 
 import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from shutil import get_terminal_size
 from textwrap import fill
+from typing import TypeVar
 
 
 def say(text: str) -> None:
@@ -30,3 +33,41 @@ def folded(line: str, width: int, further: int = 2) -> str:
         expand_tabs=False,
         replace_whitespace=False,
     )
+
+
+Item = TypeVar("Item")
+SHOWN_EVERY = 200  # items between two moves of a bar
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a bar that the yielded function moves (done, total); yield None where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    # It takes a fifth of a second to load, which is longer than most audits of a file take.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (TextColumn(what), BarColumn(), TaskProgressColumn(show_speed=True), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total or None)
+
+
+def tracked(items: Iterable[Item], what: str, far: Callable[[], tuple[int, int]] | int) -> Iterable[Item]:
+    """Return the items, with a bar that moves as they are taken, on a terminal.
+
+    ``far`` tells how much is done and how much there is, 0 where nobody knows; or it is how many items there are.
+    """
+    return _moving(items, what, far) if sys.stderr.isatty() else items
+
+
+def _moving(items: Iterable[Item], what: str, far: Callable[[], tuple[int, int]] | int) -> Iterator[Item]:
+    with progress(what) as shown:
+        assert shown is not None, "a terminal is there"
+        for number, item in enumerate(items):
+            yield item
+            if number % SHOWN_EVERY == 0:
+                shown(*((number, far) if isinstance(far, int) else far()))
+        shown(*((far, far) if isinstance(far, int) else far()))

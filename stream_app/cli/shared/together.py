@@ -9,8 +9,8 @@ from stream_app.cli import UsageError
 from stream_app.cli.shared.policyfile import GLOB, Document, policy_in, problems_of
 from stream_app.deciding.context import Limits
 from stream_app.deciding.members import member_of
-from stream_app.privacy.claim import claim_of
 from stream_app.privacy.policy import Policy
+from stream_app.privacy.state import claim_of
 from stream_app.privacy.values import NANO
 from stream_app.setup.configuration import above_cap, limits_of
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
@@ -48,11 +48,7 @@ class JointClaims(NamedTuple):
 
 
 def limits_in(config: Path | None) -> Limits:
-    """Return the caps of the settings; none where the default settings are unusable, which `check` alone tells.
-
-    Raises:
-        UsageError: when the file that ``config`` names is.
-    """
+    """Return the caps of the settings, none of unusable default ones; raises `UsageError` for those that are named."""
     try:
         return limits_of(Settings.load(config))
     except InvalidSettingsError as error:

@@ -1,6 +1,7 @@
 """A batch decided: together what can be, one by one what cannot, put out in the order of its records."""
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -9,17 +10,17 @@ from typing import Final, final
 import numpy as np
 
 from stream_app.deciding.columns.counting import Counting
-from stream_app.deciding.columns.deciding import Steps, Tally, decided
-from stream_app.deciding.columns.sorting import FEWEST, NOTHING, Ints, Source, together
-from stream_app.deciding.columns.states import SEQUENCE, Group
-from stream_app.deciding.columns.writing import links, outputs, stored
+from stream_app.deciding.columns.deciding import Steps, decided, links, outputs, stored
+from stream_app.deciding.columns.sorting import FEWEST, NOTHING, Source, together
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import INPUT_HEADER, Append, Decider, Headers, Outlets
 from stream_app.deciding.members import FindMember, no_member
 from stream_app.deciding.rows import SeriesRow
-from stream_app.formats.columns import Output
+from stream_app.formats import wire
+from stream_app.formats.encoding import Output
 from stream_app.formats.records import InputRecord, Records
+from stream_app.privacy.amounts import Ints
 
 SLICE = 128
 """Records decided one by one before others may run, some milliseconds; put out are four times as many."""
@@ -60,7 +61,7 @@ class BatchDecider:
         self._decider: Final = partial(Decider, context, source.find, collection=collection, find_member=find_member)
         self.alone: Decider = self._decider(outlets=outlets)
         """What records that were decided one by one came to."""
-        self._tallies: list[Tally] = []
+        self._steps: list[Steps] = []
         self.places: Ints = np.zeros(0, np.int64)
         """Where the series stand that changed together with others."""
 
@@ -71,6 +72,7 @@ class BatchDecider:
             LostCountersError: if a row has an open step whose counters are not in the collection.
         """
         self._states.begin_batch()
+        records = records.read(wire.parsed_all(records.values))
         chosen = NOTHING
         if self._outlets.settle is None:  # entries that bind are looked for one by one
             collected = frozenset(map(str.encode, self._collection.series()))
@@ -92,19 +94,17 @@ class BatchDecider:
                 break
         else:
             self.end = len(records)
-        steps: list[Steps] = []
-        for done, tally in decided(self._context.keys, self._states, chosen):
-            steps.append(done)
-            self._tallies.append(tally)
+        for done in decided(self._context.keys, self._states, chosen):
+            self._steps.append(done)
             yield
-        if steps:
-            self.places = np.unique(np.concatenate([done.places for done in steps]))
-        yield from self._put_out(records, chosen.at, steps)
+        if self._steps:
+            self.places = np.sort(np.concatenate([done.here for done in self._steps]))
+        yield from self._put_out(records, chosen.at)
 
     def _singles(self, counting: Counting, records: Records, numbers: Sequence[int]) -> Iterator[InputRecord]:
         """Yield those of some records that are decided one by one, and count the contributions between them."""
         some = records.some(numbers)
-        others = counting.others(some.keys, some.values)
+        others = counting.others(some.keys, some.parsed or ())
         if isinstance(others, range):
             for number, record in zip(numbers, some, strict=True):
                 self.end = number + 1
@@ -115,12 +115,12 @@ class BatchDecider:
             yield some[nth]
         self.end = numbers[-1] + 1
 
-    def _put_out(self, records: Records, chosen: Ints, steps: list[Steps]) -> Iterator[None]:
+    def _put_out(self, records: Records, chosen: Ints) -> Iterator[None]:
         """Put out everything that waits, in the order of the records."""
-        made = outputs(self._states, steps, len(chosen), self._context.keys.fingerprint)
+        made = outputs(self._states, self._steps, len(chosen), self._context.keys.fingerprint)
         offsets = list(map(records.offsets.__getitem__, chosen.tolist()))
         done, room = 0, 4 * SLICE
-        for offset, put in (*self._puts, (_BEHIND_ALL, _nothing)):
+        for offset, put in (*self._puts, (_BEHIND_ALL, None)):
             until = bisect_left(offsets, offset, done)
             while done < until:
                 some = offsets[done : min(until, done + room)]
@@ -129,7 +129,8 @@ class BatchDecider:
                 if not room:
                     yield
                     room = 4 * SLICE
-            put()
+            if put is not None:
+                put()
         for _ in made:  # behind its last step it gives the hashes back to the states
             raise ValueError("more steps were decided than records were chosen")
 
@@ -142,14 +143,14 @@ class BatchDecider:
         release(keys, releases, times_ms, headers)
 
     def stored(self) -> list[tuple[bytes, bytes]]:
-        """Return the table rows to write for what changed."""
+        """Return the table rows to write for what changed, but for those that are sealed."""
         return stored(self._states, self.places) + self.alone.stored()
 
     def links(self) -> Iterator[tuple[str, int, str]]:
         """Yield series, sequence and hash of the last entry of each series that changed."""
         states, places = self._states, self.places
         names = [states.names[place] for place in places.tolist()]
-        yield from zip(names, states.figures[places, SEQUENCE].tolist(), links(states, places), strict=True)
+        yield from zip(names, states.figures["sequence"][places].tolist(), links(states, places), strict=True)
         for series, row in self.alone.changed.items():
             yield series, row.sequence, row.previous
 
@@ -160,43 +161,33 @@ class BatchDecider:
     @property
     def together(self) -> int:
         """How many records were decided together, as columns."""
-        return sum(sum(tally.decisions.values()) for tally in self._tallies)
+        return sum(len(steps.nth) for steps in self._steps)
 
     @property
     def decisions(self) -> dict[tuple[str, str, str], int]:
         """How many decisions there are, by decision, scheme and digest of the default policy."""
-        found = dict(self.alone.decisions)
-        for tally in self._tallies:
-            for decision, count in tally.decisions.items():
-                sort = (decision, tally.group.rule.scheme.name, tally.group.default)
-                found[sort] = found.get(sort, 0) + count
+        found = Counter(self.alone.decisions)
+        for steps in self._steps:
+            for decision, count in steps.decisions.items():
+                found[decision, *steps.group.payer] += count
         return found
 
     @property
     def spent(self) -> dict[tuple[str, str], int]:
         """Nano-epsilon that were spent, by scheme and digest of the default policy."""
-        found = dict(self.alone.spent)
-        for tally in self._tallies:
-            _add(found, tally.group, tally.spent_nano)
+        found = Counter(self.alone.spent)
+        for steps in self._steps:
+            found[steps.group.payer] += int(steps.made["spend_nano"].sum())
         return found
 
     @property
     def used(self) -> dict[tuple[str, str], int]:
         """By how much the budget in use grew, in nano-epsilon, by the same."""
-        found = self.alone.used()
-        for tally in self._tallies:
-            if tally.group.rule.exhaustible and tally.used_nano:
-                _add(found, tally.group, tally.used_nano)
+        found = Counter(self.alone.used())
+        for steps in self._steps:
+            if steps.group.rule.exhaustible and steps.used_nano:
+                found[steps.group.payer] += steps.used_nano
         return found
-
-
-def _add(found: dict[tuple[str, str], int], group: Group, nano: int) -> None:
-    payer = (group.rule.scheme.name, group.default)
-    found[payer] = found.get(payer, 0) + nano
-
-
-def _nothing() -> None:
-    """Put nothing out."""
 
 
 def _hold(puts: list[Put], append: Append) -> Append:

@@ -1,136 +1,123 @@
-"""Observations of a batch decided together, in rounds: the first of each series, then the second, and so on."""
+"""Observations of a batch decided together, in rounds: the first of each series, then the second, and so on.
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple, final
+What they come to goes to bytes here, too: releases, ledger entries sealed into their series' chains, and stored rows,
+whose bytes are those of `stream_app.deciding.rows`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 
-from stream_app.deciding.columns.sorting import Flags, Ints, Together
-from stream_app.deciding.columns.states import (
-    BUDGET,
-    DECIDED,
-    ESTIMATED,
-    FIRST,
-    MEASURED,
-    PEAK,
-    RATE,
-    SEQUENCE,
-    SOURCE,
-    SPARE,
-    SPENT,
-    USED,
-    Group,
-    States,
+from stream_app.deciding.columns.carried import (
+    CELLS,
+    FIGURES,
+    RUNS,
+    Carried,
+    Figures,
+    gathered,
+    put_back,
+    state_of,
 )
-from stream_app.privacy.columns import Draws, Held, places, take
-from stream_app.privacy.level import Levels
+from stream_app.deciding.columns.sorting import Together
+from stream_app.deciding.columns.states import Group, States
+from stream_app.formats.columns import lists, quoted, texts
+from stream_app.formats.encoding import HASH_BYTES, Output, Texts
+from stream_app.privacy.amounts import Ints
+from stream_app.privacy.fold import publish
+from stream_app.privacy.landmarks import LandmarkSets
+from stream_app.privacy.noise.draws import Draws
 from stream_app.privacy.noise.key import KeyRing
-from stream_app.privacy.state import NEVER
+from stream_app.privacy.state import NEVER, Promise
 
 
-@final
-class Steps:
+class Steps(NamedTuple):
     """What the steps of one group came to: equally many of each, in the order of the batch."""
 
-    __slots__ = (
-        "budget_nano", "epochs", "estimates", "group", "landmark", "left", "measured", "names", "nth", "peak", "places",
-        "published", "sequences", "source_ms", "spend_nano", "spent", "starts_ms",
-    )  # fmt: skip
-
-    def __init__(
-        self, group: Group, nth: Ints, places: Ints, names: list[bytes], starts_ms: Ints, budget_nano: Ints
-    ) -> None:
-        count = len(nth)
-        self.group: Final = group
-        self.nth: Final = nth  # their numbers among those that are decided together
-        self.places: Final = places
-        self.names: Final = names  # their series in UTF-8
-        self.starts_ms: Final = starts_ms
-        self.budget_nano: Final = budget_nano
-        self.epochs: Final = np.zeros(count, np.int64)
-        self.published: Final = np.zeros(count, np.bool_)
-        self.landmark: Final = np.zeros(count, np.bool_)
-        self.left, self.spend_nano, self.spent, self.peak = (np.zeros(count, np.int64) for _ in range(4))
-        self.source_ms, self.measured, self.estimates, self.sequences = (np.zeros(count, np.int64) for _ in range(4))
-
-
-class Tally(NamedTuple):
-    """What is counted of the steps of one group."""
-
     group: Group
-    decisions: dict[str, int]
-    spent_nano: int
+    nth: Ints
+    """Their numbers among those that are decided together."""
+    here: Ints
+    """Where their series stand, each once, ascending."""
+    places: Ints
+    """Where their series stand."""
+    keys: list[bytes]
+    made: dict[str, Ints]
+    """The figures after each step by name, and what else its entry says."""
     used_nano: int
-    """By how much S + M grew over its series."""
+    """By how much S + M grew over the series."""
+
+    @property
+    def decisions(self) -> dict[str, int]:
+        """How many decisions there are of each."""
+        published, released = self.made["spend_nano"] > 0, self.made["source_ms"] != NEVER
+        counts = {"perturbed": int(published.sum()), "approximated": int((released & ~published).sum())}
+        counts["withheld"] = len(self.nth) - sum(counts.values())
+        return {decision: count for decision, count in counts.items() if count}
 
 
-def decided(keys: KeyRing, states: States, chosen: Together) -> Iterator[tuple[Steps, Tally]]:
+def decided(keys: KeyRing, states: States, chosen: Together) -> Iterator[Steps]:
     """Decide what was chosen, group by group; ``states`` stand behind it then, but for hashes.
 
     Guarantee: what `stream_app.deciding.decision.decide` comes to for each record, in the order of the batch.
     """
-    for number in np.unique(chosen.groups).tolist():
+    for number in np.flatnonzero(np.bincount(chosen.groups)).tolist():
         (nth,) = np.nonzero(chosen.groups == number)
         yield _group(keys, states, states.groups[number], nth, chosen)
 
 
-def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Together) -> tuple[Steps, Tally]:
-    rule = group.rule
-    here, own = np.unique(chosen.places[nth], return_inverse=True)
-    figures = states.figures[here]
+def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Together) -> Steps:
+    rule, places, all_starts_ms = group.rule, chosen.places[nth], chosen.starts_ms[nth]
+    here, own = np.unique(places, return_inverse=True)
+    figures = gathered(states.figures, here)
     levels = states.levels[here] if rule.filtered else np.zeros((len(here), 0))
-    used_before = int((figures[:, SPENT] + figures[:, PEAK]).sum())
-    names = [states.names[place].encode() for place in chosen.places[nth].tolist()]
-    steps = Steps(group, nth, chosen.places[nth], names, chosen.starts_ms[nth], figures[own, BUDGET])
-    landmarks = [states.periods[place].landmarks for place in steps.places.tolist()]
-    at = places(rule, steps.starts_ms // rule.step_ms, figures[own, FIRST], landmarks, figures[own, SPARE])
-    cells = rule.kind.quantise_each(rule.boundaries, chosen.numbers[nth])
-    steps.landmark[:], steps.left[:] = at.landmark, at.left - (at.landmark & (at.left > 0))
-    if keys.epoch_ms is not None:
-        steps.epochs[:] = steps.starts_ms // keys.epoch_ms
-    ranks = chosen.ranks[nth]
-    draws = {
-        epoch: Draws(_secret(keys, epoch), epoch, rule, steps.names, steps.starts_ms) for epoch in _each(steps.epochs)
-    }
-    for events, epoch in _rounds(ranks, steps.epochs):
-        series = own[events]
-        held, now = figures[series], at.of(events)
-        before = _held(held, levels[series], now.steps - held[:, DECIDED] // rule.step_ms)
-        taken = take(rule, before, now, cells[events], draws[epoch], events)
-        levels[series] = taken.level
-        for column, after in (
-            (SPENT, taken.landmark_spent_nano),
-            (PEAK, taken.regular_peak_nano),
-            (RATE, taken.rate_nano),
-            (SOURCE, taken.source_ms),
-            (MEASURED, taken.measurement),
-            (ESTIMATED, taken.estimate),
-            (SEQUENCE, held[:, SEQUENCE] + 1),
-            (DECIDED, steps.starts_ms[events]),
-        ):
-            figures[series, column] = after
-        steps.published[events], steps.spend_nano[events] = taken.published, taken.spend_nano
-        steps.spent[events], steps.peak[events] = taken.landmark_spent_nano, taken.regular_peak_nano
-        steps.source_ms[events], steps.measured[events] = taken.source_ms, taken.measurement
-        steps.estimates[events] = taken.estimate
-        steps.sequences[events] = held[:, SEQUENCE] + 1
-    figures[:, USED] = states.batch
-    states.figures[here] = figures
+    used_before = _used_nano(figures)
+    names = [states.names[place].encode() for place in places.tolist()]
+    landmarks = [states.periods[place].promise.landmarks for place in here.tolist()]
+    cells = rule.kind.quantise_each(chosen.numbers[nth])
+    made: dict[str, Ints] = defaultdict(lambda: np.zeros(len(nth), np.int64))
+    for events, epoch in _rounds(chosen.ranks[nth], keys.epoch_of(all_starts_ms)):
+        series, starts_ms = own[events], all_starts_ms[events]
+        now = gathered(figures, series)
+        columns: list[Any] = [now[name] for name in Carried._fields]
+        held = Carried(*columns)
+        sets: Any = LandmarkSets(tuple([landmarks[one] for one in series.tolist()]))
+        promise = Promise(landmarks=sets, spare_left=held.spare_left, prior_nano=0, first_budget_nano=0)
+        before = state_of(held, tuple(levels[series].T), promise, 0, rule)
+        secret = keys.secret_of(epoch)
+        assert secret is not None, "steps of erased epochs are not decided together"
+        draws = Draws(secret, epoch, [names[event] for event in events.tolist()])
+        stepped: Any = publish(rule, before, starts_ms // rule.step_ms, draws, (cells[events],))
+        guard, latest = stepped.state.guard, stepped.state.latest
+        moved = {
+            "landmark_spent_nano": guard.landmark_spent_nano,
+            "regular_peak_nano": guard.regular_peak_nano,
+            "decided_ms": starts_ms,
+            "rate_nano": latest.rate_nano,
+            "source_ms": latest.source_ms,
+            "measurement": latest.measurement[0],
+            "estimate": latest.estimate[0],
+            "sequence": held.sequence + 1,
+        }
+        for name, column in moved.items():
+            figures[name][series] = column
+        if rule.filtered:
+            levels[series] = np.stack(latest.level, 1)
+        told = {
+            "budget_nano": held.budget_nano,
+            "spend_nano": stepped.spend_nano,
+            "landmark": stepped.landmark,
+            "left": stepped.landmarks_left,
+            "epoch": epoch,
+        }
+        for name, column in (moved | told).items():
+            made[name][events] = column
+    figures["used"] = states.batch
+    put_back(states.figures, here, figures)
     if rule.filtered:
         states.levels[here] = levels
-    used_nano = int((figures[:, SPENT] + figures[:, PEAK]).sum()) - used_before
-    return steps, Tally(group, _decisions(steps), int(steps.spend_nano[steps.published].sum()), used_nano)
-
-
-def _secret(keys: KeyRing, epoch: int) -> bytes:
-    secret = keys.secret_of(epoch)
-    assert secret is not None, "steps of erased epochs are not decided together"
-    return secret
-
-
-def _each(epochs: Ints) -> list[int]:
-    found: list[int] = np.unique(epochs).tolist()
-    return found
+    return Steps(group, nth, here, places, names, made, _used_nano(figures) - used_before)
 
 
 def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
@@ -138,26 +125,104 @@ def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
     for rank in range(int(ranks.max()) + 1):
         (events,) = np.nonzero(ranks == rank)
         of_epochs = epochs[events]
-        for epoch in _each(of_epochs):
+        for epoch in np.unique(of_epochs).tolist():
             yield events[of_epochs == epoch], epoch
 
 
-def _held(figures: Ints, levels: Levels, elapsed: Ints) -> Held:
-    return Held(
-        budget_nano=figures[:, BUDGET],
-        landmark_spent_nano=figures[:, SPENT],
-        regular_peak_nano=figures[:, PEAK],
-        source_ms=figures[:, SOURCE],
-        measurement=figures[:, MEASURED],
-        estimate=figures[:, ESTIMATED],
-        rate_nano=figures[:, RATE],
-        level=levels,
-        elapsed=elapsed,
+def _used_nano(figures: Figures) -> int:
+    return int((figures["landmark_spent_nano"] + figures["regular_peak_nano"]).sum())
+
+
+def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: str) -> Iterator[Output]:
+    """Yield what is written of each of ``count`` steps, in the order of the batch.
+
+    Each entry is sealed into its series' chain; behind the last one ``states`` hold the hashes. ``fingerprint`` names
+    the noise key.
+    """
+    if not decided:
+        return
+    here = np.concatenate([steps.here for steps in decided])
+    last = dict(zip(here.tolist(), links(states, here), strict=True))
+    turns = np.zeros(count, np.int64)
+    for number, steps in enumerate(decided):
+        turns[steps.nth] = number
+    made = [_texts(states, steps).written(steps.group.rule.version, fingerprint, last) for steps in decided]
+    yield from map(next, map(made.__getitem__, turns.tolist()))
+    digests = bytes.fromhex("".join(last.values()))
+    states.figures["previous"][here] = np.frombuffer(digests, FIGURES["previous"])
+
+
+def _texts(states: States, steps: Steps) -> Texts:
+    """Return the steps of a group as what is written of them is made from."""
+    places, made = steps.places.tolist(), steps.made
+    kind: Any = steps.group.rule.kind  # of columns
+    published = made["spend_nano"] > 0
+    spends = np.where(published, made["spend_nano"], 1)
+    return Texts(
+        chain=places,
+        key=steps.keys,
+        start_ms=made["decided_ms"].tolist(),
+        published=published.tolist(),
+        repeated=(made["source_ms"] != NEVER).tolist(),
+        series=quoted([states.names[place] for place in places]),
+        timestamp=texts(made["decided_ms"]),
+        value=texts(kind.axis.double(made["estimate"])),
+        measurement=texts(kind.axis.double(made["measurement"])),
+        spend=texts(spends),
+        scale=texts(kind.scale(spends)),
+        source=texts(made["source_ms"]),
+        landmark=texts(made["landmark"].astype(np.bool_)),
+        budget=texts(made["budget_nano"]),
+        spent=texts(made["landmark_spent_nano"]),
+        left=texts(made["left"]),
+        peak=texts(made["regular_peak_nano"]),
+        sequence=texts(made["sequence"]),
+        epoch=texts(made["epoch"]),
     )
 
 
-def _decisions(steps: Steps) -> dict[str, int]:
-    repeated: Flags = ~steps.published & (steps.source_ms != NEVER)
-    counts = {"perturbed": int(steps.published.sum()), "approximated": int(repeated.sum())}
-    counts["withheld"] = len(repeated) - sum(counts.values())
-    return {decision: count for decision, count in counts.items() if count}
+def links(states: States, places: Ints) -> list[str]:
+    """Return the hash of the last entry of the series at each place, in hex."""
+    digests: bytes = states.figures["previous"][places].tobytes()
+    return digests.hex(",", HASH_BYTES).split(",") if digests else []
+
+
+def stored(states: States, places: Ints) -> list[tuple[bytes, bytes]]:
+    """Return the table rows of the series at ``places``, as `rows.dump` makes them where the policy stays."""
+    if not len(places):
+        return []
+    figures, names = gathered(states.figures, places), [states.names[place] for place in places.tolist()]
+    steps_ms = np.array([group.rule.step_ms for group in states.groups], np.int64)[figures["group"]]
+    last_steps = figures["decided_ms"] // steps_ms
+    derived = {"decided_end_ms": figures["decided_ms"] + steps_ms, "last_step": last_steps}
+    periods = zip(*[states.periods[place].texts for place in places.tolist()], strict=True)
+    columns: list[Sequence[str]] = []
+    for part, fields in RUNS:
+        match part:
+            case "figures":
+                found = [derived[name] if name in derived else figures[name] for name in fields]
+                columns.append(lists(np.stack(found, 1)))
+            case "period":
+                columns.append(next(periods))
+            case "link":
+                columns.append([f'"{link}"' for link in links(states, places)])
+            case "cells":
+                columns.append(_cells(states, places, figures))
+            case _:
+                assert_never(part)
+    rows = map(",".join, zip(*columns, strict=True))
+    return [(f"s{name}".encode(), f"[{row}]".encode()) for name, row in zip(names, rows, strict=True)]
+
+
+def _cells(states: States, places: Ints, figures: Figures) -> list[str]:
+    """Return `CELLS` and the state of the filter, as far as there are any, each a list in JSON."""
+    levels = [""] * len(places)
+    if len(states.levels):
+        found = zip(lists(states.levels[places]), figures["group"].tolist(), strict=True)
+        levels = [level if states.groups[group].rule.filtered else "" for level, group in found]
+    released = (figures["source_ms"] != NEVER).tolist()
+    columns = zip(released, *(texts(figures[name]) for name in CELLS), levels, strict=True)
+    return [
+        f"[{measured}],[{estimated}],[{level}]" if began else "[],[],[]"
+        for began, measured, estimated, level in columns
+    ]

@@ -5,22 +5,24 @@ the other came to, and the order of series to each other changes nothing.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from math import nan
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from stream_app.deciding.columns.states import DECIDED, GROUP, UNTIL, States
+from stream_app.deciding.checks import Many, accepted
+from stream_app.deciding.columns.states import States
 from stream_app.deciding.context import Context
-from stream_app.deciding.members import misnamed
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.columns import Observations, observations
 from stream_app.formats.records import Records
+from stream_app.privacy.amounts import Doubles, Flags, Ints
+from stream_app.privacy.fold import refused
+from stream_app.privacy.values import Raw
 
 FEWEST = 16
 """Events that are worth the fixed cost of operations on columns."""
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+_NO_NUMBER: Final = Raw(nan)
 
 
 class Source(Protocol):
@@ -48,7 +50,7 @@ class Together(NamedTuple):
     starts_ms: Ints
     ranks: Ints
     """How many of the same series come before each."""
-    numbers: npt.NDArray[np.float64]
+    numbers: Doubles
     """Their raw values; NaN for what is no number, for which a substitute stands."""
 
     def before(self, end: int) -> "Together":
@@ -82,28 +84,23 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
         return NOTHING  # no group has enough series
     key_of = str.encode if separator is None else context.key_of
     found = observations(records, key_of if routed else None, collected)
+    places = _places(source, found, fewest)
+    known = places >= 0
+    if not known.any():
+        return NOTHING  # none of its series stands as columns
     at, times = np.array(found.at, np.int64), np.array(found.times_ms, np.int64)
     numbers = np.array(found.numbers, np.float64)
-    places = _places(source, found, fewest)
-    if not states.groups:
-        places = np.full(len(at), -1)
-    known = places >= 0
-    if separator is not None:  # a series may have begun before there was one
-        known &= np.array([misnamed(name, separator) is None for name in found.series], np.bool_)
-    groups = states.figures[places, GROUP]
-    steps_ms = np.array([group.rule.step_ms for group in states.groups] or [1], np.int64)[groups]
+    groups = states.figures["group"][places]
+    steps_ms = np.array([group.rule.step_ms for group in states.groups], np.int64)[groups]
     starts_ms = times // steps_ms * steps_ms
-    known &= starts_ms < states.figures[places, UNTIL]
+    known &= starts_ms < states.figures["due_ms"][places]
     # PRIVACY: of a value this asks only whether it is invalid without a substitute, which a reject tells anybody.
-    replaced = np.array([group.rule.kind.substitute is not None for group in states.groups] or [False], np.bool_)
+    replaced = np.array([group.rule.kind.quantise(_NO_NUMBER) is not None for group in states.groups])
     known &= np.isfinite(numbers) | replaced[groups]
-    if context.limits.max_future_ms is not None:
-        known &= times <= np.array(records.timestamps_ms, np.int64)[at] + context.limits.max_future_ms
-    epochs = starts_ms // context.keys.epoch_ms if context.keys.epoch_ms else np.zeros_like(starts_ms)
-    known &= epochs >= context.keys.first_epoch
-    known &= ~_untimely(states, places, starts_ms, steps_ms)
+    known &= accepted(context, Many(found.series, times, np.array(records.timestamps_ms, np.int64)[at]))
+    epochs, (ends_ms, ranks) = context.keys.epoch_of(starts_ms), _before(states, places, starts_ms, steps_ms)
+    known &= ~np.asarray(refused(context.keys, epochs, starts_ms, ends_ms, closed=False))
     known = _whole(states, places, known)
-    ranks = _ranks(places, known)
     known = _whole(states, places, known & ~_sparse(groups, ranks, epochs, known, fewest))
     return Together(at, places, groups, starts_ms, ranks, numbers).of(known)
 
@@ -122,24 +119,21 @@ def _places(source: Source, found: Observations, fewest: int) -> Ints:
     return np.array(places, np.int64)
 
 
-def _untimely(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> Flags:
-    """Return which steps are not behind the one that their series decided, or has in the batch, before them."""
+def _before(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> tuple[Ints, Ints]:
+    """Return where the step ends that its series decided, or has in the batch, before each; and how many it has there.
+
+    Of a series that has some among what is decided together all are, so these are as many.
+    """
     order = np.argsort(places, kind="stable")
-    sorted_places, starts, lengths = places[order], starts_ms[order], steps_ms[order]
-    before = np.empty_like(starts)
-    before[1:] = starts[:-1]
-    first = _firsts(sorted_places)
-    before[first] = states.figures[sorted_places[first], DECIDED]
-    untimely = np.empty(len(places), np.bool_)
-    untimely[order] = starts < before + lengths
-    return untimely
-
-
-def _firsts(sorted_places: Ints) -> Flags:
-    """Return which of sorted places are the first of their series."""
-    first = np.ones(len(sorted_places), np.bool_)
+    sorted_places, numbers = places[order], np.arange(len(order))
+    first = np.ones(len(order), np.bool_)
     first[1:] = sorted_places[1:] != sorted_places[:-1]
-    return first
+    before, ends_ms, ranks = np.empty((3, len(order)), np.int64)
+    before[1:] = starts_ms[order][:-1]
+    before[first] = states.figures["decided_ms"][sorted_places[first]]
+    ends_ms[order] = before + steps_ms[order]
+    ranks[order] = numbers - np.maximum.accumulate(np.where(first, numbers, 0))
+    return ends_ms, ranks
 
 
 def _whole(states: States, places: Ints, known: Flags) -> Flags:
@@ -147,17 +141,6 @@ def _whole(states: States, places: Ints, known: Flags) -> Flags:
     lacking = np.zeros(len(states.names) + 1, np.bool_)  # the last one stands for place -1
     lacking[places[~known]] = True
     return ~lacking[places]
-
-
-def _ranks(places: Ints, known: Flags) -> Ints:
-    """Return how many observations of the same series come before each; -1 for those that are not known."""
-    ranks = np.full(len(places), -1)
-    (chosen,) = np.nonzero(known)
-    order = chosen[np.argsort(places[chosen], kind="stable")]
-    numbers = np.arange(len(order))
-    starts = np.maximum.accumulate(np.where(_firsts(places[order]), numbers, 0)) if len(order) else numbers
-    ranks[order] = numbers - starts
-    return ranks
 
 
 def _sparse(groups: Ints, ranks: Ints, epochs: Ints, known: Flags, fewest: int) -> Flags:

@@ -82,8 +82,7 @@ class Fetch(fetcher.PartitionRecords):
     def batches(self) -> Iterator[RecordBatch]:
         """Yield the batches that are left, none that was aborted; ``next_fetch_offset`` moves behind each.
 
-        Raises:
-            UnreadableBatchError: if one cannot be read and nothing was yielded before it.
+        Raises `UnreadableBatchError` if one cannot be read and nothing was yielded before it.
         """
         for batch in self._each(self._made):
             if batch.records:

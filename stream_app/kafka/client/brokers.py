@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError, NodeNotReadyError, RequestTimedOutError
 from aiokafka.producer import sender
 
-from stream_app.kafka.brokers import Extent, Headers, Isolation, TopicFacts
+from stream_app.kafka.brokers import Extent, Headers, Isolation, Keys, TopicFacts
 from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.client.log import LogReader
@@ -26,12 +26,10 @@ sender.BACKOFF_OVERRIDE = 0.003
 
 
 class _EndsOnce(sender.EndTxnHandler):
-    """Ends a transaction by a request that is never repeated without an answer.
+    """Ends a transaction by a request that is never repeated without an answer, unlike aiokafka's.
 
-    aiokafka repeats it under the same epoch. A copy that arrives late then ends a later transaction, of which only a
-    part is written (KIP-890). The error ends the producer: the next one's epoch refuses late copies, and the log says
-    what became of the transaction. An answer that refuses the request leaves no copy on its way, so that one is
-    repeated.
+    A copy that arrives late would end a later transaction, of which only a part is written (KIP-890). The error ends
+    the producer: the next one's epoch refuses late copies, and the log says what became of the transaction.
     """
 
     async def do(self, node_id: int) -> bool:
@@ -44,7 +42,7 @@ class _EndsOnce(sender.EndTxnHandler):
             self._sender._txn_manager.fatal_error(error)  # noqa: SLF001 (as aiokafka's own handlers do)
             return True
         else:
-            pause = self.handle_response(answer)
+            pause = self.handle_response(answer)  # one that refuses leaves no copy on its way, and is asked again
         if pause is not None:
             await asyncio.sleep(pause)
         return pause is None
@@ -70,11 +68,7 @@ class KafkaPages:
         self.extend((key,), (value,), (timestamp_ms,), (headers,))
 
     def extend(
-        self,
-        keys: Sequence[bytes | None],
-        values: Sequence[bytes | None],
-        timestamps_ms: Iterable[int],
-        headers: Iterable[Headers],
+        self, keys: Keys, values: Sequence[bytes | None], timestamps_ms: Iterable[int], headers: Iterable[Headers]
     ) -> None:
         """Add as many records as there are keys: for many this costs less than to append each."""
         # The page's own `append` looks for serializers, of which there are none, and costs as much as the rest.
@@ -137,7 +131,7 @@ class PartitionProducer:
 
     @property
     def id(self) -> int:
-        """The producer id that the brokers gave to the transactional id; it stands in every batch."""
+        """The producer id, as `Writer` says."""
         return int(self._producer._txn_manager.producer_id)  # noqa: SLF001 (no public name)
 
     def pages(self) -> KafkaPages:
@@ -154,11 +148,7 @@ class PartitionProducer:
             manager.maybe_add_partition_to_txn(TopicPartition(topic, self._partition))
 
     async def send(self, topic: str, pages: KafkaPages) -> Extent:
-        """Send and wait until all of it is acknowledged; return where it was written.
-
-        Raises:
-            RequestTimedOutError: if it is not in time: of a topic that is gone aiokafka asks on without end.
-        """
+        """Send as `Writer` says; raises `RequestTimedOutError` too, where aiokafka would ask on without end."""
         answers: list[Any] = []
         until = asyncio.get_running_loop().time() + self._seconds
         try:
@@ -179,10 +169,7 @@ class PartitionProducer:
                 raise self._why(answer)
             offsets.append(int(answer.offset))
         first, last = offsets[0], offsets[-1]
-        return Extent(
-            first if first >= 0 else None,
-            last + int(pages.pages[-1].record_count()) if last >= 0 else None,
-        )
+        return Extent(first if first >= 0 else None, last + int(pages.pages[-1].record_count()) if last >= 0 else None)
 
     def _why(self, error: BaseException) -> BaseException:
         """Return what ended the transaction, where aiokafka raised only that there is none."""
@@ -196,19 +183,15 @@ class PartitionProducer:
 
     async def abort(self) -> None:
         """Abort, if that is still possible; if not, the next owner's start does it."""
-        try:
+        with suppress(Exception):  # any failure leaves the same to the next owner
             async with asyncio.timeout(_STOP_SECONDS):
                 await self._producer.abort_transaction()
-        except Exception:  # noqa: BLE001 (any failure leaves the same to the next owner)
-            return
 
     async def stop(self) -> None:
         """Disconnect; an open transaction stays open until somebody takes the id over."""
-        try:
+        with suppress(Exception):  # a lost connection cannot be closed better
             async with asyncio.timeout(_STOP_SECONDS):
                 await self._producer.stop()
-        except Exception:  # noqa: BLE001 (a lost connection cannot be closed better)
-            return
 
 
 class KafkaBrokers:
@@ -222,8 +205,8 @@ class KafkaBrokers:
         committed: Callable[[int], Awaitable[int | None]] | None = None,
     ) -> None:
         """Connect to nothing yet; ``committed`` asks a consumer of the group, where there is one."""
-        self._settings, self._names, self._topic = settings, names, topic
-        self._ask_group = committed or self._look_at_group
+        self._settings, self._names = settings, names
+        self._ask_group = committed
         self.confirm = topic.confirm
 
     async def fence(self, partition: int) -> PartitionProducer:
@@ -236,11 +219,10 @@ class KafkaBrokers:
 
     async def committed(self, partition: int) -> int | None:
         """Return the group's offset of a partition."""
-        return await self._ask_group(partition)
+        if self._ask_group is not None:
+            return await self._ask_group(partition)
+        return (await group_offsets(self._settings, self._names.events)).get(partition)
 
     async def facts(self) -> Mapping[str, TopicFacts]:
         """Ask any broker for the ids of events topic and changelog."""
         return await describe(self._settings, (self._names.events, self._names.changelog))
-
-    async def _look_at_group(self, partition: int) -> int | None:
-        return (await group_offsets(self._settings, self._names.events)).get(partition)

@@ -3,14 +3,14 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
+from aiokafka import errors
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import GroupCoordinatorNotAvailableError, GroupLoadInProgressError, for_code
 
-from stream_app.kafka.client.security import client_arguments
+from stream_app.kafka.client.security import administered, client_arguments
 from stream_app.kafka.client.topics import Topic
 from stream_app.setup.settings import Settings
 
@@ -26,8 +26,7 @@ class ClusterError(Exception):
 
     def __init__(self, asked: str, found: str) -> None:
         super().__init__(f"{asked}: {found}")
-        self.asked = asked
-        self.found = found
+        self.asked, self.found = asked, found
 
 
 class Cluster:
@@ -40,7 +39,7 @@ class Cluster:
     @asynccontextmanager
     async def connected(cls, client: Mapping[str, Any]) -> AsyncIterator["Cluster"]:
         """Connect with the options that every client gets: ``bootstrap_servers`` and those of security."""
-        async with _connected(client) as admin:
+        async with administered(client) as admin:
             yield cls(admin)
 
     async def brokers(self) -> int:
@@ -63,35 +62,33 @@ class Cluster:
         )
 
     async def find(self, names: Iterable[str]) -> dict[str, Topic]:
-        """Return those of the named topics that exist."""
+        """Return those of the named topics that exist, as far as all brokers that are asked have heard of them."""
         listed = await self._listed()
         partitions = {name: listed[name] for name in names if name in listed}
         settings = await self._settings(partitions)
         return {
             name: Topic(name, len(parts), min(len(part["replicas"]) for part in parts), settings[name])
             for name, parts in partitions.items()
+            if name in settings
         }
 
-    async def make(self, topics: Iterable[Topic]) -> None:
-        """Make topics; raises `ClusterError` with every refusal."""
+    async def make(self, topics: Iterable[Topic]) -> dict[str, Topic]:
+        """Make topics, and return them as they are; raises `ClusterError` with every refusal."""
         wanted = [
-            NewTopic(topic.name, topic.partitions, topic.replication, topic_configs=dict(topic.settings))
-            for topic in topics
+            NewTopic(one.name, one.partitions, one.replication, topic_configs=dict(one.settings)) for one in topics
         ]
         if not wanted:
-            return
+            return {}
         answer = await self._admin.create_topics(wanted)
-        refused = {name: (code, *rest) for name, code, *rest in answer.topic_errors if code}
-        if refused:
-            told = "; ".join(f"{name}: {_reason(*why)}" for name, why in refused.items())
-            raise ClusterError("making topics", told) from for_code(next(iter(refused.values()))[0])()
+        _check("making topics", answer.topic_errors)
         # The controller answers before the other brokers have heard of the topics.
         names = {topic.name for topic in wanted}
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while missing := names - (await self.find(names)).keys():
+        while missing := names - (found := await self.find(names)).keys():
             if time.monotonic() > deadline:
                 raise ClusterError("making topics", f"not seen {_PATIENCE_SECONDS} s later: {', '.join(missing)}")
             await asyncio.sleep(0.05)
+        return found
 
     async def delete(self, names: Iterable[str]) -> None:
         """Delete those of the named topics that exist; raises `ClusterError` with every refusal."""
@@ -99,10 +96,7 @@ class Cluster:
         if not wanted:
             return
         answer = await self._admin.delete_topics(wanted)
-        refused = {name: code for name, code, *_ in answer.topic_error_codes if code}
-        if refused:
-            told = "; ".join(f"{name}: {_reason(code)}" for name, code in refused.items())
-            raise ClusterError("deleting topics", told) from for_code(next(iter(refused.values())))()
+        _check("deleting topics", answer.topic_error_codes)
 
     async def _listed(self) -> dict[str, list[Any]]:
         # All topics are asked for: asking by name may make a topic where the brokers are set so.
@@ -113,15 +107,17 @@ class Cluster:
         result: dict[str, dict[str, str]] = {}
         for answer in await self._admin.describe_configs(resources) if resources else ():
             for code, message, _, name, entries in answer.resources:
+                if code == errors.UnknownTopicOrPartitionError.errno:
+                    continue
                 if code:
-                    raise ClusterError(f"settings of {name}", _reason(code, message)) from for_code(code)()
+                    raise ClusterError(f"settings of {name}", _reason(code, message)) from errors.for_code(code)()
                 result[name] = {entry[0]: entry[1] for entry in entries}
         return result
 
 
 async def group_members(settings: Settings) -> int:
     """Return how many workers the group has now."""
-    async with _connected(client_arguments(settings)) as admin:
+    async with administered(client_arguments(settings)) as admin:
         await _coordinator(admin, settings.application)
         (answer,) = await admin.describe_consumer_groups([settings.application])
     return sum(len(group[5]) for group in answer.groups)
@@ -129,35 +125,30 @@ async def group_members(settings: Settings) -> int:
 
 async def group_offsets(settings: Settings, topic: str) -> Mapping[int, int]:
     """Return the group's offset of each partition of ``topic`` that has one."""
-    async with _connected(client_arguments(settings)) as admin:
+    async with administered(client_arguments(settings)) as admin:
         await _coordinator(admin, settings.application)
         offsets = await admin.list_consumer_group_offsets(settings.application)
     return {tp.partition: found.offset for tp, found in offsets.items() if tp.topic == topic and found.offset >= 0}
 
 
-@asynccontextmanager
-async def _connected(client: Mapping[str, Any]) -> AsyncIterator[AIOKafkaAdminClient]:
-    admin = AIOKafkaAdminClient(**client)
-    try:
-        await admin.start()
-        yield admin
-    finally:
-        await admin.close()
-
-
 async def _coordinator(admin: AIOKafkaAdminClient, group: str) -> None:
     """Wait for the group's coordinator: a new cluster makes the topic it lives in at the first question."""
-    for attempt in range(_ATTEMPTS):
-        try:
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(errors.GroupCoordinatorNotAvailableError, errors.GroupLoadInProgressError):
             await admin.find_coordinator(group)
-        except (GroupCoordinatorNotAvailableError, GroupLoadInProgressError):
-            if attempt == _ATTEMPTS - 1:
-                raise
-            await asyncio.sleep(_PAUSE_SECONDS)
-        else:
             return
+        await asyncio.sleep(_PAUSE_SECONDS)
+    await admin.find_coordinator(group)
+
+
+def _check(asked: str, answers: Iterable[Any]) -> None:
+    """Raise `ClusterError` with every refusal of a request about topics."""
+    refused = [(name, code, *rest) for name, code, *rest in answers if code]
+    if refused:
+        told = "; ".join(f"{name}: {_reason(*why)}" for name, *why in refused)
+        raise ClusterError(asked, told) from errors.for_code(refused[0][1])()
 
 
 def _reason(code: int, message: str | None = None) -> str:
-    kind = for_code(code)
+    kind = errors.for_code(code)
     return message or str(getattr(kind, "description", "") or kind.__name__)

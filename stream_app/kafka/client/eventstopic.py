@@ -36,7 +36,6 @@ class EventsTopic:
     """Asks the brokers which topic it is now, over one connection to each that leads a partition."""
 
     def __init__(self, settings: Settings, name: str, began_with: str) -> None:
-        """Ask nothing yet; ``began_with`` is the id of the topic when the worker began."""
         self.name = name
         self._settings = settings
         self._began_with = TopicFacts(began_with, settings.partitions)
@@ -51,11 +50,7 @@ class EventsTopic:
         """See whether the topic is as the worker began with it; once it was found otherwise, that stays found.
 
         A worker that owns nothing notices by this alone: the group takes a topic's partitions from everybody when it
-        vanishes, and may give them back minutes later.
-
-        Raises:
-            aiokafka.errors.KafkaError: when the brokers cannot be asked; what was known stays.
-            TimeoutError: when they give no answer; what was known stays.
+        vanishes. Raises `aiokafka.errors.KafkaError` or `TimeoutError` without an answer; what was known stays.
         """
         async with asyncio.timeout(_ANSWER_SECONDS):
             found = await self._facts_of(await self._connected(), 0)
@@ -67,13 +62,9 @@ class EventsTopic:
         self._found = found
 
     async def confirm(self, partition: int, topic: str) -> None:
-        """Return once the broker that leads ``partition`` says that the topic's id is still ``topic``.
+        """Return once the leader of ``partition`` says that the topic's id is still ``topic``, as `Brokers.confirm`.
 
-        Nobody can go on while the brokers do not answer or the topic is missing, so it asks until they do.
-
-        Raises:
-            PartitionStoppedError: if it is another topic.
-            aiokafka.errors.KafkaError: if this user may not see it.
+        Raises `aiokafka.errors.KafkaError` if this user may not see it.
         """
         while True:
             admin: AIOKafkaAdminClient | None = None
@@ -95,7 +86,7 @@ class EventsTopic:
                 if found.id == topic:
                     return
                 asked, other = f"topic {self.name} with id {topic}", f"id {found.id}: it was deleted and made again"
-                raise PartitionStoppedError(partition, "topic-replaced", asked=asked, found=other)
+                raise PartitionStoppedError(partition, "topic-replaced", asked, other)
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def close(self) -> None:
@@ -108,7 +99,6 @@ class EventsTopic:
             await asyncio.wait({self._closing}, timeout=_ANSWER_SECONDS)
 
     async def _facts_of(self, admin: AIOKafkaAdminClient, partition: int) -> TopicFacts | None:
-        """Return the topic's facts as the leader of a partition knows them; None: there is none."""
         node = self._leaders.pop(partition, None)
         if node is None:
             node = any_node(admin)
@@ -157,25 +147,17 @@ class EventsTopic:
     @property
     def trouble(self) -> str | None:
         """Say what was wanted, what was found and the remedy; None: it is the same topic."""
-        match self.state:
-            case "same":
-                return None
-            case "missing":
-                return self._missing
-            case "replaced":
-                wanted = f"topic {self.name} with id {self._began_with.id}, which this worker began with"
-                return self._told(wanted, f"id {self._now.id}", "topic-replaced")
-            case "grown":
-                wanted = f"topic {self.name} with {self._began_with.partitions} partitions, by which series are placed"
-                return self._told(wanted, f"{self._now.partitions}", "partition-count")
-
-    @property
-    def _now(self) -> TopicFacts:
-        assert self._found is not None, "a missing topic has no facts"
-        return self._found
-
-    def _told(self, wanted: str, found: str, reason: StopReason) -> str:
-        return f"wanted {wanted}; found {found} ({reason}). {REASONS[reason].remedy}"
+        began, now = self._began_with, self._found
+        reason: StopReason = "topic-replaced"
+        if now is None:
+            return self._missing
+        if self.state == "same":
+            return None
+        wanted, found = f"id {began.id}, which this worker began with", f"id {now.id}"
+        if self.state == "grown":
+            wanted, found = f"{began.partitions} partitions, by which series are placed", f"{now.partitions}"
+            reason = "partition-count"
+        return f"wanted topic {self.name} with {wanted}; found {found} ({reason}). {REASONS[reason].remedy}"
 
     @property
     def _missing(self) -> str:

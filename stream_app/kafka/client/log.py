@@ -1,17 +1,17 @@
 """Reads logs up to their ends, outside of any consumer group: a stretch of one partition, or a whole topic."""
 
 import math
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from itertools import repeat
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import TopicAuthorizationFailedError
 from aiokafka.structs import ConsumerRecord
 
 from stream_app.formats.records import Records
-from stream_app.kafka.brokers import Isolation
+from stream_app.kafka.brokers import Isolation, LogRecord
 from stream_app.kafka.client.batches import RecordBatch, by_batch
 from stream_app.kafka.client.security import client_arguments, started
 from stream_app.kafka.client.topicid import assert_there
@@ -26,19 +26,6 @@ _LAST_RECORDS = 256
 """How far back a last record is first looked for: behind it only aborted ones can stand, and other kinds."""
 
 
-class _Read(NamedTuple):
-    """A record with its place: a `LogRecord`."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes]]
-    producer: int | None
-
-
 class LogReader:
     """Reads stretches of one partition at a time; ``opened`` makes these, of a started consumer."""
 
@@ -50,8 +37,7 @@ class LogReader:
     async def opened(cls, settings: Settings, isolation: Isolation) -> AsyncIterator[Self]:
         """Connect, and close at the end of the ``with`` block."""
         fetches = {"max_partition_fetch_bytes": settings.fetch_bytes, "fetch_max_wait_ms": _FETCH_WAIT_MS}
-        consumer = _consumer(settings, isolation, key_deserializer=by_batch, **fetches)
-        async with started(consumer):
+        async with started(_consumer(settings, isolation, key_deserializer=by_batch, **fetches)) as consumer:
             yield cls(consumer)
 
     async def bounds(self, topic: str, partition: int) -> tuple[int, int]:
@@ -93,10 +79,7 @@ class LogReader:
     async def records(
         self, topic: str, partition: int, start: int, before: int | None = None
     ) -> AsyncIterator[list[Any]]:
-        """Yield records from ``start`` on in lists, to the end found at the first call.
-
-        Reading stops once everything below ``before`` was given; the last list may reach beyond it.
-        """
+        """Yield records as `stream_app.kafka.brokers.Reader` says."""
         async for batches in self._batches(topic, partition, start, before):
             yield _records(TopicPartition(topic, partition), batches)
 
@@ -126,7 +109,7 @@ def _records(place: TopicPartition, batches: list[RecordBatch]) -> list[Any]:
     found: list[Any] = []
     for producer, one, headers, _ in batches:
         columns = (one.offsets, one.timestamps_ms, one.keys, one.values, headers)
-        found.extend(map(_Read, topic, partition, *columns, repeat(producer)))
+        found.extend(map(LogRecord, topic, partition, *columns, repeat(producer)))
     return found
 
 
@@ -146,8 +129,7 @@ async def records_of(
     Commits no offsets and joins no group. Raises `LookupError` when the topic is not there.
     """
     await assert_there(settings, topic)  # a consumer looks for it for ever, and may make it
-    client = _consumer(settings, isolation, topic)
-    async with started(client) as consumer:
+    async with started(_consumer(settings, isolation, topic)) as consumer:
         places = list(consumer.assignment())  # without a group every partition
         ends = await consumer.end_offsets(places)
         starts = ends if from_end else {}

@@ -7,7 +7,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from aiokafka import errors
 from aiokafka.conn import collect_hosts, create_conn
@@ -22,19 +22,19 @@ logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 GRANT = "Allow it: `topics --acls ROLE=PRINCIPAL` prints the commands that give a role what it needs"
-_ALLOWED_ELSE = (
-    errors.TopicAuthorizationFailedError,
-    errors.GroupAuthorizationFailedError,
-    errors.ClusterAuthorizationFailedError,
-    errors.TransactionalIdAuthorizationFailed,
-)
+_DENIED = {
+    errors.TopicAuthorizationFailedError: "topic",
+    errors.GroupAuthorizationFailedError: "group",
+    errors.TransactionalIdAuthorizationFailed: "transactional id",
+    errors.ClusterAuthorizationFailedError: "the cluster",
+}
 _LOGIN_SECONDS = 10.0
 _PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0)
 
 
 def unauthorized(error: BaseException | None) -> bool:
     """Tell whether the brokers' ACLs refused it; aiokafka wraps some errors into plain ones."""
-    return error is not None and (isinstance(error, _ALLOWED_ELSE) or unauthorized(error.__cause__))
+    return error is not None and (isinstance(error, tuple(_DENIED)) or unauthorized(error.__cause__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,6 @@ class Refusal:
     remedy: str
 
     def __str__(self) -> str:
-        """Say it in one line."""
         return f"{self.asked}: {self.found}. {self.remedy}"
 
 
@@ -83,14 +82,7 @@ def _named(error: BaseException) -> Iterator[str]:
 
 
 def _denied(settings: Settings, error: BaseException) -> str:
-    """Return what the brokers' ACLs deny."""
-    kinds = {
-        errors.TopicAuthorizationFailedError: "topic",
-        errors.GroupAuthorizationFailedError: "group",
-        errors.TransactionalIdAuthorizationFailed: "transactional id",
-        errors.ClusterAuthorizationFailedError: "the cluster",
-    }
-    for kind, noun in kinds.items():
+    for kind, noun in _DENIED.items():
         if isinstance(error, kind):
             names = settings.application if noun == "group" else ", ".join(_named(error))
             return f"{noun} {names}".rstrip()
@@ -103,42 +95,36 @@ async def _tried(settings: Settings) -> Exception | None:
     client = client_arguments(settings)
     why: Exception | None = None
     for host, port, _ in collect_hosts(client.pop("bootstrap_servers")):
-        try:
-            connection = await create_conn(host, port, request_timeout_ms=int(_LOGIN_SECONDS * 1000), **client)
-        except (errors.KafkaError, OSError, TimeoutError) as error:
-            if isinstance(error, ssl.SSLError | errors.SaslAuthenticationFailed | errors.AuthenticationFailedError):
-                return error
-            why = why or error
-        else:
-            connection.close()
+        error = await _failed(client, host, port, _LOGIN_SECONDS)
+        if isinstance(error, ssl.SSLError | errors.SaslAuthenticationFailed | errors.AuthenticationFailedError):
+            return error
+        why = why or error
     return why
+
+
+async def _failed(client: dict[str, Any], host: str, port: int, seconds: float) -> Exception | None:
+    """Connect to a broker, and return why that failed."""
+    try:
+        connection = await create_conn(host, port, request_timeout_ms=int(seconds * 1000), **client)
+    except (errors.KafkaError, OSError) as error:  # of which TimeoutError is one
+        return error
+    connection.close()
+    return None
 
 
 async def silent_brokers(settings: Settings, seconds: float) -> list[str]:
     """Return those of the brokers named that give no answer within so many seconds, a refusal being none."""
     client = client_arguments(settings)
     named = [(host, port) for host, port, _ in collect_hosts(client.pop("bootstrap_servers"))]
-
-    async def answers(host: str, port: int) -> bool:
-        """Tell whether a broker answers in time."""
-        try:
-            connection = await create_conn(host, port, request_timeout_ms=int(seconds * 1000), **client)
-        except (errors.KafkaError, OSError):  # of which TimeoutError is one
-            return False
-        connection.close()
-        return True
-
-    found = await asyncio.gather(*(answers(host, port) for host, port in named))
-    return [f"{host}:{port}" for (host, port), answered in zip(named, found, strict=True) if not answered]
+    found = await asyncio.gather(*(_failed(client, host, port, seconds) for host, port in named))
+    return [f"{host}:{port}" for (host, port), failed in zip(named, found, strict=True) if failed is not None]
 
 
 async def repeated(ask: Callable[[], Awaitable[Answer]], settings: Settings) -> Answer:
     """Return what ``ask`` returns, and call it again if a broker that can be reached left a request unanswered.
 
-    aiokafka repeats no request of a client that starts: a single broken connection would end a worker.
-
-    Raises:
-        aiokafka.errors.KafkaError: if no broker can be reached, the error is a lasting one, or the last call fails.
+    aiokafka repeats no request of a client that starts: a single broken connection would end a worker. Raises
+    `aiokafka.errors.KafkaError` if no broker can be reached, the error is a lasting one, or the last call fails.
     """
     for pause_seconds in _PAUSES_SECONDS:
         try:
@@ -153,7 +139,6 @@ async def repeated(ask: Callable[[], Awaitable[Answer]], settings: Settings) -> 
 
 
 def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, str]:
-    """Return what was found and its remedy."""
     if unauthorized(error):
         return f"{_principal(settings)} is not allowed to do this ({_denied(settings, error)})", GRANT
     if isinstance(error, errors.SaslAuthenticationFailed):
@@ -166,10 +151,8 @@ def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, s
         remedy = "Compare security_protocol with the brokers' listener, and certificate_file with whom they trust"
         return f"the TLS handshake failed ({found})", remedy
     if isinstance(error, errors.KafkaConnectionError) and settings.security_protocol != "PLAINTEXT":
-        remedy = (
-            "See that one listens there with security_protocol, and that it takes certificate_file: trusted, in date"
-        )
-        return found, remedy
+        remedy = "See that one listens there with security_protocol, and that it takes certificate_file: "
+        return found, f"{remedy}trusted, in date"
     remedy = "Start one with `kafka start`, or name others"
     return _unreached(error) if isinstance(error, OSError) else found, remedy
 

@@ -11,12 +11,14 @@ from stream_app.setup.configuration import context_of
 from stream_app.setup.settings import Settings
 
 _CACHED_KEYS = 100_000
+_WORKERS_KEYS = 4_096
+"""Those that a worker keeps: it asks of each series once, and a key takes 200 bytes."""
 
 
-def router(partitions: int) -> Callable[[bytes], int]:
+def router(partitions: int, cached_keys: int = _CACHED_KEYS) -> Callable[[bytes], int]:
     """Return what Kafka's default partitioner does with a key; cached, since computing it costs more."""
 
-    @lru_cache(maxsize=_CACHED_KEYS)
+    @lru_cache(maxsize=cached_keys)
     def partition_of(key: bytes) -> int:
         return (int(murmur2(key)) & 0x7FFFFFFF) % partitions
 
@@ -24,11 +26,6 @@ def router(partitions: int) -> Callable[[bytes], int]:
 
 
 def load_context(settings: Settings) -> Context:
-    """Return the context of a worker.
-
-    Raises:
-        InvalidSettingsError: with every fault of the default policies.
-        KeyFileError: if the key file cannot be used.
-    """
+    """Return the context of a worker; raises `InvalidSettingsError` with every fault of policies, or `KeyFileError`."""
     keys = keyfile.load(settings.key_file, settings.key_epoch_ms)
-    return context_of(settings, keys, router(settings.partitions))
+    return context_of(settings, keys, router(settings.partitions, _WORKERS_KEYS))

@@ -1,9 +1,11 @@
 """How clients reach the brokers: the same transport security for every client of the program."""
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
+
+from aiokafka.admin import AIOKafkaAdminClient
 
 import stream_app.kafka.client.batches  # noqa: F401 (from here on every consumer says which batch it cannot decode)
 from stream_app.setup.brokers import load_certificate
@@ -32,6 +34,17 @@ async def started(client: Any) -> AsyncIterator[Any]:
         yield client
     finally:
         await client.stop()
+
+
+@asynccontextmanager
+async def administered(client: Mapping[str, Any]) -> AsyncIterator[AIOKafkaAdminClient]:
+    """Connect an admin client with the arguments that every client gets, for a ``with`` block."""
+    admin = AIOKafkaAdminClient(**client)
+    try:
+        await admin.start()
+        yield admin
+    finally:
+        await admin.close()
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext | None:

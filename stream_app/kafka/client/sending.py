@@ -81,9 +81,8 @@ async def send_events(settings: Settings, events: Iterable[Event], acknowledged:
             remaining = iter(events)
             while chunk := _read(remaining):
                 for partition, batch in _batches(producer, chunk, partition_of):
-                    sent.wait_for(
-                        await producer.send_batch(batch, names.events, partition=partition), batch.record_count()
-                    )
+                    delivery = await producer.send_batch(batch, names.events, partition=partition)
+                    sent.wait_for(delivery, batch.record_count())
                 await sent.settle()
     finally:
         with suppress(KafkaError):  # it is on its way, or it is of no use to whoever is interrupted
@@ -143,7 +142,6 @@ def _producer(settings: Settings) -> AIOKafkaProducer:
 def _batches(
     producer: AIOKafkaProducer, chunk: list[Event], partition_of: Callable[[bytes], int]
 ) -> Iterator[tuple[int, BatchBuilder]]:
-    """Yield full batches by partition, each partition's in order."""
     by_partition: dict[int, list[Event]] = {}
     for event in chunk:
         by_partition.setdefault(partition_of(event.key) if event.key else 0, []).append(event)

@@ -7,18 +7,10 @@ from typing import Any
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import NodeNotReadyError, TopicAuthorizationFailedError, UnknownTopicOrPartitionError
 from aiokafka.protocol.api import Request, RequestStruct, Response
-from aiokafka.protocol.types import (
-    Boolean,
-    CompactArray,
-    CompactString,
-    Int16,
-    Int32,
-    Schema,
-    TaggedFields,
-)
+from aiokafka.protocol.types import Boolean, CompactArray, CompactString, Int16, Int32, Schema, TaggedFields
 
 from stream_app.kafka.brokers import TopicFacts
-from stream_app.kafka.client.security import client_arguments
+from stream_app.kafka.client.security import administered, client_arguments
 from stream_app.setup.settings import Settings
 
 # aiokafka 0.14 ends at version 5 of this request; ids came with 10, and 12 allows asking by name alone.
@@ -41,48 +33,24 @@ class _Id:
         return str(value)
 
 
+_TEXT, _NUMBERS, _TAGS = CompactString("utf-8"), CompactArray(Int32), ("tags", TaggedFields)
+_BROKER = (("node_id", Int32), ("host", _TEXT), ("port", Int32), ("rack", _TEXT), _TAGS)
+_LEADER = (("error_code", Int16), ("partition", Int32), ("leader", Int32), ("leader_epoch", Int32))
+_REPLICAS = (("replicas", _NUMBERS), ("isr", _NUMBERS), ("offline", _NUMBERS), _TAGS)
+_TOPIC = (("error_code", Int16), ("name", _TEXT), ("topic_id", _Id), ("is_internal", Boolean))
+_PARTITIONS = (("partitions", CompactArray(*_LEADER, *_REPLICAS)), ("topic_authorized_operations", Int32), _TAGS)
+
+
 class _MetadataResponse(Response):
     API_KEY = 3
     API_VERSION = 12
     SCHEMA = Schema(
         ("throttle_time_ms", Int32),
-        (
-            "brokers",
-            CompactArray(
-                ("node_id", Int32),
-                ("host", CompactString("utf-8")),
-                ("port", Int32),
-                ("rack", CompactString("utf-8")),
-                ("tags", TaggedFields),
-            ),
-        ),
-        ("cluster_id", CompactString("utf-8")),
+        ("brokers", CompactArray(*_BROKER)),
+        ("cluster_id", _TEXT),
         ("controller_id", Int32),
-        (
-            "topics",
-            CompactArray(
-                ("error_code", Int16),
-                ("name", CompactString("utf-8")),
-                ("topic_id", _Id),
-                ("is_internal", Boolean),
-                (
-                    "partitions",
-                    CompactArray(
-                        ("error_code", Int16),
-                        ("partition", Int32),
-                        ("leader", Int32),
-                        ("leader_epoch", Int32),
-                        ("replicas", CompactArray(Int32)),
-                        ("isr", CompactArray(Int32)),
-                        ("offline", CompactArray(Int32)),
-                        ("tags", TaggedFields),
-                    ),
-                ),
-                ("topic_authorized_operations", Int32),
-                ("tags", TaggedFields),
-            ),
-        ),
-        ("tags", TaggedFields),
+        ("topics", CompactArray(*_TOPIC, *_PARTITIONS)),
+        _TAGS,
     )
 
 
@@ -92,10 +60,10 @@ class _MetadataStruct(RequestStruct):
     FLEXIBLE_VERSION = True
     RESPONSE_TYPE = _MetadataResponse
     SCHEMA = Schema(
-        ("topics", CompactArray(("topic_id", _Id), ("name", CompactString("utf-8")), ("tags", TaggedFields))),
+        ("topics", CompactArray(("topic_id", _Id), ("name", _TEXT), _TAGS)),
         ("allow_auto_topic_creation", Boolean),
         ("include_topic_authorized_operations", Boolean),
-        ("tags", TaggedFields),
+        _TAGS,
     )
 
 
@@ -103,9 +71,7 @@ class _MetadataRequest(Request[_MetadataStruct]):
     API_KEY = 3
 
     def __init__(self, topics: Iterable[str]) -> None:
-        self._topics: list[tuple[uuid.UUID, str, dict[int, bytes]]] = [
-            (uuid.UUID(int=0), topic, {}) for topic in topics
-        ]
+        self._topics: list[Any] = [(uuid.UUID(int=0), topic, {}) for topic in topics]
 
     def build(self, request_struct_class: type[_MetadataStruct]) -> _MetadataStruct:
         return request_struct_class(self._topics, False, False, {})  # noqa: FBT003 (fields in the protocol's order)
@@ -117,11 +83,7 @@ async def ask(admin: AIOKafkaAdminClient, node: int, topics: Iterable[str]) -> A
 
 
 def any_node(admin: AIOKafkaAdminClient) -> int:
-    """Return a broker to ask when it does not matter which.
-
-    Raises:
-        NodeNotReadyError: when none is known yet, as by a cluster that has just begun.
-    """
+    """Return a broker to ask when it does not matter which; raises `NodeNotReadyError` when none is known yet."""
     node = admin._client.get_random_node()  # noqa: SLF001
     if node is None:
         raise NodeNotReadyError("no broker is known yet")
@@ -140,9 +102,7 @@ async def describe(settings: Settings, topics: Iterable[str]) -> Mapping[str, To
 async def assert_there(settings: Settings, *topics: str) -> None:
     """Check that topics exist, at once and without making them: a producer asks for 40 s, and a broker may make them.
 
-    Raises:
-        LookupError: if some are missing, with the remedy.
-        aiokafka.errors.TopicAuthorizationFailedError: if this user may not see one.
+    Raises `LookupError` if some are missing, and `TopicAuthorizationFailedError` if this user may not see one.
     """
     found = {name: error for error, name, *_ in await _asked(settings, topics)}
     for name, error in found.items():
@@ -154,10 +114,5 @@ async def assert_there(settings: Settings, *topics: str) -> None:
 
 
 async def _asked(settings: Settings, topics: Iterable[str]) -> Sequence[Any]:
-    admin = AIOKafkaAdminClient(**client_arguments(settings))
-    await admin.start()
-    try:
-        answer: Any = await ask(admin, any_node(admin), topics)
-    finally:
-        await admin.close()
-    return list(answer.topics)
+    async with administered(client_arguments(settings)) as admin:
+        return list((await ask(admin, any_node(admin), topics)).topics)

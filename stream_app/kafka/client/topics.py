@@ -12,9 +12,8 @@ from stream_app.kafka.client.batches import readable_codecs
 from stream_app.manual import page_at
 
 FOREVER = str(2**63 - 1)
-EVENT_BYTES = (
-    8 * 1024 * 1024
-)  # far above our own limit: what is too large gets a reject, not only an error at its sender
+EVENT_BYTES = 8 * 1024 * 1024
+"""Far above our own limit: what is too large gets a reject, not only an error at its sender."""
 OUTPUT_BYTES = 4 * 1024 * 1024  # a batch of outputs; and one state row with the landmarks of a long life
 
 # A series' outputs carry the times of its events: years ago in a replay, ahead when a clock is wrong.
@@ -64,16 +63,10 @@ class TopicNames(NamedTuple):
     changelog: str
 
     @classmethod
-    def of(cls, prefix: str, application: str, table: str = "state") -> "TopicNames":
+    def of(cls, prefix: str, application: str) -> "TopicNames":
         """Return the names for a prefix and an application id; Faust names the changelog after its table."""
-        return cls(
-            events=f"{prefix}.events",
-            releases=f"{prefix}.releases",
-            ledger=f"{prefix}.ledger",
-            rejects=f"{prefix}.rejects",
-            heads=f"{prefix}.heads",
-            changelog=f"{application}-{table}-changelog",
-        )
+        shared = (f"{prefix}.{topic}" for topic in cls._fields[:-1])
+        return cls._make([*shared, f"{application}-state-changelog"])
 
 
 def verified_prefix(prefix: str) -> str:
@@ -102,7 +95,6 @@ class Difference:
     remedy: str
 
     def __str__(self) -> str:
-        """Say it in one line."""
         return f"{self.topic}: {self.field} is {self.found}, must be {self.wanted}. {self.remedy}"
 
 

@@ -39,16 +39,12 @@ def is_claim(record: Any) -> bool:
 class FoundClaim(NamedTuple):
     """What was found of a ledger partition's claim."""
 
-    offset: int  # of this application's claim, which rules; `NO_CLAIM`: there is none
-    start: int  # below it there is none
+    offset: int  # of this application's claim, which rules; `NO_CLAIM`: none below ``start``
+    start: int
 
 
 async def find(site: Site, partition: int) -> FoundClaim:
-    """Return where this application's claim is; the ledger is read only where the partition row does not tell.
-
-    Raises:
-        PartitionStoppedError: if another application's claim rules.
-    """
+    """Return where this application's claim is, by the partition row or the ledger; raises if another one's rules."""
     async with site.brokers.reader("read_committed") as reader:
         row = await last_row(reader, site.names, partition)
         if row is not None and row.claim != NO_CLAIM:
@@ -61,9 +57,7 @@ async def write(site: Site, partition: int, writer: Writer, start: int) -> int:
     """Claim a ledger partition that has no claim below offset ``start``; return where.
 
     Another claim may lie before it in a transaction that is still open, so all transactions before it are waited for.
-
-    Raises:
-        PartitionStoppedError: if another application was faster.
+    Raises `PartitionStoppedError` if another application was faster.
     """
     pages, ledger = writer.pages(), site.names.ledger
     claim = {"entry": "claim", "application": site.settings.application, "prefix": site.settings.prefix}
@@ -96,12 +90,9 @@ def _own(site: Site, partition: int, claim: Claim) -> int:
     """Return the offset of a claim; raises when it is not this application's."""
     settings = site.settings
     if (claim.application, claim.prefix) != (settings.application, settings.prefix):
-        raise PartitionStoppedError(
-            partition,
-            "foreign-writer",
-            asked=f"{site.names.ledger} for application {settings.application} under prefix {settings.prefix}",
-            found=f"at offset {claim.offset} the claim of application {claim.application} under prefix {claim.prefix}",
-        )
+        asked = f"{site.names.ledger} for application {settings.application} under prefix {settings.prefix}"
+        found = f"at offset {claim.offset} the claim of application {claim.application} under prefix {claim.prefix}"
+        raise PartitionStoppedError(partition, "foreign-writer", asked, found)
     return claim.offset
 
 
@@ -121,7 +112,6 @@ def _decoded(record: Any) -> Claim | None:
         found: Any = wire.load(record.value)
         return Claim(record.offset, str(found["application"]), str(found["prefix"]))
     except (ValueError, TypeError, LookupError):
-        logger.warning(
-            "partition %d: offset %d of the ledger is no entry and no claim", record.partition, record.offset
-        )
+        what = "partition %d: offset %d of the ledger is no entry and no claim"
+        logger.warning(what, record.partition, record.offset)
         return None

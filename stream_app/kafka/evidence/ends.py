@@ -62,7 +62,7 @@ class Shortage:
 
     def stopped(self, partition: int) -> PartitionStoppedError:
         """Return it as the reason why a partition stops."""
-        return PartitionStoppedError(partition, self.reason, asked=self.asked, found=self.found)
+        return PartitionStoppedError(partition, self.reason, self.asked, self.found)
 
 
 def shortage(row: PartitionRow | None, ends: Ends) -> Shortage | None:
@@ -140,10 +140,7 @@ def counts_lost(recall_offset: int, first: int) -> Shortage:
 
 
 def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
-    """Return what a changelog lacks that ends within a transaction, though its only writer has none open.
-
-    The next commit would commit that half as well.
-    """
+    """Return what a changelog lacks that ends within a transaction: the next commit would commit that half as well."""
     if committed_end >= changelog.end:
         return None
     asked, found = f"a changelog whose transactions have ended at {changelog.end}", f"one open from {committed_end} on"
@@ -158,11 +155,8 @@ async def cut_short(reader: Reader, names: TopicNames, partition: int) -> Shorta
     last = await reader.last(names.changelog, partition)
     if last is None or last.key == PARTITION_KEY:
         return None
-    asked, found = (
-        "a changelog that ends with the partition row",
-        f"that a series' row, at offset {last.offset}, is its last",
-    )
-    return Shortage("changelog-short", asked, f"{found}: only a part of a batch was committed")
+    found = f"that a series' row, at offset {last.offset}, is its last: only a part of a batch was committed"
+    return Shortage("changelog-short", "a changelog that ends with the partition row", found)
 
 
 def adopted(row: PartitionRow, ends: Ends) -> tuple[PartitionRow, tuple[str, ...]]:
@@ -194,12 +188,10 @@ async def answered_of(reader: Reader, names: TopicNames, partition: int, covered
     """Return what input the last outputs came of; ``reader`` reads committed records.
 
     The partition row covers input below ``covered``; None: there is none. What lacks of later input is published yet.
-
-    Outputs are written in the order of their input, so the last record of a log has the highest.
     """
-    entry, release, reject = [
-        _input(await reader.last(topic, partition, _answers)) for topic in (names.ledger, names.releases, names.rejects)
-    ]
+    logs = (names.ledger, names.releases, names.rejects)
+    # Outputs are written in the order of their input, so the last record of a log has the highest.
+    entry, release, reject = [_input(await reader.last(log, partition, _answers)) for log in logs]
 
     def settles(record: Any) -> bool:
         """Tell whether a record is such an entry."""

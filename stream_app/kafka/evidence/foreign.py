@@ -21,11 +21,7 @@ _ENTRY: Final = {"entry": str, "series": str, "sequence": int, "previous": str, 
 
 
 def entry_of(record: Any) -> Any:
-    """Return the entry that a record of the ledger holds.
-
-    Raises:
-        PartitionStoppedError: if it holds none.
-    """
+    """Return the entry that a record of the ledger holds; raises `PartitionStoppedError` if it holds none."""
     found = content(record)
     if not all(isinstance(found.get(name), kind) for name, kind in _ENTRY.items()):
         raise stray(record)
@@ -33,11 +29,7 @@ def entry_of(record: Any) -> Any:
 
 
 def content(record: Any) -> Any:
-    """Return the members of an output record.
-
-    Raises:
-        PartitionStoppedError: if it is no JSON object.
-    """
+    """Return the members of an output record; raises `PartitionStoppedError` if it is no JSON object."""
     try:
         found: Any = wire.load(record.value)
     except (ValueError, TypeError):
@@ -48,11 +40,7 @@ def content(record: Any) -> Any:
 
 
 def input_offset(record: Any) -> int:
-    """Return the input offset that an output record's header names.
-
-    Raises:
-        PartitionStoppedError: if it has no such header, or no value.
-    """
+    """Return the input offset that an output record's header names; raises `PartitionStoppedError` if none does."""
     try:
         return next(int(value) for name, value in record.headers if name == INPUT_HEADER and record.value is not None)
     except (StopIteration, ValueError, TypeError):
@@ -61,12 +49,9 @@ def input_offset(record: Any) -> int:
 
 def stray(record: Any) -> PartitionStoppedError:
     """Return why nobody goes on over a record that this application cannot have written."""
-    return PartitionStoppedError(
-        record.partition,
-        "foreign-writer",
-        asked=f"no records in {record.topic} but this application's",
-        found=f"at offset {record.offset} one that no version of it writes",
-    )
+    asked = f"no records in {record.topic} but this application's"
+    found = f"at offset {record.offset} one that no version of it writes"
+    return PartitionStoppedError(record.partition, "foreign-writer", asked, found)
 
 
 class Ownership:
@@ -80,9 +65,7 @@ class Ownership:
         """Look at what each topic holds from an offset on (-1: not known), and expect only own records from now on.
 
         ``own`` holds the producer ids of this application; where an offset or an id is not known, nothing is judged.
-
-        Raises:
-            PartitionStoppedError: if somebody else wrote there.
+        Raises `PartitionStoppedError` if somebody else wrote there.
         """
         async with self._brokers.reader("read_uncommitted") as reader:
             for topic, start in starts.items():
@@ -92,11 +75,7 @@ class Ownership:
                 self._next[topic] = end
 
     async def check(self, topic: str, written: Extent, count: int, own: int) -> None:
-        """Check that nothing lies before or within ``count`` records just written but markers.
-
-        Raises:
-            PartitionStoppedError: if somebody else wrote there.
-        """
+        """Check that nothing lies before or within ``count`` records just written but markers; raises as `begin`."""
         due = self._next.pop(topic, None)
         if written.first is None or written.end is None:
             return  # a repeated request does not tell; the next batch begins the comparison anew
@@ -110,9 +89,6 @@ class Ownership:
         async for records in reader.records(topic, self._partition, start, end):
             for record in records:
                 if record.offset < end and record.producer not in own and not is_claim(record):
-                    raise PartitionStoppedError(
-                        self._partition,
-                        "foreign-writer",
-                        asked=f"no records in {topic} but this application's",
-                        found=f"one of another producer ({record.producer}) at offset {record.offset}",
-                    )
+                    asked = f"no records in {topic} but this application's"
+                    found = f"one of another producer ({record.producer}) at offset {record.offset}"
+                    raise PartitionStoppedError(self._partition, "foreign-writer", asked, found)

@@ -27,20 +27,15 @@ class Committed:
     def __init__(
         self, partition: int, reason: StopReason, whole: int, gone: int, found: Mapping[int, list[str]]
     ) -> None:
-        """Hold digests by input offset.
+        """Hold digests by input offset; without an output of input below ``whole`` the partition stops for ``reason``.
 
-        ``reason``: why the partition stops if an output of input below ``whole`` lacks. Outputs of input below ``gone``
-        may lack: they expired, or their loss was accepted.
+        Those of input below ``gone`` may lack: they expired, or their loss was accepted.
         """
         self._partition, self._reason = partition, reason
         self._whole, self._gone, self._found = whole, gone, dict(found)
 
     def holds(self, offset: int, digest: str) -> bool:
-        """Tell whether an output of input ``offset`` lies there; each is found once.
-
-        Raises:
-            PartitionStoppedError: if another one lies in its place, or those after it do.
-        """
+        """Tell whether an output of input ``offset`` lies there, each once; raises if others lie in its place."""
         left = self._found.get(offset)
         if left is not None and digest in left:
             left.remove(digest)
@@ -52,9 +47,8 @@ class Committed:
         if left is not None:
             raise self._stopped("tail-differs", f"the output of input {offset} recomputed", "another one in its place")
         if offset < self._whole:
-            raise self._stopped(
-                self._reason, f"the output of input {offset}", f"those of input {self._whole - 1} alone"
-            )
+            found = f"those of input {self._whole - 1} alone"
+            raise self._stopped(self._reason, f"the output of input {offset}", found)
         return False
 
     def left(self, before: int) -> int | None:
@@ -63,7 +57,7 @@ class Committed:
         return first if first < before else None
 
     def _stopped(self, reason: StopReason, asked: str, found: str) -> PartitionStoppedError:
-        return PartitionStoppedError(self._partition, reason, asked=asked, found=found)
+        return PartitionStoppedError(self._partition, reason, asked, found)
 
 
 class Outputs(NamedTuple):
@@ -93,14 +87,15 @@ async def outputs_of(
     lost = row.releases_lost + 1
     if ends.releases.first > 0:
         lost = max(lost, min(released, default=answered.before if answered.release == NOTHING else 0))
-    expired = (
-        min(rejected, default=answered.before if answered.reject == NOTHING else 0) if ends.rejects.first > 0 else 0
-    )
+    expired = 0
+    if ends.rejects.first > 0:
+        expired = min(rejected, default=answered.before if answered.reject == NOTHING else 0)
+    refused = {offset: [""] * len(found) for offset, found in rejected.items()}
     return Outputs(
         Committed(partition, "ledger-short", whole, 0, entries),
         Committed(partition, "releases-short", answered.release, lost, released),
         # A version may word a reason otherwise: which input was rejected is what counts.
-        Committed(partition, "rejects-short", answered.reject, expired, {offset: [""] for offset in rejected}),
+        Committed(partition, "rejects-short", answered.reject, expired, refused),
         answered.before,
     )
 

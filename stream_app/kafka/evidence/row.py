@@ -58,13 +58,9 @@ class PartitionRow:
 
 
 async def placed_by(reader: Reader, names: TopicNames, partitions: int) -> PartitionRow | None:
-    """Return the row of the first partition that has one, which tells how series were placed; None: there is none.
-
-    ``reader`` reads committed records; ``partitions`` of the changelog are looked at.
-    """
+    """Return the row of the first of ``partitions`` that has one, which tells how series were placed, or None."""
     for partition in range(partitions):
-        row = await last_row(reader, names, partition)
-        if row is not None:
+        if (row := await last_row(reader, names, partition)) is not None:
             return row
     return None
 

@@ -4,12 +4,16 @@ A worker's group offset never passes what it decided, and every decided record h
 a contribution, and a watermark that closes nothing. While what they belong to is open, the group's offset stays before
 them. So records between the last input that outputs name and the group's offset were skipped by somebody who set that
 offset forward; of those two kinds alone nobody can be sure. Offsets without a record are markers of transactions.
+
+A reading of a unit has no output either, and the group's offset passes it at once: what that offset says of series with
+units is taken for decided.
 """
 
+from collections.abc import Container
 from typing import NamedTuple
 
 from stream_app.formats import wire
-from stream_app.formats.records import Contribution, Watermark
+from stream_app.formats.records import Contribution, Observation, Watermark
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.stops import PartitionStoppedError
@@ -25,20 +29,19 @@ class Skipped(NamedTuple):
 
     def refused(self, names: TopicNames, partition: int, told: int, committed: int) -> PartitionStoppedError:
         """Return why recovery does not pass over them; outputs name input below offset ``told`` alone."""
+        asked = f"outputs of all input of {names.events} below the group's offset {committed}"
         unsure = f", of which {self.unsure} are contributions or watermarks, which need none" if self.unsure else ""
-        return PartitionStoppedError(
-            partition,
-            "input-skipped",
-            asked=f"outputs of all input of {names.events} below the group's offset {committed}",
-            found=f"none of {self.records} records, offsets {self.first} to {self.last}{unsure}; outputs end with the "
-            f"input below offset {told}",
-        )
+        found = f"none of {self.records} records, offsets {self.first} to {self.last}{unsure}"
+        end = f"outputs end with the input below offset {told}"
+        return PartitionStoppedError(partition, "input-skipped", asked, f"{found}; {end}")
 
 
-async def skipped(reader: Reader, topic: str, partition: int, told: int, committed: int) -> Skipped | None:
-    """Return what the group's offset ``committed`` skips behind offset ``told``; None: no record that is still there.
+async def skipped(
+    reader: Reader, topic: str, partition: int, told: int, committed: int, units: Container[str] = ()
+) -> Skipped | None:
+    """Return which committed records the group's offset ``committed`` skips behind ``told``; None: none is there.
 
-    ``reader`` reads committed records.
+    ``units`` are the series with units.
     """
     offsets: list[int] = []
     unsure = 0
@@ -46,7 +49,9 @@ async def skipped(reader: Reader, topic: str, partition: int, told: int, committ
         return None
     async for records in reader.records(topic, partition, told, committed):
         for record in records:
-            if record.offset < committed:
+            found = wire.decode(record.value)
+            read = isinstance(found, Observation | Watermark) and found.series in units
+            if record.offset < committed and not read:
                 offsets.append(record.offset)
-                unsure += isinstance(wire.decode(record.value), Contribution | Watermark)
+                unsure += isinstance(found, Contribution | Watermark)
     return Skipped(offsets[0], offsets[-1], len(offsets), unsure) if offsets else None

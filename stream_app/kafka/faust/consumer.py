@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, cast
 
+import faust
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
@@ -127,21 +128,9 @@ class Consumer(driver.Consumer):
                 self.app.partitions.miss(tp.partition)
 
     def _message(self, tp: TP, records: Records, fetched: Fetched) -> ConsumerMessage:
-        return ConsumerMessage(
-            tp.topic,
-            tp.partition,
-            records.offsets[-1],
-            records.timestamps_ms[-1] / 1000.0,
-            1,  # LogAppendTime
-            None,
-            None,
-            cast("Any", fetched),
-            None,
-            0,
-            0,
-            tp,
-            generation_id=self.app.consumer_generation_id,
-        )
+        where = (tp.topic, tp.partition, records.offsets[-1], records.timestamps_ms[-1] / 1000.0)
+        value, generation, appended = cast("Any", fetched), self.app.consumer_generation_id, 1  # LogAppendTime
+        return ConsumerMessage(*where, appended, None, None, value, None, 0, 0, tp, generation_id=generation)
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Let running transactions end and acknowledge them; who is assigned what shows later."""
@@ -190,14 +179,6 @@ class Consumer(driver.Consumer):
             logger.info("the group is not told the last offsets: its consumer has ended")
             return False
 
-    async def committed(self, tps: Iterable[TP]) -> dict[TP, int | None]:
-        """Return the group's committed offsets."""
-        return await self._thread.committed(tps)
-
-    async def owns(self, tp: TP, offset: int) -> bool:
-        """Tell whether the group still counts this worker as the partition's owner."""
-        return await self._thread.owns(tp, offset)
-
     async def create_topic(self, topic: str, *_: Any, **__: Any) -> None:
         """Make no topic: `topics` makes each with the settings it needs, and the worker checks them."""
 
@@ -236,3 +217,53 @@ class Transport(driver.Transport):
 
     Consumer: ClassVar[type[Consumer]] = Consumer
     Producer: ClassVar[type[Producer]] = Producer
+
+
+class FaustFeed:
+    """`stream_app.kafka.brokers.Feed` over an app's consumer, which Faust makes when it starts."""
+
+    def __init__(self, app: faust.App, events_topic: str) -> None:
+        self._app = app
+        self._events_topic = events_topic
+
+    @property
+    def _consumer(self) -> Consumer:
+        return cast("Consumer", self._app.consumer)
+
+    def _tp(self, partition: int) -> TP:
+        return TP(self._events_topic, partition)
+
+    async def start(self, partition: int, offset: int) -> None:
+        """Begin at an offset; Faust assigns partitions paused."""
+        await self.seek(partition, offset)
+        self._consumer.resume_partitions({self._tp(partition)})
+        self.resume(partition)
+
+    async def seek(self, partition: int, offset: int) -> None:
+        """Seek to an offset."""
+        await self._consumer.seek_partitions({self._tp(partition): offset})
+
+    def pause(self, partition: int) -> None:
+        """Stop fetching until `resume`."""
+        self._consumer.on_buffer_full(self._tp(partition))
+
+    def resume(self, partition: int) -> None:
+        """Fetch again."""
+        self._consumer.on_buffer_drop(self._tp(partition))
+
+    async def earliest(self, partition: int) -> int:
+        """Return the first input offset kept."""
+        tp = self._tp(partition)
+        return int((await self._consumer.earliest_offsets(tp))[tp])
+
+    async def owns(self, partition: int, offset: int) -> bool:
+        """Tell whether the group still counts this worker as the owner."""
+        return await self._consumer.thread.owns(self._tp(partition), offset)
+
+    def keep(self, partition: int, offset: int) -> None:
+        """Bound the group's offset of a partition."""
+        self._consumer.keep(self._tp(partition), offset)
+
+    async def committed(self, partition: int) -> int | None:
+        """Return the group's offset of a partition."""
+        return await self._consumer.thread.committed(self._tp(partition))

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
@@ -28,6 +28,8 @@ _FETCH_WAIT_MS = 250
 _AGREE_SECONDS = 1.0
 """How long a consumer that ends lets its group come to an agreement that is under way; then it leaves at once."""
 _LEAVE_SECONDS = 3.0
+_COLLECTIONS = 2
+"""Whole collections of an idle worker after a seek: a fetch that was under way may be dropped behind the first."""
 
 
 class ConsumerEndedError(KafkaConnectionError):
@@ -44,6 +46,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self._waiting: set[asyncio.Future[Any]] = set()
         self._silent = False
         self._looks = False
+        self._seeks = 0
 
     async def on_start(self) -> None:
         """Start a consumer, or another one if a broker left a request of the first unanswered."""
@@ -165,9 +168,15 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             records = await self._drain(consumer, active_partitions)
             if not done:
                 # PRIVACY: fetches that the client dropped, for a seek or a rebalance, hang in cycles of its own. The
-                # collector comes by itself after a hundred thousand other objects: in an idle worker, hours later.
-                gc.collect(1)
+                # collector comes by itself after a hundred thousand other objects: in an idle worker, hours later. What
+                # a seek dropped may be old already, so that a collection of younger objects would never find it.
+                gc.collect(2 if self._seeks else 1)
+                self._seeks = max(0, self._seeks - 1)
         return records
+
+    async def _seek_wait(self, consumer: AIOKafkaConsumer, partitions: Mapping[TP, int]) -> None:
+        self._seeks = _COLLECTIONS
+        await super()._seek_wait(consumer, partitions)
 
     def look(self) -> None:
         """Look at once at what was fetched: partitions are wanted that were not. Called from the app's loop."""
@@ -208,20 +217,15 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self.stretches = {tp: (before.get(tp, end), end) for tp, end in after.items()}
         return drained
 
-    async def committed(self, tps: Iterable[TP]) -> dict[TP, int | None]:
-        """Return the group's committed offsets."""
-        return cast("dict[TP, int | None]", await self.call_thread(self._committed, list(tps)))
+    async def committed(self, tp: TP) -> int | None:
+        """Return the group's committed offset of a partition."""
+        return cast("int | None", await self.call_thread(self._committed, tp))
 
-    async def _committed(self, tps: list[TP]) -> dict[TP, int | None]:
-        consumer = self._ensure_consumer()
-        return {tp: await consumer.committed(TopicPartition(*tp)) for tp in tps}
+    async def _committed(self, tp: TP) -> int | None:
+        return cast("int | None", await self._ensure_consumer().committed(TopicPartition(*tp)))
 
     async def check_group(self) -> None:
-        """Log what the group's coordinator refused, send heartbeats again, and repeat a failed look-up of metadata.
-
-        Raises:
-            KafkaError: if ACLs or `Assignor.name` were why, or aiokafka has given the group up.
-        """
+        """Log what the coordinator refused, mend heartbeats and metadata; raises `KafkaError` if the group is lost."""
         await self.call_thread(self._check_group)
 
     async def _check_group(self) -> None:

@@ -56,8 +56,7 @@ def tables_of(path: Path) -> set[str]:
 def check_writes(path: Path) -> None:
     """Look at the logs of writes of a copy that is about to be opened.
 
-    Raises:
-        HoleError: if an earlier one lost what it held, or may have: RocksDB goes on with the next one.
+    Raises `HoleError` if an earlier one lost what it held, or may have: RocksDB goes on with the next one.
     """
     earlier = sorted(path.glob("*.log"))[:-1] if path.is_dir() else []
     if any(file.stat().st_size == 0 for file in earlier):
@@ -99,11 +98,7 @@ def _is_whole(table: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Remove a local copy, be it a folder or a file.
-
-    Raises:
-        LocalStateError: if it stays.
-    """
+    """Remove a local copy, be it a folder or a file; raises `LocalStateError` if it stays."""
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -111,11 +106,6 @@ def remove(path: Path) -> None:
             path.unlink(missing_ok=True)
     except OSError as error:
         raise LocalStateError("local-state", path, f"it cannot be removed: {error.strerror}") from None
-
-
-def tell_trouble(partition: int, fault: CopyFault) -> None:
-    """Warn of a copy that is left as it is; the next start looks at it again."""
-    logger.warning("partition %d: %s", partition, fault)
 
 
 def _says(said: str, codes: tuple[int, ...]) -> bool:

@@ -17,7 +17,6 @@ class Membership:
     """Counts how long a worker is outside its group while the brokers answer."""
 
     def __init__(self, settings: Settings) -> None:
-        """Begin outside: the worker joins when it starts."""
         self.grace_seconds = _REBALANCES * rebalance_seconds(settings)
         self.lost = False
         """Whether it has been outside for longer than the grace time."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import faust
 import rocksdict
@@ -11,17 +11,7 @@ from faust.stores import rocksdb
 from faust.types import TP
 
 from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
-from stream_app.kafka.faust.localcopy import (
-    CopyFault,
-    HoleError,
-    check_writes,
-    fault_of,
-    mark_closed,
-    mark_open,
-    remove,
-    tables_of,
-    tell_trouble,
-)
+from stream_app.kafka.faust import localcopy
 from stream_app.setup.settings import Settings
 
 _KEY = itemgetter(0)
@@ -35,20 +25,15 @@ _BLOOM_BITS = 10  # about one false positive in a hundred: a new series seldom r
 
 
 class MemoryBudget:
-    """One cache and one bound of write buffers for all databases of a worker, whatever their number.
-
-    Memtables may fill half of the budget, and are charged to the cache.
-    """
+    """One cache for all databases of a worker; memtables may fill half of it, and are charged to it."""
 
     def __init__(self, settings: Settings) -> None:
         total = settings.rocksdb_budget_bytes
         self.write_buffer_bytes = max(1 << 20, min(16 << 20, total // 8))
         self.cache = rocksdict.Cache(total)
-        self.buffers = rocksdict.WriteBufferManager.new_write_buffer_manager_with_cache(
-            total // 2,
-            False,  # noqa: FBT003 (do not stall writes; rocksdict names no argument)
-            self.cache,
-        )
+        stall = False  # writes do not wait for memory
+        new = rocksdict.WriteBufferManager.new_write_buffer_manager_with_cache
+        self.buffers = new(total // 2, stall, self.cache)
 
 
 class _Options(rocksdb.RocksDBOptions):
@@ -84,13 +69,12 @@ class StateStore(rocksdb.Store):
     def __init__(self, *arguments: Any, budget: MemoryBudget, **named: Any) -> None:
         super().__init__(*arguments, driver="rocksdict", **named)
         self.rocksdb_options = _Options(budget)
-        self._faults: dict[int, CopyFault] = {}
+        self._faults: dict[int, localcopy.CopyFault] = {}
 
     def reopen(self, partition: int) -> DamagedCopyError | None:
         """Open the database of a partition; one that is damaged is discarded, and the damage returned.
 
-        Raises:
-            LocalStateError: if it cannot be opened, or not be discarded, or a new one is damaged as well.
+        Raises `LocalStateError` if it cannot be opened, or not be discarded, or a new one is damaged as well.
         """
         fault = self._faults.pop(partition, None)
         if fault is None:
@@ -113,13 +97,11 @@ class StateStore(rocksdb.Store):
 
     def read(self, partition: int, key: bytes) -> bytes | None:
         """Return the value at ``key``."""
-        value: bytes | None = self._asked(partition, lambda database: database.get(key))
-        return value
+        return cast("bytes | None", self._asked(partition, lambda database: database.get(key)))
 
     def read_all(self, partition: int, keys: Sequence[bytes]) -> Sequence[bytes | None]:
         """Return the value at each of some keys."""
-        values: Sequence[bytes | None] = self._asked(partition, lambda database: database.get(list(keys)))
-        return values
+        return cast("Sequence[bytes | None]", self._asked(partition, lambda database: database.get(list(keys))))
 
     def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
         """Yield all values whose keys begin with ``prefix``."""
@@ -137,14 +119,14 @@ class StateStore(rocksdb.Store):
     def _open_for_partition(self, partition: int) -> Any:
         """Open a database; one with a hole would answer without some of its rows, at the newest offset."""
         path = self.partition_path(partition)
-        check_writes(path)
-        before = tables_of(path)
+        localcopy.check_writes(path)
+        before = localcopy.tables_of(path)
         database = super()._open_for_partition(partition)
         lost = before - {Path(file["name"]).name for file in database.live_files()}
         if lost:
             database.close()
-            raise HoleError(f"the MANIFEST does not know of {', '.join(sorted(lost))}")
-        mark_open(path)
+            raise localcopy.HoleError(f"the MANIFEST does not know of {', '.join(sorted(lost))}")
+        localcopy.mark_open(path)
         database.set_options({"disable_auto_compactions": "false"})
         return database
 
@@ -156,7 +138,7 @@ class StateStore(rocksdb.Store):
         try:
             return ask(self._db_for_partition(partition))
         except Exception as error:  # noqa: BLE001 (rocksdict raises no other)
-            fault = self._faults[partition] = fault_of(self.partition_path(partition), error)
+            fault = self._faults[partition] = localcopy.fault_of(self.partition_path(partition), error)
         raise fault
 
     def offset(self, partition: int) -> int | None:
@@ -180,10 +162,7 @@ class StateStore(rocksdb.Store):
         self._asked(partition, lambda database: database.write(batch))
 
     def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
-        """Write many rows and the changelog offset as a table of their own, all or nothing; None deletes.
-
-        It passes by the log of writes and the memtable, and is on the disk at once.
-        """
+        """Write as ``write`` does; many become a table of their own, past log and memtable, on the disk at once."""
         if len(rows) < _FEWEST_LOADED:
             self.write(partition, rows.items(), offset)
             return
@@ -207,13 +186,9 @@ class StateStore(rocksdb.Store):
         self._asked(partition, ask)
 
     def discard(self, partition: int) -> None:
-        """Delete the local copy of a partition; recovery reads it from the changelog again.
-
-        Raises:
-            LocalStateError: if it cannot be deleted.
-        """
+        """Delete the local copy of a partition; raises `LocalStateError` if it cannot be deleted."""
         self.release(partition)
-        remove(self.partition_path(partition))
+        localcopy.remove(self.partition_path(partition))
 
     def release(self, partition: int) -> None:
         """Close the database of a partition, so that another process can open it."""
@@ -222,10 +197,11 @@ class StateStore(rocksdb.Store):
         if database is not None:
             try:
                 database.close()
-                mark_closed(self.partition_path(partition))
+                localcopy.mark_closed(self.partition_path(partition))
             except Exception as error:  # noqa: BLE001 (rocksdict raises no other)
-                # What it did not write out stands in its log of writes, or in the changelog.
-                tell_trouble(partition, fault_of(self.partition_path(partition), error))
+                # What it did not write out stands in its log of writes, or in the changelog; the next start sees to it.
+                fault = localcopy.fault_of(self.partition_path(partition), error)
+                localcopy.logger.warning("partition %d: %s", partition, fault)
 
     async def assign_partitions(self, table: Any, tps: set[TP], generation_id: int = 0) -> None:
         """Open nothing: a partition opens its own database, and its trouble must not end the worker."""
@@ -239,11 +215,8 @@ class StateStore(rocksdb.Store):
 
     def bytes_on_disk(self) -> int:
         """Return the size of all open databases' files."""
-        return sum(
-            file.stat().st_size
-            for partition in list(self._dbs)
-            for file in self.partition_path(partition).glob("*.sst")
-        )
+        folders = [self.partition_path(partition) for partition in list(self._dbs)]
+        return sum(file.stat().st_size for folder in folders for file in folder.glob("*.sst"))
 
     def revoke_partitions(self, table: Any, tps: set[TP]) -> None:
         """Close the databases of revoked partitions: Faust leaves that to the garbage collector."""

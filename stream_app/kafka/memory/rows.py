@@ -27,7 +27,6 @@ class MemoryRows:
     """The rows of one worker's partitions."""
 
     def __init__(self) -> None:
-        """Begin empty."""
         self._copies: dict[int, Copy] = {}
 
     def reopen(self, partition: int) -> DamagedCopyError | None:  # noqa: ARG002 - what is in memory is never damaged

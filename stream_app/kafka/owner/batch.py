@@ -64,10 +64,15 @@ class Batch:
     claims: list[Claims] = field(default_factory=list)
     """The same, before and after."""
     stored: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Table rows to write, but for sealed ones."""
+    sealed: dict[bytes, bytes | None] = field(default_factory=dict)
+    """Rows of open steps, by their keys; None deletes one."""
     decisions: dict[tuple[str, str, str], int] = field(default_factory=dict)
     """By decision, scheme and digest of the default policy that ruled, empty for a policy of the series' own."""
     together: int = 0
     """Records that were decided together, as columns."""
+    passed: int = 0
+    """Records times views that cannot begin, behind the reject that says so."""
     rejected: dict[Reason, int] = field(default_factory=dict)
     spent: dict[tuple[str, str], int] = field(default_factory=dict)
     """Nano-epsilon of all releases, by scheme and digest."""
@@ -102,11 +107,8 @@ async def decide(
     """Decide records in order; ``new`` makes pages, ``rows`` stand as the batch before left them, and go on with it.
 
     ``collection`` holds what open steps count or read, and goes on with them as well. ``linked``: heads are written,
-    and need the last entries of what changed.
-
-    Raises:
-        LostCountersError: if the counters of an open step are not in ``collection``.
-        PartitionStoppedError: if a ledger entry that binds is recomputed differently.
+    and need the last entries of what changed. Raises `LostCountersError` if the counters of an open step are not in
+    ``collection``, and `PartitionStoppedError` if a ledger entry that binds is recomputed differently.
     """
     answered = tail.answered
     offsets = given.records.offsets
@@ -147,12 +149,13 @@ async def decide(
     tail.overdue(batch.end)
     batch.bound = tail.binds(batch.end)
     alone = decider.alone
-    batch.changed, batch.stored = alone.changed, decider.stored()
+    batch.changed, batch.stored, batch.sealed = alone.changed, decider.stored(), collection.units.written()
     batch.links, batch.sample = list(decider.links()) if linked else [], decider.rows(SAMPLED)
     batch.members, batch.claims = alone.members, alone.claims()
     if not silent:  # else they were counted when they were written
         batch.decisions, batch.rejected, batch.together = decider.decisions, alone.rejected, decider.together
         batch.spent, batch.used, batch.renewals = decider.spent, decider.used, alone.renewals
+        batch.passed = alone.passed
     if context.correlations:  # nobody counts them otherwise, and the series of a batch are thousands
         batch.losses = alone.losses()
     rows.take(alone.changed)

@@ -1,11 +1,10 @@
 """The rows of series that are in memory, decoded, in front of the stored ones; their number is bounded."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from stream_app.deciding import rows
-from stream_app.deciding.columns.arriving import arrivals, take_in
-from stream_app.deciding.columns.states import States
+from stream_app.deciding.columns.states import States, arrive
 from stream_app.deciding.members import Member, load_member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.brokers import Rows
@@ -16,16 +15,11 @@ _STATES_OF_A_ROW = 10
 
 
 class RowCache:
-    """Rows by series, the least recently used half forgotten when the newer half is full.
-
-    Two plain dictionaries instead of a linked list: an access costs one lookup, and nothing moves for a series that is
-    in the newer one already.
-    """
+    """Rows by series, the least recently used half forgotten when the newer half is full: an access is one lookup."""
 
     __slots__ = ("_half", "_newer", "_older")
 
     def __init__(self, series: int) -> None:
-        """Hold at most ``series`` rows."""
         self._half = max(1, series // 2)
         self._newer: dict[str, SeriesRow] = {}
         self._older: dict[str, SeriesRow] = {}
@@ -75,7 +69,9 @@ class RowReader:
         self._cache = RowCache(max(2, cached_series // _STATES_OF_A_ROW))
         self._held: Mapping[str, SeriesRow] = {}
         self._members: Mapping[str, Member] = {}  # of the batch that commits
+        self._sealed: Mapping[bytes, bytes | None] = {}  # of the same
         self._defaults: dict[str, Policy] = {}
+        self._ahead: dict[str, bytes] = {}  # read for a batch that is decided, and not decoded yet
 
     def find(self, series: str) -> SeriesRow | None:
         """Return the row of a series, or None; raises `LookupError` when the stored one is not whole."""
@@ -86,41 +82,36 @@ class RowReader:
         """Return the row of a series that does not stand as columns; raises as `find`."""
         row = self._cache.get(series) or self._held.get(series)
         if row is None:
-            row = rows.load(self._read, series, self._defaults)
+            stored = self._ahead.pop(series, None)
+            row = rows.load(self._read, series, self._defaults) if stored is None else self._load(series, stored)
             if row is not None:
                 self._cache.put(series, row)
         return row
 
     def arrive(self, series: Iterable[str], fewest: int) -> None:
         """Let those of some series stand as columns that can, at least ``fewest`` of a group; raises as `find`."""
-        states, cache, held = self.states, self._cache, self._held
-        decoded: list[SeriesRow] = []
+        cache, held = self._cache, self._held
+        found: dict[str, SeriesRow] = {}
         stored: list[str] = []
         for name in series:
-            row = cache.get(name) or held.get(name)
-            if row is None:
+            if (row := cache.get(name) or held.get(name)) is None:
                 stored.append(name)
             else:
-                decoded.append(row)
+                found[name] = row
         values = self._stored.read_all(self._partition, [b"s" + name.encode() for name in stored])
         read = {name: value for name, value in zip(stored, values, strict=True) if value is not None}
-        arriving, others = arrivals(states, read, self._default_policy)
-        for name in others:
-            row = self._load(name, read[name])
-            cache.put(name, row)
-            decoded.append(row)
-        by_row = [(row, group) for row in decoded if (group := states.group_of(row)) is not None]
-        new = Counter(group for _, group in by_row)
-        for arrived in arriving:
-            new[arrived.group] += len(arrived.names)
-        enough = {group for group, count in new.items() if group.series + count >= fewest}
-        for row, group in by_row:
-            if group in enough:
-                states.put(row, group)
-                cache.forget(row.series)
-        for arrived in arriving:
-            if arrived.group in enough:
-                take_in(states, arrived, lambda name: self._load(name, read[name]))
+        self._arrive(found, read, fewest)
+        self._ahead = {
+            name: value for name, value in read.items() if name not in found and name not in self.states.index
+        }
+
+    def _arrive(self, found: dict[str, SeriesRow], read: Mapping[str, bytes], fewest: int) -> None:
+        decoded = set(found)
+        arrive(self.states, found, read, self._default_policy, lambda name: self._load(name, read[name]), fewest)
+        for name in decoded - found.keys():
+            self._cache.forget(name)
+        for name, row in found.items():
+            self._cache.put(name, row)
 
     def find_member(self, chain: str) -> Member | None:
         """Return the row of a member by the name of its chain, or None; it is read for first policies alone."""
@@ -128,25 +119,26 @@ class RowReader:
 
     def take(self, changed: Mapping[str, SeriesRow]) -> None:
         """Take in the rows that a batch changed one by one."""
-        states, cache = self.states, self._cache
-        groups = {series: states.group_of(row) for series, row in changed.items()}
-        new = Counter(groups.values())
-        for series, row in changed.items():
-            group = groups[series]
-            if group is not None and group.series + new[group] >= self.fewest:
-                states.put(row, group)
-                cache.forget(series)
-            else:
-                states.forget(series)
-                cache.put(series, row)
+        self._ahead = {}
+        for series in changed:
+            self.states.forget(series)
+        # What many series have alike is kept once.
+        kept = {series: replace(row, state=row.state.compact()) for series, row in changed.items()}
+        self._arrive(kept, {}, self.fewest)
 
-    def hold(self, changed: Mapping[str, SeriesRow], members: Mapping[str, Member]) -> None:
+    def sealed(self, key: bytes) -> bytes | None:
+        """Return a sealed row of an open step, or None; none is cached, so memory does not grow with them."""
+        return self._sealed[key] if key in self._sealed else self._read(key)
+
+    def hold(
+        self, changed: Mapping[str, SeriesRow], members: Mapping[str, Member], sealed: Mapping[bytes, bytes | None]
+    ) -> None:
         """Keep the rows that a batch changed one by one, cached or not, while it commits."""
-        self._held, self._members = changed, members
+        self._held, self._members, self._sealed = changed, members, sealed
 
     def let_go(self) -> None:
         """Forget them: the commit has stored them."""
-        self._held, self._members = {}, {}
+        self._held, self._members, self._sealed = {}, {}, {}
 
     def rows(self) -> Iterable[SeriesRow]:
         """Return the rows that are kept decoded, in no order."""

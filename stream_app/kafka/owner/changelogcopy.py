@@ -9,7 +9,7 @@ import logging
 from bisect import bisect_right
 
 from stream_app.formats.records import Records
-from stream_app.kafka.brokers import DamagedCopyError, Reader, Rows
+from stream_app.kafka.brokers import DamagedCopyError, LocalStateError, Reader, Rows
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.parts import ReadBack
 from stream_app.kafka.stops import PartitionStoppedError
@@ -48,10 +48,7 @@ class ChangelogCopy:
     def __init__(
         self, rows: Rows, topic: str, changelog_id: str, partition: int, progress: ReadBack, loaded_bytes: int
     ) -> None:
-        """Take the name of the changelog topic and the id that it has now; ``progress`` is told how reading goes on.
-
-        Rows of at least ``loaded_bytes`` are gathered before they are written.
-        """
+        """Take the changelog topic's name and id; rows of ``loaded_bytes`` are gathered before they are written."""
         self._topic, self._id, self._partition = topic, changelog_id, partition
         self._rows, self._progress, self._loaded_bytes = rows, progress, loaded_bytes
 
@@ -67,11 +64,7 @@ class ChangelogCopy:
             self._rows.discard(self._partition)
 
     async def catch_up(self, reader: Reader) -> int:
-        """Apply what was committed behind the copy, all of it where there is none; return where the changelog ends.
-
-        Raises:
-            PartitionStoppedError: if the changelog ends before the copy does.
-        """
+        """Apply what was committed behind the copy; return where the changelog ends. Raises if that is before it."""
         if not await self._apply(reader):
             what = "partition %d: the changelog was written anew from an earlier point; the local state is discarded"
             logger.warning(what, self._partition)
@@ -89,12 +82,8 @@ class ChangelogCopy:
         start = 0 if done is None else done + 1
         _, end = await reader.bounds(self._topic, self._partition)
         if start > end:
-            raise PartitionStoppedError(
-                self._partition,
-                "changelog-short",
-                asked=f"changelog offsets up to {start}, which the local state holds",
-                found=f"that the changelog ends at {end}",
-            )
+            asked = f"changelog offsets up to {start}, which the local state holds"
+            raise PartitionStoppedError(self._partition, "changelog-short", asked, f"that the changelog ends at {end}")
         progress = self._progress
         progress.remaining[self._partition] = end - start
         gathered: dict[bytes, bytes | None] = {}
@@ -127,6 +116,76 @@ class ChangelogCopy:
 def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
     """Warn of a copy that was discarded, and count it."""
     if damage is not None:
-        text = "partition %d: %s; discarded, and read back from the changelog"
-        logger.warning(text, partition, damage)
+        logger.warning("partition %d: %s; discarded, and read back from the changelog", partition, damage)
         metrics.count(WorkerMetric.DAMAGED_COPIES, 1, damage.cause)
+
+
+class StandbyCopies:
+    """Copies of rows that other workers own, kept so that a take-over reads only what is newer.
+
+    A copy that lacks a record of its changelog, or holds one that the changelog lost, would pass for whole at a
+    take-over. So it is discarded, or written no more, as soon as that may be so; the next assignment begins it anew.
+    """
+
+    def __init__(self, rows: Rows, metrics: Metrics) -> None:
+        self._rows, self._metrics = rows, metrics
+        self._followed: set[int] = set()
+        self._met: dict[int, set[str]] = {}  # lives that a log held before its copy was begun anew
+
+    def follows(self, partition: int) -> bool:
+        """Tell whether a copy takes what its changelog gets."""
+        return partition in self._followed
+
+    def leave(self) -> None:
+        """Follow no changelog until the next assignment: an owner writes its rows itself."""
+        self._followed.clear()
+
+    def open(self, partition: int) -> int | None:
+        """Open the copy of a partition, discarded where it is damaged, and follow its changelog.
+
+        Return the offset of its last record, from which on the changelog must be read. None: from its beginning.
+        """
+        try:
+            tell_discarded(self._metrics, partition, self._rows.reopen(partition))
+            held = self._rows.offset(partition)
+        except (DamagedCopyError, LocalStateError) as error:
+            self._give_up(partition, error)
+            return None
+        self._followed.add(partition)
+        return held
+
+    def apply(self, partition: int, records: Records) -> bool:
+        """Write changelog records into a copy; return whether they were written."""
+        if not self.follows(partition):
+            return False
+        try:
+            if self._breaks_off(partition, records):
+                return False
+            self._rows.write(partition, records.pairs(), records.offsets[-1])
+        except (DamagedCopyError, LocalStateError) as error:
+            self._give_up(partition, error)
+            return False
+        return True
+
+    def _give_up(self, partition: int, error: Exception) -> None:
+        """Write nothing more into a copy until the next assignment: with rows missing it would pass for whole."""
+        self._followed.discard(partition)
+        logger.warning("partition %d: %s", partition, error)
+
+    def _breaks_off(self, partition: int, records: Records) -> bool:
+        """Discard a copy if its log goes on under another life, or from an earlier point; return whether it did.
+
+        The log may have lost its end, and rows of what is lost would rule again at a take-over. If the log held that
+        life before the copy was begun, the copy is of what is left.
+        """
+        row = row_of(self._rows, partition)
+        strange = set() if row is None else lives(records) - {row.life} - self._met.get(partition, set())
+        earlier = not follow_on(self._rows, partition, records)
+        if strange or earlier:
+            self._followed.discard(partition)
+            self._rows.discard(partition)
+            self._met.setdefault(partition, set()).update(strange)
+            point = "from an earlier point" if earlier else "under another life"
+            text = "partition %d: the changelog goes on %s; its standby copy is discarded, and begins anew"
+            logger.warning(text, partition, point)
+        return bool(strange or earlier)

@@ -1,79 +1,18 @@
 """What one partition shows in the metrics, from its assignment until it is closed."""
 
-import collections
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
-from stream_app.deciding import rows
-from stream_app.deciding.context import DefaultPolicy
-from stream_app.deciding.members import Claims, Member, stored_member
+from stream_app.deciding.members import stored_member
 from stream_app.kafka.owner.batch import Batch
+from stream_app.kafka.owner.budgets import CapCounts, LossCounts, label_of, labels_of
 from stream_app.kafka.parts import WorkerParts
 from stream_app.monitoring.metric import Counter
-from stream_app.monitoring.metrics import CLASSES, Metrics, WorkerMetric, class_of
+from stream_app.monitoring.metrics import WorkerMetric
 from stream_app.privacy.values import NANO
-from stream_app.setup.settings import Settings
-
-
-class CapCounts:
-    """Members with a cap, counted in classes of the share of it that no series has claimed."""
-
-    def __init__(self) -> None:
-        self.left: collections.Counter[str] = collections.Counter()  # by class
-
-    def take(self, members: Iterable[Member]) -> None:
-        """Count anew, from all members of the partition."""
-        self.left.clear()
-        self.move((None, member) for member in members)
-
-    def move(self, claims: Iterable[Claims]) -> None:
-        """Add what a batch changed: each of its members before and after it."""
-        # PRIVACY: claims and caps follow from policies and public facts, and stand in the ledger; no member is named.
-        for before, after in claims:
-            for member, sign in ((before, -1), (after, 1)):
-                if member is not None and member.cap_nano is not None:
-                    cap_nano = member.cap_nano or 1  # nothing is claimed of a cap of zero
-                    self.left[class_of((cap_nano - member.claimed_nano) / cap_nano)] += sign
-
-    def show(self, metrics: Metrics, partition: str) -> None:
-        """Show the counts, as soon as there was any member with a cap."""
-        for share in self.left:
-            metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, self.left[share], partition, share)
-
-    @staticmethod
-    def withdraw(metrics: Metrics, partition: str) -> None:
-        """Show them no more."""
-        for share in CLASSES:
-            metrics.drop(WorkerMetric.CAP_LEFT_MEMBERS, partition, share)
-
 
 logger = logging.getLogger(__name__)
-
-OWN = "own"  # label of all policies that series sent for themselves
-EARLIER = "earlier"  # label of default policies that left the configuration and still rule series
-MORE = "more"  # label of the default policies behind the first `NAMED`
-NAMED = 20
-
-PolicyLabels = dict[str, str]  # labels by the digests of default policies
-
-
-def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
-    """Return the labels of the configured default policies: their places, from ``default-1``.
-
-    Of equal policies under several globs the first place counts: the state knows them by their digest.
-    """
-    # PRIVACY: the place and not the glob, which can be the id of one series.
-    labels: PolicyLabels = {}
-    for place, default in enumerate(defaults, 1):
-        labels.setdefault(default.digest, f"default-{place}" if place <= NAMED else MORE)
-    return labels
-
-
-def label_of(labels: PolicyLabels, default: str) -> str:
-    """Return the label of a row's policy; ``default`` names its default policy, empty if it has its own."""
-    return labels.get(rows.first_default(default), EARLIER) if default else OWN
-
 
 _NOT_RENEWED = (
     "partition %s: %d policies were not renewed at a bound, since lifetime_epsilon or max_epsilon leaves no room for "
@@ -82,10 +21,7 @@ _NOT_RENEWED = (
 
 
 class PartitionMetrics:
-    """Shows one partition in the metrics.
-
-    Its gauges go when the partition goes to another worker; what was counted stays.
-    """
+    """Shows one partition in the metrics; its gauges go with it to another worker, and what was counted stays."""
 
     def __init__(self, parts: WorkerParts, partition: int) -> None:
         self._metrics = parts.metrics
@@ -151,6 +87,7 @@ class PartitionMetrics:
             metrics.count(WorkerMetric.RENEWALS, number, outcome)
         if refused := batch.renewals.get("refused"):
             logger.warning(_NOT_RENEWED, self._name, refused)
+        metrics.count(WorkerMetric.PASSED, batch.passed)
         for reason, number in batch.rejected.items():
             metrics.count(WorkerMetric.REJECTS, number, reason)
         for (scheme, default), spent_nano in batch.spent.items():
@@ -182,28 +119,3 @@ class PartitionMetrics:
     def _show_losses(self) -> None:
         self._metrics.set(WorkerMetric.CORRELATED_SERIES, self._losses.correlated, self._name)
         self._metrics.set(WorkerMetric.ALARMED_SERIES, self._losses.alarmed, self._name)
-
-
-class LossCounts:
-    """How many series of a partition have a backward loss, and how many an alarming one: exact, kept batch by batch."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.alarm = settings.correlation_alarm
-        self.wanted = bool(settings.correlations)
-        """Whether there is anything to count: only a policy that names a configured correlation has a loss."""
-        self.correlated = 0
-        self.alarmed = 0
-
-    def take(self, stored: Iterable[bytes]) -> None:
-        """Count anew, from the stored rows of all series."""
-        self.correlated = self.alarmed = 0
-        self.move((None, rows.stored_loss(row)) for row in stored)
-
-    def move(self, losses: Iterable[tuple[float | None, float | None]]) -> None:
-        """Add what a batch changed: for each of its series the loss before and after it; None: it has none."""
-        for before, after in losses:
-            self.correlated += (after is not None) - (before is not None)
-            self.alarmed += self._alarming(after) - self._alarming(before)
-
-    def _alarming(self, loss: float | None) -> bool:
-        return self.alarm is not None and loss is not None and loss >= self.alarm

@@ -8,6 +8,7 @@ whoever sees a head sees those entries.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from itertools import filterfalse
 
 from stream_app.deciding.members import Claims
 from stream_app.formats import encoding
@@ -29,22 +30,16 @@ class Heads:
     """Signs at intervals, at the end, and when many series have changed; does nothing without a key."""
 
     def __init__(self, parts: WorkerParts, partition: int, wake: Callable[[], None]) -> None:
-        """Know of nothing; ``wake`` is called when a head is due."""
         self._parts, self._partition, self._wake = parts, partition, wake
         self._last: tuple[Head, str] | None = None  # with the hash of its record
-        self._changed: dict[
-            str, bytes
-        ] = {}  # `_packed`: a third of the memory of leaves, and no work for the collector
+        # `_packed`: a third of the memory of leaves, and no work for the collector.
+        self._changed: dict[str, bytes] = {}
         self._covered = 0
         self._due = False
         self._timer: asyncio.TimerHandle | None = None
 
     async def restore(self, producer: Writer) -> None:
-        """Find the last head, and in the committed ledger what has changed since.
-
-        Raises:
-            PartitionStoppedError: if the last head is damaged, or the ledger shorter than it says.
-        """
+        """Find the last head, and what has changed since; raises if it is damaged, or the ledger ends before it."""
         key = self._parts.signing_key
         if key is None:
             return
@@ -56,16 +51,10 @@ class Heads:
             self._covered = self._last[0].ledger_offset if self._last else 0
             _, end = await reader.bounds(topic, self._partition)
             if end < self._covered:
-                raise self._stopped(
-                    "ledger-short",
-                    f"a ledger up to offset {self._covered}, which the last head covers",
-                    f"that it ends at {end}: entries are lost",
-                )
+                asked = f"a ledger up to offset {self._covered}, which the last head covers"
+                raise self._stopped("ledger-short", asked, f"that it ends at {end}: entries are lost")
             async for records in reader.records(topic, self._partition, self._covered):
-                for record in records:
-                    if is_claim(record):
-                        continue
-                    entry = entry_of(record)
+                for entry in map(entry_of, filterfalse(is_claim, records)):
                     self._changed[entry["series"]] = _packed(entry["sequence"], entry["hash"])
                 self._covered = records[-1].offset + 1
                 if len(self._changed) >= _MOST_LEAVES:
@@ -73,10 +62,7 @@ class Heads:
         self._due = self._last is None or bool(self._changed)
 
     def note(self, links: Iterable[tuple[str, int, str]], claims: Iterable[Claims], ledger_offset: int) -> None:
-        """Take in the last entries of the series that a committed batch changed.
-
-        Every committed entry below ``ledger_offset`` was noted by now.
-        """
+        """Take in the last entries of a committed batch; all those below ``ledger_offset`` were noted by now."""
         if self._parts.signing_key is None:
             return
         self._changed.update({series: _packed(sequence, link) for series, sequence, link in links})
@@ -113,7 +99,6 @@ class Heads:
         self._wake()
 
     def _settle(self) -> None:
-        """Know of nothing that changed."""
         self.stop()
         self._changed = {}
         self._due = False
@@ -132,8 +117,8 @@ class Heads:
             number=number,
             time_ms=now_ms,
             ledger_offset=self._covered,
-            leaves=leaf_pages.count,
-            root=leaf_pages.root,
+            leaves=leaf_pages.tree.size,
+            root=leaf_pages.tree.root().hex(),
             previous=previous,
             key=key.fingerprint,
         )
@@ -169,17 +154,14 @@ class Heads:
             return None
         head = decode(found.value, key)
         if head is None or head.partition != self._partition or head.topic != self._parts.names.ledger:
-            raise self._stopped(
-                "head-damaged",
-                f"a head of this partition as the last record of {topic}",
-                f"another record at offset {found.offset}",
-            )
+            asked = f"a head of this partition as the last record of {topic}"
+            raise self._stopped("head-damaged", asked, f"another record at offset {found.offset}")
         if head.key != key.fingerprint:
             logger.info("partition %d: heads were signed by key %s, now %s", self._partition, head.key, key.fingerprint)
         return head, encoding.digest(found.value)
 
     def _stopped(self, reason: StopReason, asked: str, found: str) -> PartitionStoppedError:
-        return PartitionStoppedError(self._partition, reason, asked=asked, found=found)
+        return PartitionStoppedError(self._partition, reason, asked, found)
 
 
 def _packed(sequence: int, link: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections import deque
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from stream_app.formats.records import Records
@@ -15,16 +16,13 @@ def _size(records: Records) -> int:
     return sum([len(value) for value in records.values if value is not None])
 
 
+@dataclass(slots=True, repr=False, eq=False)
 class Fetched:
     """Records of one partition from one fetch, and the stretch of the log that they are the whole of."""
 
-    __slots__ = ("_records", "end", "start")
-
-    def __init__(self, records: Records, start: int, end: int) -> None:
-        """Hold records between the offsets ``start`` and ``end``, the latter excluded."""
-        self._records = records
-        self.start = start
-        self.end = end
+    _records: Records
+    start: int
+    end: int
 
     def __len__(self) -> int:
         return len(self._records)
@@ -107,10 +105,7 @@ class Inbox:
         return self._records
 
     def put(self, message: Message, fetched: Fetched) -> bool:
-        """Add a fetch; return False, and add nothing, when offsets between the last one and this are missing.
-
-        The records are the inbox's from then on, and ``fetched`` holds none.
-        """
+        """Take the records of a fetch; return False, and add nothing, when offsets before it are missing."""
         records = fetched.taken()
         if fetched.start > self.next_offset:
             return False

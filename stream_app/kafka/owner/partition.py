@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from contextlib import AsyncExitStack, suppress
-from typing import assert_never
 
 from stream_app.kafka.brokers import Message
 from stream_app.kafka.evidence.ends import input_lost
@@ -63,31 +62,20 @@ class Partition:
     """The owner of one input partition, from its assignment until it is revoked."""
 
     def __init__(self, number: int, parts: WorkerParts, facts: Facts) -> None:
-        """Begin to take the partition over; ``facts`` asks the brokers what the topics are now."""
         settings = parts.settings
         self.number = number
         self._parts, self._facts = parts, facts
         self._state: State = Away()
         self._wake, self._ending, self._gate = asyncio.Event(), asyncio.Event(), Gate()
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
-        self._kept = Kept(
-            self._inbox,
-            PartitionMetrics(parts, number),
-            self._wake.set,
-        )
+        self._kept = Kept(self._inbox, PartitionMetrics(parts, number), self._wake.set)
         self._refetches: set[asyncio.Task[None]] = set()
         self._task = asyncio.create_task(self._live(), name=f"partition {number}")
 
     @property
     def runs(self) -> bool:
         """Whether it takes input."""
-        match self._state:
-            case Recalling() | Working() | Held():
-                return not self._ending.is_set()
-            case Away() | TakingOver() | Stopped():
-                return False
-            case _:
-                assert_never(self._state)
+        return isinstance(self._state, Recalling | Working | Held) and not self._ending.is_set()
 
     @property
     def works(self) -> bool:
@@ -212,10 +200,9 @@ class Partition:
                 await tenure.leave()
 
     async def _work(self, tenure: Tenure) -> None:
-        """Decide and commit until it is closed; raises what went wrong."""
         while (given := await self._next(tenure)) is not None:
             batch = await tenure.decide(given)
-            await tenure.finished()
+            await tenure.pending.finished()
             if self._ending.is_set():
                 break
             tenure.commit(batch)
@@ -226,25 +213,26 @@ class Partition:
     async def _next(self, tenure: Tenure) -> BatchInput | None:
         """Return the next batch's input once there is some; None when it is closed."""
         while not self._ending.is_set():
-            await tenure.notice()
+            if tenure.pending.over:
+                await tenure.pending.finished()
             self._wake.clear()
             if self._gate.shut:
                 await self._stand_by(tenure)
                 continue
             # While a batch commits, little waits: what comes meanwhile then is of the next batch, not of one after it.
-            given = self._inbox.take() if tenure.idle or self._inbox.ample else None
+            given = self._inbox.take() if tenure.pending.empty or self._inbox.ample else None
             if given is not None:
                 if self._inbox.hungry:
                     self._parts.feed.resume(self.number)
                 return given
-            if tenure.idle:
+            if tenure.pending.empty:
                 await tenure.write_due()
             await self._wake.wait()
         return None
 
     async def _stand_by(self, tenure: Tenure) -> None:
         """Wait for the running commit; once nothing is under way, until the group has settled."""
-        if tenure.idle:
+        if tenure.pending.empty:
             self._become(Held(tenure))
             await self._gate.passed()
             self._become(Working(tenure))
@@ -276,6 +264,5 @@ class Partition:
         self._kept.figures.count(WorkerMetric.REOPENED, 1)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait so long, or until it is to end."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._ending.wait(), seconds)

@@ -3,13 +3,16 @@
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 from stream_app.deciding.columns.counting import Counting
 from stream_app.deciding.counters import Collection
-from stream_app.deciding.decision import Lookup
 from stream_app.deciding.decision import recall as recall_record
-from stream_app.formats.records import InputRecord
+from stream_app.deciding.rows import Lookup
+from stream_app.deciding.units.blocks import Blocks, Table
+from stream_app.formats import wire
+from stream_app.formats.records import InputRecord, Parsed
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.evidence.ends import counts_lost
 from stream_app.kafka.evidence.row import PartitionRow
@@ -21,13 +24,14 @@ logger = logging.getLogger(__name__)
 _SLICE = 128  # records recalled before others may run
 
 
-async def recall(site: Site, partition: int, row: PartitionRow, find: Lookup) -> Collection:
+async def recall(
+    site: Site, partition: int, row: PartitionRow, find: Lookup, sealed: Callable[[bytes], bytes | None]
+) -> Collection:
     """Return the counts of the steps open behind ``row``; ``find`` gives the rows of series, and nothing is put out.
 
-    Raises:
-        PartitionStoppedError: if input of these steps is lost.
+    ``sealed`` reads those rows that need no recall. Raises `PartitionStoppedError` if input of open steps is lost.
     """
-    collection = Collection(site.secret())
+    collection = Collection(site.secret(), Blocks(Table(site.context.keys, row.topic, sealed)))
     if row.recall_offset == row.next_offset:
         return collection
     began = time.perf_counter()
@@ -38,12 +42,9 @@ async def recall(site: Site, partition: int, row: PartitionRow, find: Lookup) ->
     if first > row.recall_offset:
         raise counts_lost(row.recall_offset, first).stopped(partition)
     if collection.floor() != row.recall_offset:
-        raise PartitionStoppedError(
-            partition,
-            "state-damaged",
-            asked=f"the oldest step still open opened by the watermark at offset {row.recall_offset}",
-            found=f"offset {collection.floor()} when the input was read again",
-        )
+        asked = f"the oldest step still open opened by the watermark at offset {row.recall_offset}"
+        found = f"offset {collection.floor()} when the input was read again"
+        raise PartitionStoppedError(partition, "state-damaged", asked, found)
     count, seconds = row.next_offset - row.recall_offset, time.perf_counter() - began
     logger.info("partition %d: read %d records of open steps again in %.1f s", partition, count, seconds)
     return collection
@@ -56,11 +57,13 @@ async def _count_again(
     async for records in reader.records(site.names.events, partition, row.recall_offset, row.next_offset):
         for start in range(0, len(records), _SLICE):
             some = [one for one in records[start : start + _SLICE] if one.offset < row.next_offset]
-            keys, values = [one.key for one in some], [one.value for one in some]
-            for nth in counting.others(keys, values):
-                recall_record(site.context, find, collection, _input_record(some[nth]))
+            parsed = wire.parsed_all([one.value for one in some])
+            for nth in counting.others([one.key for one in some], parsed):
+                recall_record(site.context, find, collection, input_record(some[nth], parsed[nth]))
             await asyncio.sleep(0)
 
 
-def _input_record(record: Any) -> InputRecord:
-    return InputRecord(record.topic, record.partition, record.offset, record.timestamp, record.key, record.value)
+def input_record(record: Any, parsed: Parsed | None = None) -> InputRecord:
+    """Return a record of a log as one of the input."""
+    where = (record.topic, record.partition, record.offset, record.timestamp)
+    return InputRecord(*where, record.key, record.value, parsed)

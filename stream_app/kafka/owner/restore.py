@@ -7,21 +7,9 @@ from dataclasses import dataclass, replace
 from stream_app.deciding import rows
 from stream_app.deciding.members import load_member
 from stream_app.kafka.brokers import Reader, Rows, TopicFacts
+from stream_app.kafka.evidence import ends as log_ends
 from stream_app.kafka.evidence.claim import holds_entries
-from stream_app.kafka.evidence.ends import (
-    AnsweredInput,
-    Ends,
-    adopted,
-    answered_of,
-    counts_lost,
-    cut_short,
-    disagreement,
-    ends_of,
-    input_lost,
-    input_short,
-    shortage,
-    torn,
-)
+from stream_app.kafka.evidence.ends import AnsweredInput, Ends
 from stream_app.kafka.evidence.outputs import outputs_of
 from stream_app.kafka.evidence.row import PartitionRow, last_row, placed_by
 from stream_app.kafka.evidence.skipped import skipped
@@ -48,12 +36,8 @@ class Restored:
 
 def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:
     """Return why series that were placed by the separator ``was`` cannot go on under another; empty: none."""
-    return PartitionStoppedError(
-        partition,
-        "separator-changed",
-        asked=f"member_separator {was or None!r}, by which series were placed",
-        found=f"{now or None!r} in the settings",
-    )
+    asked = f"member_separator {was or None!r}, by which series were placed"
+    return PartitionStoppedError(partition, "separator-changed", asked, f"{now or None!r} in the settings")
 
 
 class Restorer:
@@ -62,7 +46,6 @@ class Restorer:
     def __init__(
         self, site: Site, rows: Rows, facts: Mapping[str, TopicFacts], partition: int, progress: ReadBack
     ) -> None:
-        """Take what the brokers say of the topics now; ``progress`` is told how reading goes on."""
         self._site, self._context, self._names, self._rows = site, site.context, site.names, rows
         self._facts, self._partition = facts, partition
         changelog = site.names.changelog
@@ -75,10 +58,8 @@ class Restorer:
         """Return where to go on; ``committed`` is the group's offset.
 
         ``judge`` stops where others wrote behind a row, before what they wrote is read. None: the owner may write
-        meanwhile, and logs that were read one after the other are not compared.
-
-        Raises:
-            PartitionStoppedError: if going on could decide something twice or lose something.
+        meanwhile, and logs that were read one after the other are not compared. Raises `PartitionStoppedError` if going
+        on could decide something twice or lose something.
         """
         self._copy.discard_foreign()
         async with self._site.brokers.reader("read_committed") as reader:
@@ -99,11 +80,11 @@ class Restorer:
             answered = lacking = None
             if judge is not None:
                 covered = None if row is None else row.next_offset
-                answered = await answered_of(reader, self._names, self._partition, covered)
-                lacking = None if row is None else await cut_short(reader, self._names, self._partition)
+                answered = await log_ends.answered_of(reader, self._names, self._partition, covered)
+                lacking = None if row is None else await log_ends.cut_short(reader, self._names, self._partition)
         async with self._site.brokers.reader("read_uncommitted") as reader:
             first, end = await reader.bounds(self._names.events, self._partition)
-            ends = await ends_of(reader, self._names, self._partition)
+            ends = await log_ends.ends_of(reader, self._names, self._partition)
             if row is None:
                 decided = await holds_entries(reader, self._names.ledger, self._partition)
                 return self._first_row(committed, first, ends, decided=decided)
@@ -122,7 +103,7 @@ class Restorer:
             await self._check_group(row, tail.answered, committed)
             self._check(row, first)
             if end < max(row.next_offset, tail.answered):
-                raise input_short(max(row.next_offset, tail.answered), end).stopped(self._partition)
+                raise log_ends.input_short(max(row.next_offset, tail.answered), end).stopped(self._partition)
             await self._check_last(reader, row)
             await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
         self._tell_changes(row, tail)
@@ -130,16 +111,14 @@ class Restorer:
         return Restored(row, tail, fresh=other or (rekeyed and not tail.binds(row.next_offset)))
 
     def _first_row(self, committed: int | None, first: int, ends: Ends, *, decided: bool) -> Restored:
-        if lacking := shortage(None, ends):
+        if lacking := log_ends.shortage(None, ends):
             raise lacking.stopped(self._partition)
         # The owner of a partition whose first transaction failed may have committed offset 0: no input lies below it.
         # Any other offset may be of input that was decided and has expired since, so it tells of a lost row.
         if decided or (committed or 0) > 0:
-            raise self._stopped(
-                "row-missing",
-                "the partition's row in the state table, since something was decided before",
-                f"none; the group's offset is {committed}, the ledger ends at {ends.ledger.end}",
-            )
+            asked = "the partition's row in the state table, since something was decided before"
+            found = f"none; the group's offset is {committed}, the ledger ends at {ends.ledger.end}"
+            raise self._stopped("row-missing", asked, found)
         row = PartitionRow(
             topic=self._facts[self._names.events].id,
             changelog=self._facts[self._names.changelog].id,
@@ -158,13 +137,13 @@ class Restorer:
 
     def _whole(self, row: PartitionRow, ends: Ends, committed_end: int, answered: AnsweredInput | None) -> PartitionRow:
         """Return the row with all that it must tell of the logs, once they hold what it tells."""
-        lacking = shortage(row, ends)
+        lacking = log_ends.shortage(row, ends)
         if lacking is None and answered is not None:
-            lost = disagreement(answered, ends, row.releases_lost, row.last_reject)
-            lacking = torn(ends.changelog, committed_end) or lost
+            lost = log_ends.disagreement(answered, ends, row.releases_lost, row.last_reject)
+            lacking = log_ends.torn(ends.changelog, committed_end) or lost
         if lacking is not None:
             raise lacking.stopped(self._partition)
-        whole, warnings = adopted(row, ends)
+        whole, warnings = log_ends.adopted(row, ends)
         for warning in warnings:
             logger.warning("partition %d: %s", self._partition, warning)
         return whole
@@ -172,35 +151,23 @@ class Restorer:
     def _check_topics(self, row: PartitionRow) -> None:
         events = self._facts[self._names.events]
         if row.topic != events.id:
-            raise self._stopped(
-                "topic-replaced",
-                f"topic {self._names.events} with id {row.topic}",
-                f"id {events.id}: it was deleted and made again",
-            )
+            asked = f"topic {self._names.events} with id {row.topic}"
+            raise self._stopped("topic-replaced", asked, f"id {events.id}: it was deleted and made again")
         changelog = self._facts[self._names.changelog]
         if row.changelog != changelog.id:
             # Made again under a running worker, it holds only what was written since.
-            raise self._stopped(
-                "changelog-short",
-                f"changelog {self._names.changelog} with id {row.changelog}, which the state was written to",
-                f"id {changelog.id}: it was deleted and made again",
-            )
+            asked = f"changelog {self._names.changelog} with id {row.changelog}, which the state was written to"
+            raise self._stopped("changelog-short", asked, f"id {changelog.id}: it was deleted and made again")
         if row.partitions != events.partitions or row.partitions != self._site.settings.partitions:
-            raise self._stopped(
-                "partition-count",
-                f"{row.partitions} partitions, with which series were placed",
-                f"{events.partitions} in the cluster, {self._site.settings.partitions} in the settings",
-            )
+            found = f"{events.partitions} in the cluster, {self._site.settings.partitions} in the settings"
+            raise self._stopped("partition-count", f"{row.partitions} partitions, with which series were placed", found)
 
     def _rekeyed(self, row: PartitionRow) -> bool:
         """Return whether the row was written under another noise key; erased epochs of a key make it no other."""
         own = self._context.keys.fingerprint
         if row.key != own and not self._site.accept_new_key:
-            raise self._stopped(
-                "key-changed",
-                f"the noise key with fingerprint {row.key}, under which the partition was last written",
-                f"one with fingerprint {own}",
-            )
+            asked = f"the noise key with fingerprint {row.key}, under which the partition was last written"
+            raise self._stopped("key-changed", asked, f"one with fingerprint {own}")
         return row.key != own
 
     async def _check_separators(self, reader: Reader, partitions: int) -> None:
@@ -215,11 +182,9 @@ class Restorer:
     def _settled(self, row: PartitionRow, answered: int, first: int) -> PartitionRow:
         """Return the row to settle from: committed outputs of input below ``answered`` tell that it lost others."""
         if first > row.recall_offset:
-            asked, found = (
-                f"a state as new as the outputs of input below {answered}",
-                f"one that ends at {row.next_offset}",
-            )
-            raise self._stopped("row-behind", asked, f"{found}, and input that is kept from {first} on")
+            asked = f"a state as new as the outputs of input below {answered}"
+            found = f"one that ends at {row.next_offset}, and input that is kept from {first} on"
+            raise self._stopped("row-behind", asked, found)
         what = "partition %d: behind the state, input from %d to %d has its outputs: what lacks alone is written"
         logger.warning(what, self._partition, row.next_offset, answered - 1)
         return replace(row, life=new_life(self._site))
@@ -231,17 +196,14 @@ class Restorer:
             passed = await skipped(reader, self._names.events, self._partition, answered, committed)
         # Behind the last record that has an output, the group's offset may have passed markers alone.
         if answered <= row.next_offset or passed is not None:
-            raise self._stopped(
-                "row-behind",
-                f"a state as new as the group's offset {committed}",
-                f"one that ends at {row.next_offset}: committed changelog rows are lost",
-            )
+            found = f"one that ends at {row.next_offset}: committed changelog rows are lost"
+            raise self._stopped("row-behind", f"a state as new as the group's offset {committed}", found)
 
     def _check(self, row: PartitionRow, first: int) -> None:
         if first > row.next_offset:
-            raise input_lost(row.next_offset, first).stopped(self._partition)
+            raise log_ends.input_lost(row.next_offset, first).stopped(self._partition)
         if first > row.recall_offset:
-            raise counts_lost(row.recall_offset, first).stopped(self._partition)
+            raise log_ends.counts_lost(row.recall_offset, first).stopped(self._partition)
 
     async def _check_last(self, reader: Reader, row: PartitionRow) -> None:
         """Compare the last record that was decided with what lies there now: a log that lost its end can grow again."""
@@ -254,11 +216,8 @@ class Restorer:
                 return
             first, _ = await reader.bounds(events, self._partition)
             if first <= last:
-                raise self._stopped(
-                    "input-short",
-                    f"at offset {last} the record appended at {row.last_append_ms}, the last that was decided",
-                    f"at offset {found.offset} one appended at {found.timestamp}",
-                )
+                asked = f"at offset {last} the record appended at {row.last_append_ms}, the last that was decided"
+                raise self._stopped("input-short", asked, f"at offset {found.offset} one appended at {found.timestamp}")
             return
 
     def _sequence_of(self) -> Callable[[str], int]:
@@ -277,13 +236,10 @@ class Restorer:
         return sequence_of
 
     def _changes(self, row: PartitionRow) -> list[str]:
-        pairs = (
-            (NOISE_KEY, row.key, self._context.keys.fingerprint),
-            ("configuration", row.configuration, self._context.fingerprint),
-        )
-        return [
-            f"the {name} has fingerprint {new}, the state was made with {old}" for name, old, new in pairs if old != new
-        ]
+        key = (NOISE_KEY, row.key, self._context.keys.fingerprint)
+        pairs = (key, ("configuration", row.configuration, self._context.fingerprint))
+        text = "the {} has fingerprint {}, the state was made with {}"
+        return [text.format(name, new, old) for name, old, new in pairs if old != new]
 
     def _tell_changes(self, row: PartitionRow, tail: Tail) -> None:
         for change in self._changes(row):
@@ -296,4 +252,4 @@ class Restorer:
                 logger.info("partition %d: adopted: %s", self._partition, change)
 
     def _stopped(self, reason: StopReason, asked: str, found: str) -> PartitionStoppedError:
-        return PartitionStoppedError(self._partition, reason, asked=asked, found=found)
+        return PartitionStoppedError(self._partition, reason, asked, found)

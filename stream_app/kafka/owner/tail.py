@@ -10,7 +10,7 @@ state: what the logs hold of it is not written again, the rest of a part is (`st
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from itertools import filterfalse
 
 from stream_app.deciding.decider import Append, Outlets
 from stream_app.formats.encoding import Sealed
@@ -27,13 +27,10 @@ _UNCHANGED = (
 
 
 class Tail:
-    """Binding entries that have not been recomputed yet."""
+    """Binding entries that have not been recomputed yet; what differs raises `PartitionStoppedError`."""
 
     def __init__(self, partition: int, changes: Sequence[str], outputs: Outputs | None = None) -> None:
-        """Bind nothing yet; ``changes`` say what differs from when the state was made.
-
-        ``outputs`` are those that the logs hold of input beyond the state.
-        """
+        """Bind nothing yet; ``changes`` were made since the state, ``outputs`` are those of input beyond it."""
         self.answered = 0 if outputs is None else outputs.before
         self._outputs = outputs
         self._partition = partition
@@ -44,42 +41,32 @@ class Tail:
     async def read(self, reader: Reader, topic: str, start: int, sequence_of: Callable[[str], int]) -> None:
         """Read the ledger partition from ``start``, uncommitted records too.
 
-        ``sequence_of`` gives a series' restored sequence.
-
-        Raises:
-            PartitionStoppedError: if two entries bind the same place of a chain, or a record is no entry.
+        ``sequence_of`` gives a series' restored sequence. Raises if two entries bind the same place of a chain, or a
+        record is no entry.
         """
         async for records in reader.records(topic, self._partition, start):
-            for record in records:
-                if is_claim(record):
+            for record in filterfalse(is_claim, records):
+                entry = entry_of(record)
+                place = (record.key, entry["sequence"])
+                if entry["sequence"] <= sequence_of(entry["series"]):
                     continue
-                self._bind(record, sequence_of)
-
-    def _bind(self, record: Any, sequence_of: Callable[[str], int]) -> None:
-        entry = entry_of(record)
-        place = (record.key, entry["sequence"])
-        if entry["sequence"] <= sequence_of(entry["series"]):
-            return
-        if self._hashes.setdefault(place, entry["hash"]) != entry["hash"]:
-            raise self._stopped("one entry for each place of a chain", f"two different ones, sequence {place[1]}")
-        self._inputs[place] = input_offset(record)
+                if self._hashes.setdefault(place, entry["hash"]) != entry["hash"]:
+                    raise self._stopped(
+                        "one entry for each place of a chain", f"two different ones, sequence {place[1]}"
+                    )
+                self._inputs[place] = input_offset(record)
 
     def __len__(self) -> int:
         return len(self._hashes)
 
     def settle(self, key: bytes, entries: tuple[Sealed, ...]) -> None:
-        """Compare recomputed entries of the series whose record key is ``key`` with the binding ones.
-
-        Raises:
-            PartitionStoppedError: if one differs.
-        """
+        """Compare recomputed entries of the series with a record key with the binding ones; raises if one differs."""
         for entry in entries:
             place = (key, entry.sequence)
             bound = self._hashes.pop(place, None)
             if bound is not None and bound != entry.hash:
-                raise self._stopped(
-                    f"entry {entry.sequence} of a series recomputed with hash {bound}", f"hash {entry.hash}"
-                )
+                asked = f"entry {entry.sequence} of a series recomputed with hash {bound}"
+                raise self._stopped(asked, f"hash {entry.hash}")
             self._inputs.pop(place, None)
 
     def outlets(self, ledger: Append, release: Append, reject: Append) -> Outlets:
@@ -99,11 +86,7 @@ class Tail:
         return bool(self._hashes) or next_offset < self.answered
 
     def overdue(self, next_offset: int) -> None:
-        """Check that nothing is left to be recomputed from input below ``next_offset``.
-
-        Raises:
-            PartitionStoppedError: if an entry was not recomputed although its input was decided.
-        """
+        """Check that nothing is left to be recomputed from input below ``next_offset``; raises if an entry is."""
         left = [place for place, offset in self._inputs.items() if offset < next_offset]
         none = "that the input gives none any more"
         if left:
@@ -113,9 +96,5 @@ class Tail:
             raise self._stopped(f"a committed output of input {offset} recomputed", none)
 
     def _stopped(self, asked: str, found: str) -> PartitionStoppedError:
-        return PartitionStoppedError(
-            self._partition,
-            "tail-differs",
-            asked=asked,
-            found=f"{found}; {' and '.join(self._changes) or _UNCHANGED}",
-        )
+        found = f"{found}; {' and '.join(self._changes) or _UNCHANGED}"
+        return PartitionStoppedError(self._partition, "tail-differs", asked, found)

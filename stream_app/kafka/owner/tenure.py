@@ -44,7 +44,6 @@ class PendingCommit:
     """The commit under way: at most one, beside which the next batch is decided."""
 
     def __init__(self, ended: Callable[[], None]) -> None:
-        """Begin without one; ``ended`` is called whenever one ended."""
         self._ended = ended
         self._task: asyncio.Task[None] | None = None
 
@@ -96,9 +95,8 @@ class Tenure:
         transactions: Transactions,
         heads: Heads,
     ) -> None:
-        """Take what was restored; `begun` makes these."""
         self.number, self.row = number, restored.row
-        self._pending = PendingCommit(kept.wake)
+        self.pending = PendingCommit(kept.wake)
         self._parts, self._kept, self._writer = parts, kept, writer
         self._tail, self._transactions, self._heads = restored.tail, transactions, heads
         cached = max(2, parts.settings.cached_series // parts.settings.partitions)
@@ -140,7 +138,7 @@ class Tenure:
             await tenure._commit(batch)
         recalling()
         await parts.feed.start(number, kept.inbox.next_offset)
-        tenure._collection = await recall(parts, number, tenure.row, tenure.rows.find)
+        tenure._collection = await recall(parts, number, tenure.row, tenure.rows.find, tenure.rows.sealed)
         kept.figures.count(WorkerMetric.RECALLED_RECORDS, row.next_offset - row.recall_offset)
         kept.figures.restored()
         return tenure
@@ -148,15 +146,8 @@ class Tenure:
     async def decide(self, given: BatchInput) -> Batch:
         """Decide input while the batch before commits; what is left of it goes back to the inbox."""
         started = time.perf_counter()
-        batch = await batches.decide(
-            given,
-            self._writer.pages,
-            self._parts.context,
-            self.rows,
-            self._tail,
-            self._collection,
-            linked=self._parts.signing_key is not None,
-        )
+        new, context, linked = self._writer.pages, self._parts.context, self._parts.signing_key is not None
+        batch = await batches.decide(given, new, context, self.rows, self._tail, self._collection, linked=linked)
         if batch.rest is not None:
             self._kept.inbox.give_back(batch.rest)
         self._kept.figures.decided(time.perf_counter() - started)
@@ -164,22 +155,8 @@ class Tenure:
 
     def commit(self, batch: Batch) -> None:
         """Begin the commit of a batch; the one before must have finished."""
-        self.rows.hold(batch.changed, batch.members)
-        self._pending.begin(self._commit(batch))
-
-    @property
-    def idle(self) -> bool:
-        """Whether no commit is under way."""
-        return self._pending.empty
-
-    async def notice(self) -> None:
-        """Learn how a commit ended that has ended; raises what went wrong."""
-        if self._pending.over:
-            await self._pending.finished()
-
-    async def finished(self) -> None:
-        """Wait for the commit under way, if there is one; raises what went wrong."""
-        await self._pending.finished()
+        self.rows.hold(batch.changed, batch.members, batch.sealed)
+        self.pending.begin(self._commit(batch))
 
     async def write_due(self) -> None:
         """Write a signed head if it is time."""
@@ -187,17 +164,17 @@ class Tenure:
 
     async def finish(self) -> None:
         """Wait for the last commit and sign what has changed; raises what went wrong."""
-        await self.finished()
+        await self.pending.finished()
         await self._heads.write(self._writer)
 
     async def drop(self) -> None:
         """After trouble: let the running commit end, whatever comes of it."""
-        await self._pending.drop()
+        await self.pending.drop()
         self._heads.stop()
 
     async def leave(self) -> None:
         """Let go of the producer; whoever takes the partition over ends its transaction."""
-        await self._pending.cancel()
+        await self.pending.cancel()
         self._heads.stop()
         await self._writer.stop()
 

@@ -34,7 +34,6 @@ class Transactions:
     """Commits the batches of one partition, one after the other."""
 
     def __init__(self, parts: WorkerParts, partition: int, writer: Writer, claim: claims.FoundClaim) -> None:
-        """Begin with no shared row known to be in the changelog; `begun` makes these."""
         self._parts = parts
         self._partition = partition
         self._shared: set[bytes] = set()
@@ -47,11 +46,7 @@ class Transactions:
         return cls(parts, partition, writer, await claims.find(parts, partition))
 
     async def claimed(self, row: PartitionRow) -> PartitionRow:
-        """Return a restored row with the offset of the claim, which is written if there is none.
-
-        Raises:
-            PartitionStoppedError: if it is another application's, or has records that this one did not write.
-        """
+        """Return a restored row with the offset of the claim, written if there is none; raises as `judge` does."""
         offset, start = self._claim
         if offset == claims.NO_CLAIM:
             offset = await claims.write(self._parts, self._partition, self._writer, start)
@@ -60,11 +55,7 @@ class Transactions:
         return replace(row, claim=offset)
 
     async def judge(self, row: PartitionRow) -> None:
-        """Look at what ledger and releases hold behind a row.
-
-        Raises:
-            PartitionStoppedError: if they have records that this application did not write.
-        """
+        """Raise `PartitionStoppedError` if ledger or releases have records of others behind a row."""
         names = self._parts.names
         starts = {names.ledger: row.ledger_offset, names.releases: row.releases_offset}
         await self._ownership.begin(starts, {row.producer, self._writer.id})
@@ -72,16 +63,11 @@ class Transactions:
     async def commit(self, row: PartitionRow, batch: Batch) -> PartitionRow:
         """Let a batch take effect and return the partition row after it.
 
-        Raises:
-            KafkaError: if it failed; whether it was committed then stands in the log alone.
-            PartitionStoppedError: if a log lost records, or was made again, since the batch before.
+        Raises `KafkaError` if it failed, and the log alone knows whether it was committed; `PartitionStoppedError` if
+        a log lost records, or was made again, since the batch before.
         """
         names, writer = self._parts.names, self._writer
-        outputs = (
-            (names.releases, batch.releases),
-            (names.rejects, batch.rejects),
-            (names.changelog, batch.changelog),
-        )
+        outputs = ((names.releases, batch.releases), (names.rejects, batch.rejects), (names.changelog, batch.changelog))
         written_to = [topic for topic, pages in ((names.ledger, batch.ledger), *outputs) if pages.records]
         await writer.begin(names.changelog, *written_to)
         # Asked after all of the batch was fetched, and answered before anything but entries is sent.
@@ -114,7 +100,8 @@ class Transactions:
             await asyncio.gather(same_topic, return_exceptions=True)
         await writer.commit()
         offset = None if changelog.end is None else changelog.end - 1
-        self._parts.rows.write(self._partition, [*batch.stored, (PARTITION_KEY, encoded)], offset)
+        rows = [*batch.stored, *batch.sealed.items(), (PARTITION_KEY, encoded)]
+        self._parts.rows.write(self._partition, rows, offset)
         self._parts.feed.keep(self._partition, row.recall_offset)
         for message in batch.messages:
             message.ack()
@@ -133,12 +120,9 @@ class Transactions:
             # spend budgets again. Without the copy this worker cannot go on behind it either, once it has grown.
             with suppress(LocalStateError):
                 self._parts.rows.discard(self._partition)
-            raise PartitionStoppedError(
-                self._partition,
-                "changelog-short",
-                asked=f"a changelog up to offset {last}",
-                found=f"that it ended at {written.first}: rows are lost, or the topic was made again",
-            )
+            asked = f"a changelog up to offset {last}"
+            found = f"that it ended at {written.first}: rows are lost, or the topic was made again"
+            raise PartitionStoppedError(self._partition, "changelog-short", asked, found)
 
     def _moved(self, row: PartitionRow, batch: Batch, ledger_end: int | None) -> PartitionRow:
         context = self._parts.context
@@ -158,7 +142,8 @@ class Transactions:
     def _write_rows(self, batch: Batch, partition_row: bytes) -> None:
         """Put the changed rows into the changelog pages; a default policy's row, which series share, once."""
         batch.stored = [(key, value) for key, value in batch.stored if key[:1] != b"d" or not self._known(key)]
-        keys, values = zip(*batch.stored, (PARTITION_KEY, partition_row), strict=True)
+        written = [*batch.stored, *batch.sealed.items(), (PARTITION_KEY, partition_row)]
+        keys, values = zip(*written, strict=True)
         batch.changelog.extend(keys, values, repeat(self._parts.now_ms(), len(keys)), repeat([], len(keys)))
 
     def _known(self, key: bytes) -> bool:

@@ -10,11 +10,13 @@ not sent: nobody can say whether it was refused.
 
 import asyncio
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats import wire
+from stream_app.formats.records import Observation, Watermark
 from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.sending import Event
@@ -67,10 +69,8 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
     """Return below which input offset all of each partition is decided, once ``topic`` shows what came of it.
 
     The partition's row tells it, which is of one transaction with all that its input came to; where it is lost the
-    group's offset does, which stays behind while steps of collected data are open.
-
-    Raises:
-        LookupError: if a topic is missing, or has lost its beginning: what it holds is no whole backup.
+    group's offset does, which stays behind while steps of collected data are open. Raises `LookupError` if a topic is
+    missing, or has lost its beginning: what it holds is no whole backup.
     """
     facts = await describe(settings, names)
     missing = [name for name in (names.events, names.rejects, names.changelog) if name not in facts]
@@ -99,14 +99,14 @@ class RefusedEvents(NamedTuple):
     """What a file of rejects tells."""
 
     topic: str | None  # of the events; None: nothing was refused
-    offsets: dict[int, set[int]]  # by partition
+    offsets: dict[int, Refusals]  # by partition
     ends: dict[int, int]
 
 
 def refused_in(path: Path) -> RefusedEvents:
     """Read a file that `read rejects` made; raises `BackupError`, `OSError`."""
     topics: set[str] = set()
-    offsets: dict[int, set[int]] = {}
+    offsets: dict[int, Refusals] = {}
     ends: dict[int, int] = {}
     for number, fields in _lines(path, ends, "read rejects"):
         try:
@@ -120,18 +120,26 @@ def refused_in(path: Path) -> RefusedEvents:
                 "`left` prints"
             )
         topics.add(topic)
-        offsets.setdefault(partition, set()).add(offset)
+        offsets.setdefault(partition, Refusals()).add(offset, fields.get("series"), reason)
     if len(topics) > 1:
         raise BackupError(f"{path}: rejects of several topics, {', '.join(sorted(topics))}; give those of one")
     return RefusedEvents(next(iter(topics), None), offsets, ends)
 
 
+def _none(_series: str) -> tuple[str, ...]:
+    """Know of no views."""
+    return ()
+
+
 class Resent:
     """The events of a backup that were accepted, in order."""
 
-    def __init__(self, path: Path, refused: RefusedEvents) -> None:
-        """Read a file that `read events` made once, to see that it is whole; raises `BackupError`, `OSError`."""
-        self._path, self._refused = path, refused
+    def __init__(self, path: Path, refused: RefusedEvents, views_of: Callable[[str], Iterable[str]] = _none) -> None:
+        """Read a file that `read events` made once, to see that it is whole; raises `BackupError`, `OSError`.
+
+        ``views_of`` returns the ids of the views of a series: what one of them took is sent again.
+        """
+        self._path, self._refused, self._views_of = path, refused, views_of
         self.refused = self.behind = self.accepted = 0
         """How many events are not sent because they were refused, and because nobody knows; and how many are sent."""
         ends: dict[int, int] = {}
@@ -139,7 +147,7 @@ class Resent:
         for number, fields in _lines(path, ends, "read events"):
             try:
                 topic, partition, offset = _place(fields)
-                _bytes(fields, "key"), _bytes(fields, "value")
+                _bytes(fields, "key"), (value := _bytes(fields, "value"))
             except (KeyError, ValueError, TypeError, AttributeError):
                 raise BackupError(f"{path}:{number}: no event; give what `read events` printed") from None
             if refused.topic not in (None, topic):
@@ -151,9 +159,11 @@ class Resent:
                     f"{path}:{number}: offset {offset} of partition {partition} does not follow; read anew"
                 )
             reached[partition] = offset
-            self.refused += offset in refused.offsets.get(partition, ())
-            self.behind += offset >= refused.ends.get(partition, 0)
-            self.accepted += self._is_accepted(partition, offset)
+            is_refused = self._is_refused(partition, offset, value)
+            behind = offset >= refused.ends.get(partition, 0)
+            self.refused += is_refused
+            self.behind += behind
+            self.accepted += not is_refused and not behind
         for partition, end in ends.items():
             known = refused.ends.get(partition, 0)
             if known < end:
@@ -163,14 +173,21 @@ class Resent:
                 )
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield the events to send."""
         for _, fields in _lines(self._path, {}, "read events"):
-            if self._is_accepted(fields["partition"], fields["offset"]):
-                yield Event(_bytes(fields, "key"), _bytes(fields, "value") or b"")
+            partition, offset, value = fields["partition"], fields["offset"], _bytes(fields, "value")
+            known = offset < self._refused.ends.get(partition, 0)
+            if known and not self._is_refused(partition, offset, value):
+                yield Event(_bytes(fields, "key"), value or b"")
 
-    def _is_accepted(self, partition: int, offset: int) -> bool:
-        refused = offset in self._refused.offsets.get(partition, ())
-        return not refused and offset < self._refused.ends.get(partition, 0)
+    def _is_refused(self, partition: int, offset: int, value: bytes | None) -> bool:
+        """Return whether all series that an event was for refused it."""
+        refusals = self._refused.offsets.get(partition)
+        if refusals is None or offset not in refusals:
+            return False
+        found = wire.decode(value)
+        if not isinstance(found, Observation | Watermark):
+            return True
+        return refusals.refused_by_all(offset, found.series, self._views_of(found.series))
 
 
 def _lines(path: Path, ends: dict[int, int], command: str) -> Iterator[tuple[int, Any]]:
@@ -194,12 +211,7 @@ def _lines(path: Path, ends: dict[int, int], command: str) -> Iterator[tuple[int
 
 
 async def assert_empty(settings: Settings, topic: str) -> None:
-    """Check that nothing was ever sent to ``topic``.
-
-    Raises:
-        BackupError: if something was: what is sent again must come first.
-        LookupError: if the topic is missing.
-    """
+    """Check that nothing was ever sent to ``topic``; raises `BackupError`, or `LookupError` if it is missing."""
     await assert_there(settings, topic)
     facts = await describe(settings, (topic,))
     async with LogReader.opened(settings, "read_committed") as reader:

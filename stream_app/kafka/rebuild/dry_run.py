@@ -21,16 +21,17 @@ only one of them rejects, or an open step that only one passes over.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Headers, Outlets, Settle
-from stream_app.deciding.decision import Lookup
-from stream_app.deciding.members import FindMember, Member, load_member, no_member
+from stream_app.deciding.members import FindMember, load_member, no_member
 from stream_app.deciding.readings import LostCountersError
-from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.rows import Lookup, SeriesRow
+from stream_app.deciding.units.sealed import PREFIX
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.client.brokers import KafkaBrokers
@@ -40,7 +41,7 @@ from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.memory.rows import MemoryRows
-from stream_app.kafka.owner.recall import recall
+from stream_app.kafka.owner.recall import input_record, recall
 from stream_app.kafka.owner.restore import Restorer
 from stream_app.kafka.parts import ReadBack, Site
 from stream_app.kafka.stops import PartitionStoppedError, stopping
@@ -61,7 +62,6 @@ class Run:
         settle: Settle | None = None,
         find_member: FindMember = no_member,
     ) -> None:
-        """Take what a worker would have read back; ``settle`` sees every entry."""
         self.releases: set[Step] = set()
         self.rejects: set[int] = set()
         self._keys, self._find = context.keys, find
@@ -85,10 +85,13 @@ class Run:
         keys = self._keys
         for name in series:
             row = self._decider.changed.get(name) or self._find(name)
-            if row is None or row.open_steps is None:
+            if row is None:
                 continue
-            for index in row.open_steps.begun:
-                start_ms = index * row.policy.step_ms
+            begun = () if row.open_steps is None else row.open_steps.begun
+            units = () if row.open_units is None else row.open_units.steps
+            begun += tuple(step.index for step in units if step.key == keys.fingerprint)
+            for index in begun:
+                start_ms = row.policy.start_of(index)
                 if keys.secret_of(keys.epoch_of(start_ms)) is not None:
                     yield row.key, start_ms
 
@@ -104,8 +107,7 @@ class Shortfall:
     """Two runs over the same records, with the whole key and with what is left of it, and how they differ."""
 
     def __init__(self, whole: Run, later: Run) -> None:
-        """Begin before any record; ``otherwise`` counts those that only one of the runs rejects."""
-        self.otherwise = 0
+        self.otherwise = 0  # records that only one of the runs rejects
         self._whole, self._later = whole, later
         self._missing: set[Step] = set()
         self._gained: set[Step] = set()
@@ -151,8 +153,7 @@ async def dry_runs(
 ) -> AsyncIterator[DryRun]:
     """Yield what the restart of each partition would come to under ``later``, whose keys may not be ``whole`` any more.
 
-    Raises:
-        LookupError: if a topic is missing.
+    Raises `LookupError` if a topic is missing.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     facts = await describe(settings, names)
@@ -160,76 +161,43 @@ async def dry_runs(
     if missing:
         raise LookupError(f"topics {', '.join(missing)} are missing: name their `prefix` and `application`")
     committed = await group_offsets(settings, names.events)
+    brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
+    site = Site(settings=settings, context=later, names=names, brokers=brokers, accept_new_key=accept_new_key)
     for partition in range(facts[names.events].partitions):
-        run = _PartitionRun(settings, (whole, later), names, facts, partition, accept_new_key=accept_new_key)
-        yield await run.result(committed.get(partition))
+        yield await _dry_run(site, whole, facts, partition, committed.get(partition))
 
 
-class _PartitionRun:
-    """One partition's."""
+async def _dry_run(
+    site: Site, whole: Context, facts: Mapping[str, TopicFacts], partition: int, committed: int | None
+) -> DryRun:
+    """Read a partition back and decide what waits; ``committed`` is the group's offset."""
+    table, defaults = MemoryRows(), dict[str, Policy]()
+    read = partial(table.read, partition)
+    row: PartitionRow | None = None
 
-    def __init__(
-        self,
-        settings: Settings,
-        contexts: tuple[Context, Context],
-        names: TopicNames,
-        facts: Mapping[str, TopicFacts],
-        partition: int,
-        *,
-        accept_new_key: bool,
-    ) -> None:
-        """Take what the worker would know, with the whole key and after the erasure."""
-        self._names, self._partition = names, partition
-        self._whole, self._later = contexts
-        self._rows = MemoryRows()
-        self._defaults: dict[str, Policy] = {}
-        brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
-        self._site = Site(
-            settings=settings, context=self._later, names=names, brokers=brokers, accept_new_key=accept_new_key
-        )
-        self._restorer = Restorer(self._site, self._rows, facts, partition, ReadBack())
+    def find(series: str) -> SeriesRow | None:
+        return rows.load(read, series, defaults)
 
-    async def result(self, committed: int | None) -> DryRun:
-        """Read back and decide what waits; ``committed`` is the group's offset."""
-        row: PartitionRow | None = None
-        try:
-            restored = await self._restorer.restore(committed, None)
-            row, tail = restored.row, restored.tail
-            binding = len(tail)
-            whole = await self._run(self._whole, row, None)
-            later = await self._run(self._later, row, tail.settle)
-        except PartitionStoppedError as stopped:
-            return DryRun(self._partition, row, stopped=stopped)
-        waiting, stopped_by, shortfall = 0, None, Shortfall(whole, later)
-        try:
-            async for records in self._waiting(row.next_offset):
+    async def run(context: Context, row: PartitionRow, settle: Settle | None) -> Run:
+        collection = await recall(replace(site, context=context), partition, row, find, read)
+        return Run(context, find, collection, settle, partial(load_member, read))
+
+    try:
+        restored = await Restorer(site, table, facts, partition, ReadBack()).restore(committed, None)
+        row, tail = restored.row, restored.tail
+        binding = len(tail)
+        shortfall = Shortfall(await run(whole, row, None), await run(site.context, row, tail.settle))
+    except PartitionStoppedError as stopped:
+        return DryRun(partition, row, stopped=stopped)
+    waiting, stopped_by = 0, None
+    try:
+        async with site.brokers.reader("read_committed") as reader:
+            async for records in reader.records(site.names.events, partition, row.next_offset):
                 waiting += len(records)
-                shortfall.decide(records)
+                shortfall.decide([input_record(record) for record in records])
                 tail.overdue(records[-1].offset + 1)
-        except (PartitionStoppedError, LookupError, LostCountersError) as error:
-            stopped_by = stopping(self._partition, error)
-        lost = shortfall.lost(self._rows.series(self._partition) if row.recall_offset < row.next_offset else ())
-        return DryRun(self._partition, row, waiting, binding, shortfall.otherwise, lost, stopped_by)
-
-    async def _run(self, context: Context, row: PartitionRow, settle: Settle | None) -> Run:
-        collection = await recall(self._site, self._partition, row, self._find)
-        return Run(context, self._find, collection, settle, self._member)
-
-    async def _waiting(self, start: int) -> AsyncIterator[list[InputRecord]]:
-        async with self._site.brokers.reader("read_committed") as reader:
-            async for found in reader.records(self._names.events, self._partition, start):
-                yield [
-                    InputRecord(
-                        record.topic, record.partition, record.offset, record.timestamp, record.key, record.value
-                    )
-                    for record in found
-                ]
-
-    def _find(self, series: str) -> SeriesRow | None:
-        return rows.load(self._read, series, self._defaults)
-
-    def _member(self, chain: str) -> Member | None:
-        return load_member(self._read, chain)
-
-    def _read(self, key: bytes) -> bytes | None:
-        return self._rows.read(self._partition, key)
+    except (PartitionStoppedError, LookupError, LostCountersError) as error:
+        stopped_by = stopping(partition, error)
+    opened = row.recall_offset < row.next_offset or any(table.scan(partition, PREFIX))
+    lost = shortfall.lost(table.series(partition) if opened else ())
+    return DryRun(partition, row, waiting, binding, shortfall.otherwise, lost, stopped_by)

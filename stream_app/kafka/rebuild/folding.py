@@ -1,6 +1,6 @@
 """What the ledger and the releases of a partition tell of its series, entry after entry."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,13 +19,13 @@ from stream_app.kafka.parts import Site
 from stream_app.kafka.rebuild.given_up import GivenUp
 from stream_app.privacy.collected.plain import stays_open
 from stream_app.privacy.policy import Policy
+from stream_app.privacy.units.steps import takes_over
 
 
 class Releases:
     """The releases of one input offset after the other, by their hashes."""
 
     def __init__(self, batches: AsyncIterator[list[Any]]) -> None:
-        """Take the releases in lists, in the order of the log."""
         self._batches = batches
         self._waiting: list[Any] = []
         self._offset = -1
@@ -33,11 +33,7 @@ class Releases:
         self._series: set[bytes] = set()
 
     async def of(self, offset: int) -> Mapping[str, bytes]:
-        """Return the releases of an input offset; offsets never go back.
-
-        Raises:
-            PartitionStoppedError: if a record is no release.
-        """
+        """Return the releases of an input offset; offsets never go back. Raises as `fold` does."""
         if offset == self._offset:
             return self._at_hand
         self._offset, self._at_hand = offset, {}
@@ -81,6 +77,8 @@ class Folded(NamedTuple):
     adopted: dict[str, int]
     """Input offset of each series' policy, or of the one before it that its open steps belong to as well."""
     released: dict[str, int]  # input offset of each series' last release
+    read_from: dict[str, int]
+    """Input offset of each series with units: no reading of its open steps, nor of those to come, is before it."""
     last_input: int  # the highest input offset that an entry came of; -1: there is no entry
     cut: set[str]
     """Series whose first entries are gone with the beginning of the ledger, and whose rows are nowhere else.
@@ -99,31 +97,23 @@ class Stored(NamedTuple):
 
 
 async def fold(
-    site: Site,
-    partition: int,
-    base: Stored | None,
-    progress: Progress,
-    given_up: GivenUp,
-    before: int | None = None,
+    site: Site, partition: int, base: Stored | None, progress: Progress, given_up: GivenUp, before: int | None = None
 ) -> Folded:
     """Fold the committed ledger; releases are read beside it, for both lie in the order of their input.
 
     ``base`` holds rows to go on from where the beginning of the ledger is gone; None: it is whole. ``given_up`` says
     which releases may be missing. Entries of input from ``before`` on are left out; None: none is.
 
-    Raises:
-        RebuildError: if the ledger does not follow from itself.
-        PartitionStoppedError: if a record of ledger or releases is none that this application writes.
+    Raises `RebuildError` if the ledger does not follow from itself, and `PartitionStoppedError` if a record of ledger
+    or releases is none that this application writes.
     """
     rebuilt = Rebuilt(site.context, *(base or ({}, {})))
     cut = _forgotten(base, site.context.limits.member_separator) if base else set()
-    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, -1, cut, set())
+    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, {}, -1, cut, set())
+    closings: dict[str, deque[Closing]] = {}
     last_input, key = -1, ""
     names = site.names
-    async with (
-        site.brokers.reader("read_committed") as ledger,
-        site.brokers.reader("read_committed") as reader,
-    ):
+    async with site.brokers.reader("read_committed") as ledger, site.brokers.reader("read_committed") as reader:
         _, end = await ledger.bounds(names.ledger, partition)
         releases = Releases(reader.records(names.releases, partition, 0))
         async for records in ledger.records(names.ledger, partition, 0):
@@ -144,14 +134,43 @@ async def fold(
                     if base is None or rebuilt.place(series)[0]:
                         raise
                     told.cut.add(series)
-                if entry["entry"] == "policy":
-                    if known is None or not stays_open(rebuilt.rows[series].policy, known.policy):
-                        told.adopted[series] = offset
-                elif entry["entry"] == "release":
-                    told.released[series] = offset
+                if series in rebuilt.rows:
+                    note(told, closings, None if known is None else known.policy, entry, offset)
             progress(records[-1].offset + 1, end)
         told.published.update(await releases.series())
     return told._replace(last_input=last_input, key=key)
+
+
+class Closing(NamedTuple):
+    """A step that was decided, and the input that closed it."""
+
+    step: int
+    offset: int
+
+
+def note(
+    told: Folded, closings: dict[str, deque[Closing]], before: Policy | None, entry: Mapping[str, Any], offset: int
+) -> None:
+    """Note which input an entry came of; ``closings`` are the last steps of series with units.
+
+    Whoever opened step s had closed all steps up to ``s - open_steps``. Behind step i those from ``i + 1`` on may be
+    open: no reading of them came before the input that closed the last step up to ``i + 1 - open_steps``.
+    """
+    series, policy = entry["series"], told.rows[entry["series"]].policy
+    if entry["entry"] == "policy":
+        # Whether steps that are open stay so under the version that the entry begins.
+        if before is None or not (
+            stays_open(policy, before) or (takes_over(policy, before) and not entry.get("weaker", False))
+        ):
+            told.adopted[series] = told.read_from[series] = offset
+            closings.pop(series, None)
+    elif entry["entry"] == "release":
+        told.released[series] = offset
+        if policy.units is not None:
+            closing, last = Closing(policy.index_of(entry["timestamp"]), offset), closings.setdefault(series, deque())
+            last.append(closing)
+            while last and last[0].step <= closing.step + 1 - policy.units.open_steps:
+                told.read_from[series] = last.popleft().offset
 
 
 def _forgotten(base: Stored, separator: str | None) -> set[str]:

@@ -22,13 +22,9 @@ ALL: Final = 2**63  # beyond every input offset
 
 
 class GivenUp:
-    """The steps whose releases are missing of input from ``first`` to before ``end``; ``last`` is the last such input.
-
-    Elsewhere a missing release is an error.
-    """
+    """The steps whose releases are missing, of input from ``first`` to before ``end``; ``last`` is the last such."""
 
     def __init__(self, first: int, end: int) -> None:
-        """Begin before the first entry."""
         self.steps = Counter[str]()  # how many steps of each series
         self.last = -1
         self._first, self._end = first, end

@@ -8,15 +8,16 @@ them, entry and release byte for byte, and the chains go on behind them.
 """
 
 import asyncio
-from collections.abc import Collection as Sized
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.rebuild import Rebuilt
 from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats import encoding, wire
-from stream_app.formats.records import Observation, Watermark
+from stream_app.formats.records import Observation, Watermark, of_series
 from stream_app.kafka.brokers import Brokers, LogRecord, Reader, Writer
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
@@ -52,10 +53,8 @@ async def aborted_entries(
 ) -> Aborted:
     """Return what was aborted for input below offset ``before`` and follows from the rows of ``past``.
 
-    ``reader`` reads uncommitted records.
-
-    Raises:
-        PartitionStoppedError: if the release of such an entry never reached the log, and may not be ``given_up``.
+    ``reader`` reads uncommitted records. Raises `PartitionStoppedError` if the release of such an entry never reached
+    the log, and may not be ``given_up``.
     """
     told = Rebuilt(context, past.rows, past.members)
     aborted = await _aborted(reader, names.ledger, partition, before, told)
@@ -73,12 +72,9 @@ async def aborted_entries(
             # series cannot go on before it; and behind it only as one whose release is given up.
             known = given_up.or_given_up(entry, input_offset(record), by_hash)
             if entry["release"] not in known:
-                raise PartitionStoppedError(
-                    partition,
-                    "release-lost",
-                    asked=f"the release of an aborted ledger entry, sequence {entry['sequence']}, whose input is lost",
-                    found="none in the log: the worker died between the two",
-                )
+                asked = f"the release of an aborted ledger entry, sequence {entry['sequence']}, whose input is lost"
+                found = "none in the log: the worker died between the two"
+                raise PartitionStoppedError(partition, "release-lost", asked, found)
             if entry["release"] in releases:
                 moved.releases.append(releases[entry["release"]])
         moved.entries.append(record)
@@ -91,9 +87,7 @@ async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partit
 
     A commit that came late has ended the transaction for its coordinator, and the producer wrote on, where brokers do
     not verify partitions (KIP-890). A marker of this producer ends it: one record of it is written again, and aborted.
-
-    Raises:
-        PartitionStoppedError: if a transaction is another producer's, whose id expired: nobody else can end it.
+    Raises `PartitionStoppedError` if it is another producer's, whose id expired: nobody else can end it.
     """
     async with brokers.reader("read_committed") as ended, brokers.reader("read_uncommitted") as whole:
         found: dict[str, LogRecord] = {}
@@ -116,12 +110,9 @@ async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partit
                     break
                 await asyncio.sleep(_LOOK_SECONDS)
             else:
-                raise PartitionStoppedError(
-                    partition,
-                    "transaction-open",
-                    asked=f"{topic} without a transaction of a producer that is gone",
-                    found=f"one open on its partition {partition} from start offset {record.offset} on",
-                )
+                asked = f"{topic} without a transaction of a producer that is gone"
+                left = f"one open on its partition {partition} from start offset {record.offset} on"
+                raise PartitionStoppedError(partition, "transaction-open", asked, left)
 
 
 async def adopt(writer: Writer, names: TopicNames, found: Aborted) -> None:
@@ -171,6 +162,7 @@ class Loss(NamedTuple):
 
     first: int  # the first offset that was kept: a series whose policy is older may have had steps open
     line: int  # where the input went on; which steps are given up, and which are counted again, follows from there on
+    series: str | None = None  # the one with units whose open steps it gave up; None: all that count or read in memory
 
 
 def more_lost(losses: Iterable[Loss], first: int, group: int, next_offset: int) -> Loss | None:
@@ -182,20 +174,11 @@ def more_lost(losses: Iterable[Loss], first: int, group: int, next_offset: int) 
     return None if group >= first or covered else Loss(first, next_offset)
 
 
-class Past(NamedTuple):
-    """What ledger and releases tell of a partition's series."""
-
-    rows: Mapping[str, SeriesRow]
-    adopted: Mapping[str, int]
-    """Input offset of each series' policy, or of the one before it that its steps stay open from."""
-    released: Mapping[str, int]  # input offset of each series' last release
-
-
 class FoundSteps:
     """The open steps of a partition's series, as one record after the other moves them."""
 
-    def __init__(self, past: Past, losses: Iterable[Loss], rejected: Sized[int]) -> None:
-        """Begin before the first watermark; ``rejected`` holds the offsets of the records that were refused.
+    def __init__(self, past: Folded, losses: Iterable[Loss], rejected: Refusals) -> None:
+        """Begin before the first watermark; ``rejected`` says by whom records were refused.
 
         Invariant: a step that a loss gave up is open to nobody's count ever again. What is given up comes before all
         that is counted, so a release behind the line of a loss says that all of what it gave up was passed.
@@ -213,8 +196,13 @@ class FoundSteps:
     def take(self, offset: int, value: bytes | None) -> None:
         """Take up a record that was decided before, in order."""
         found = wire.decode(value)
-        if not isinstance(found, Observation | Watermark) or offset in self._rejected:
+        if not isinstance(found, Observation | Watermark):
             return
+        for series in self._rejected.takers(offset, found.series):
+            self._take(offset, of_series(found, series))
+
+    def _take(self, offset: int, found: Observation | Watermark) -> None:
+        """Take up a record for one of the series that it was for."""
         row = self._rows.get(found.series)
         since = max(self._adopted.get(found.series, NEVER), self._lines.get(found.series, NEVER))
         if row is None or offset < since:
@@ -230,7 +218,7 @@ class FoundSteps:
 
     def rows(self) -> dict[str, SeriesRow]:
         """Return the rows of all series that may have open steps, with these."""
-        return {series: row.replaced(open_steps=self._opened(series)) for series, row in self._rows.items()}
+        return {series: replace(row, open_steps=self._opened(series)) for series, row in self._rows.items()}
 
     def _opened(self, series: str) -> OpenSteps | None:
         return self._open.get(series, ALL_GIVEN_UP if series in self._lines else None)
@@ -264,5 +252,4 @@ def _opens(policy: Policy) -> bool:
 
 
 def _read_open(policy: Policy) -> bool:
-    """Return whether a reading opens its step."""
     return policy.within is not None and not policy.within.gapless

@@ -9,11 +9,13 @@ have steps open, of which the outputs tell nothing: the watermarks that opened t
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, filterfalse
 from typing import NamedTuple
 
 from stream_app.deciding import rows
 from stream_app.deciding.decider import INPUT_HEADER
+from stream_app.deciding.units.sealed import PREFIX
+from stream_app.deciding.views.refusals import Refusals, may_tell_a_view, targets_of, told_again
 from stream_app.formats import encoding
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import Pages, TopicFacts, Writer
@@ -26,16 +28,8 @@ from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.parts import Site, new_life
 from stream_app.kafka.rebuild.folding import Folded, Progress
 from stream_app.kafka.rebuild.given_up import GivenUp, close, unable
-from stream_app.kafka.rebuild.open_steps import (
-    LOST,
-    FoundSteps,
-    Loss,
-    Past,
-    abort_open,
-    aborted_entries,
-    adopt,
-    more_lost,
-)
+from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, abort_open, aborted_entries, adopt, more_lost
+from stream_app.kafka.rebuild.open_units import FoundUnits, check_key, units_of
 from stream_app.kafka.rebuild.survey import Accepted, Again, Survey, Witness
 from stream_app.kafka.stops import PartitionStoppedError
 
@@ -53,7 +47,7 @@ class Recovered:
     open_steps: int
     """Open steps, which take contributions or readings still; what they hold is read from the input again."""
     lost_counts: int
-    """Collected series whose open steps were given up, now or before, since input of them was deleted.
+    """Series whose open steps were given up, now or before, since input of them was deleted.
 
     They are never released. Series that released something since an earlier loss are behind what it gave up.
     """
@@ -72,11 +66,17 @@ class _Input(NamedTuple):
     next_offset: int  # the first offset to decide
     start: int  # no step that is open was opened before it
     first: int  # the first offset kept
-    rejected: set[int]
-    """Those that were refused, from ``start`` on, and from where the input went on behind the first loss."""
+    rejected: Refusals
+    """Which were refused, from ``start`` on, and from where the input went on behind the first loss."""
     losses: list[Loss]  # what was lost of the input and accepted before
     skips: bool  # whether the group's offset skips input, which was accepted
     last_reject: int  # input offset of the last reject; -1: there is none
+    named: list[str]  # the series of each reject that may be of a view which cannot begin
+
+    @property
+    def gap(self) -> int:
+        """Return the offset from which on the input is whole and was decided."""
+        return self.next_offset if self.skips else self.first
 
     @property
     def lost(self) -> Loss | None:
@@ -90,49 +90,36 @@ class Rebuilding:
     """Rebuilds partitions one after the other."""
 
     def __init__(self, site: Site, facts: Mapping[str, TopicFacts], signing_key: SigningKey | None) -> None:
-        """Take what the brokers say of the topics; without ``signing_key`` the heads tell nothing."""
         self._site, self._context, self._names, self._facts = site, site.context, site.names, facts
+        self._topic = facts[site.names.events].id
         self._survey = Survey(site, facts[site.names.changelog].id, signing_key)
 
     async def recover(self, partition: int, accepted: Accepted, progress: Progress) -> Recovered:
         """Rebuild a partition's rows and write them to the changelog.
 
-        Raises:
-            PartitionStoppedError: if the ledger is another application's, or records of its outputs are; if input is
-                lost or skipped and that was not accepted, or with it the only way to a release; or if ledger or
-                releases lost an end.
-            RebuildError: if the ledger does not follow from itself.
+        Raises `RebuildError` as `fold`, and `PartitionStoppedError` if outputs are another application's or lost an
+        end, or if input is lost or skipped, and with it maybe the only way to a release, and that was not accepted.
         """
         writer = await self._site.brokers.fence(partition)
         try:
             await abort_open(self._site.brokers, writer, self._names, partition)
             claim = await claims.find(self._site, partition)
             told, ends, witness, releases_lost, given_up, again = await self._survey.look(partition, accepted, progress)
-            place = await self._place(
-                partition,
-                told.last_input,
-                again,
-                accept_lost_input=accepted.lost_input,
-                accept_skipped=accepted.skipped_input,
-            )
+            check_key(partition, told, self._context.keys)
+            place = await self._place(partition, told, again, accepted)
+            told.rows.update(told_again(told.rows, place.named, self._context))
             accept_lost_input = accepted.lost_input or place.skips
             if accept_lost_input:
                 told = await self._adopted(writer, partition, place.next_offset, told, given_up)
-            ended = await close(
-                writer,
-                self._names,
-                self._context,
-                unable(told.rows.values()),
-                place.next_offset - 1,
-                self._site.now_ms(),
-            )
+            stuck, now_ms = unable(told.rows.values()), self._site.now_ms()
+            ended = await close(writer, self._names, self._context, stuck, place.next_offset - 1, now_ms)
             told.rows.update((row.series, row) for row in ended)
-            open_steps = await self._reopened(partition, told, place, accept_lost_input=accept_lost_input)
-            told.rows.update(open_steps.rows())
+            open_steps, units = await self._reopened(partition, told, place, accepted)
+            told.rows.update(open_steps.rows() | units.rows())
             lost = place.lost if place.skips or (place.lost and open_steps.given_up(place.lost.line)) else None
             ledger_offset = await self._covered(partition, told)
             row = PartitionRow(
-                topic=self._facts[self._names.events].id,
+                topic=self._topic,
                 changelog=self._facts[self._names.changelog].id,
                 partitions=self._facts[self._names.events].partitions,
                 next_offset=place.next_offset,
@@ -150,8 +137,10 @@ class Rebuilding:
                 claim=claim.offset,
                 separator=self._site.settings.member_separator or "",
             )
-            stale = set() if again is None else await self._keys(partition)
-            await self._write(writer, partition, told, row, lost, stale)
+            stale = await self._stale(partition, units, all_rows=again is not None)
+            losses = [lost] if lost else []
+            losses += [Loss(place.gap, place.next_offset, series) for series in units.given_up]
+            await self._write(writer, partition, told, row, losses, stale, units.sealed())
         finally:
             await writer.stop()
         return Recovered(
@@ -159,22 +148,23 @@ class Rebuilding:
             len(told.rows),
             place.next_offset,
             ledger_offset,
-            open_steps=open_steps.steps,
-            lost_counts=len(open_steps.given_up()),
+            open_steps=open_steps.steps + units.steps,
+            lost_counts=len(open_steps.given_up()) + len(units.given_up),
             told_by=witness,
             again=0 if again is None else again.inputs,
             given_up=dict(sorted(given_up.steps.items())),
             closed=sorted(row.series for row in ended),
         )
 
-    async def _place(
-        self, partition: int, last_input: int, again: Again | None, *, accept_lost_input: bool, accept_skipped: bool
-    ) -> _Input:
+    async def _place(self, partition: int, told: Folded, again: Again | None, accepted: Accepted) -> _Input:
         committed = await self._site.brokers.committed(partition) or 0
         # The group's offset says since when steps are open now; those that were open before were opened before it.
         opened = committed if again is None else again.opened
-        rejected: set[int] = set()
-        last_reject = NOTHING
+        units = units_of(told)
+        since = min([opened, *(told.read_from.get(series, 0) for series in units)])
+        views = targets_of(told.rows, self._context.limits.member_separator)
+        rejected, named = Refusals(views), list[str]()
+        last_input, last_reject = told.last_input, NOTHING
         losses: list[Loss] = []
         async with self._site.brokers.reader("read_committed") as reader:
             async for records in reader.records(self._names.rejects, partition, 0):
@@ -183,43 +173,52 @@ class Rebuilding:
                     last_reject = max(last_reject, offset)
                     reject = content(record)
                     if reject.get("reason") == LOST:
-                        losses.append(Loss(reject["offset"] + 1, offset + 1))
-                    elif offset >= min([opened, *(loss.line for loss in losses)]):
-                        rejected.add(offset)
+                        losses.append(Loss(reject["offset"] + 1, offset + 1, reject["series"]))
+                        continue
+                    if reject.get("series") and may_tell_a_view(reject.get("reason", ""), reject.get("timestamp")):
+                        named.append(reject["series"])
+                    if offset >= min([since, *(loss.line for loss in losses)]):
+                        rejected.add(offset, reject.get("series"), reject.get("reason", ""))
             last_input = max(last_input, last_reject)
             first, end = await reader.bounds(self._names.events, partition)
             next_offset = max(last_input + 1, committed) if again is None else again.start
             if next_offset > end:
                 raise input_short(next_offset, end).stopped(partition)
             # The worker looks at the group's offset once it knows what the outputs of that input are.
-            told = committed if again is not None else last_input + 1
-            passed = await skipped(reader, self._names.events, partition, told, committed)
-        if passed is not None and not accept_skipped:
-            raise passed.refused(self._names, partition, told, committed)
-        if next_offset < first and (last_input >= 0 or next_offset > 0) and not accept_lost_input:
+            known = committed if again is not None else last_input + 1
+            passed = await skipped(reader, self._names.events, partition, known, committed, units)
+        if passed is not None and not accepted.skipped_input:
+            raise passed.refused(self._names, partition, known, committed)
+        if next_offset < first and (last_input >= 0 or next_offset > 0) and not accepted.lost_input:
             raise input_lost(next_offset, first).stopped(partition)
-        return _Input(max(next_offset, first), opened, first, rejected, losses, passed is not None, last_reject)
+        return _Input(max(next_offset, first), opened, first, rejected, losses, passed is not None, last_reject, named)
 
-    async def _reopened(self, partition: int, told: Folded, place: _Input, *, accept_lost_input: bool) -> FoundSteps:
+    async def _reopened(
+        self, partition: int, told: Folded, place: _Input, accepted: Accepted
+    ) -> tuple[FoundSteps, FoundUnits]:
         """Find the open steps; nothing is read where no series has any."""
         losses = [*place.losses, place.lost] if place.lost else place.losses
-        open_steps = FoundSteps(Past(told.rows, told.adopted, told.released), losses, place.rejected)
-        if place.lost and open_steps.given_up(place.lost.line) and not accept_lost_input:
+        in_memory = [loss for loss in losses if loss.series is None]
+        open_steps = FoundSteps(told, in_memory, place.rejected)
+        partly = accepted.lost_input and not place.skips
+        ring, folder = self._context.keys, self._site.settings.data_folder
+        units = FoundUnits(told, ring, self._topic, losses, place.gap, place.next_offset, partly=partly, folder=folder)
+        if place.lost and open_steps.given_up(place.lost.line) and not (accepted.lost_input or place.skips):
             count = len(open_steps.given_up(place.lost.line))
-            raise PartitionStoppedError(
-                partition,
-                "input-lost",
-                asked=f"input from offset {place.start} on, which steps still open are counted from",
-                found=f"that the log starts at {place.first}: the counts of {count} series are lost",
-            )
-        start = max(place.first, open_steps.begin(place.start))
-        if open_steps.collects and start < place.next_offset:
+            asked = f"input from offset {place.start} on, which steps still open are counted from"
+            found = f"that the log starts at {place.first}: the counts of {count} series are lost"
+            raise PartitionStoppedError(partition, "input-lost", asked, found)
+        begin = open_steps.begin(place.start) if open_steps.collects else place.next_offset
+        start = max(place.first, min(begin, units.begin(place.next_offset)))
+        if start < place.next_offset:
             async with self._site.brokers.reader("read_committed") as reader:
                 async for records in reader.records(self._names.events, partition, start, place.next_offset):
                     for record in records:
                         if record.offset < place.next_offset:
                             open_steps.take(record.offset, record.value)
-        return open_steps
+                            units.take(record.offset, record.value, place.rejected)
+                    units.settle()
+        return open_steps, units
 
     async def _adopted(self, writer: Writer, partition: int, before: int, told: Folded, given_up: GivenUp) -> Folded:
         """Return what is told with the rows that abandoned entries move on, once those are committed."""
@@ -233,21 +232,26 @@ class Rebuilding:
         """Return the ledger offset below which nothing binds: the first aborted entry beyond the rows, or the end."""
         async with self._site.brokers.reader("read_uncommitted") as reader:
             async for records in reader.records(self._names.ledger, partition, 0):
-                for record in records:
-                    if is_claim(record):
-                        continue
+                for record in filterfalse(is_claim, records):
                     entry = entry_of(record)
                     row = told.rows.get(entry["series"]) or told.members.get(entry["series"])
                     if row is None or entry["sequence"] > row.sequence:
                         return int(record.offset)
             return (await reader.bounds(self._names.ledger, partition))[1]
 
-    async def _keys(self, partition: int) -> set[bytes]:
-        """Return the keys of all rows in the changelog: those of later input are deleted."""
+    async def _stale(self, partition: int, units: FoundUnits, *, all_rows: bool) -> set[bytes]:
+        """Return the keys of the rows in the changelog that are to be deleted, as they may be of later input.
+
+        ``units`` forgets those of sealed rows: there may be more of them than memory holds.
+        """
         found: set[bytes] = set()
+        if not (all_rows or len(units)):
+            return found
         async with self._site.brokers.reader("read_committed") as reader:
             async for records in reader.rows(self._names.changelog, partition, 0):
-                found.update(filter(None, records.keys))
+                keys = [key for key in records.keys if key]
+                units.forget(key for key in keys if key.startswith(PREFIX))
+                found.update(key for key in keys if all_rows and not key.startswith(PREFIX))
         return found - {PARTITION_KEY}
 
     async def _write(
@@ -256,8 +260,9 @@ class Rebuilding:
         partition: int,
         told: Folded,
         row: PartitionRow,
-        lost: Loss | None,
+        losses: Iterable[Loss],
         stale: set[bytes],
+        sealed: Iterable[tuple[bytes, bytes | None]],
     ) -> None:
         # The old partition row goes first and the new one comes last: half a recovery is no state.
         pages = writer.pages()
@@ -267,7 +272,8 @@ class Rebuilding:
         # Deleted first, and written again where they are told.
         deleted: Iterable[tuple[bytes, bytes | None]] = ((key, None) for key in stale)
         stored = (pair for one in told.rows.values() for pair in rows.dump(one, None, shared))
-        for key, value in chain(deleted, stored, (member.dump() for member in told.members.values())):
+        members = (member.dump() for member in told.members.values())
+        for key, value in chain(deleted, stored, members, sealed):
             pages.append(key, value, now_ms, [])
             if pages.records >= _ROWS:
                 await self._commit(writer, pages)
@@ -275,9 +281,10 @@ class Rebuilding:
         await self._commit(writer, pages)
         pages, rejects = writer.pages(), writer.pages()
         pages.append(PARTITION_KEY, row.encode(), now_ms, [])
-        if lost is not None:  # in one transaction: no worker begins on rows whose given-up steps the logs do not tell
-            gone = encoding.encode_reject(None, None, LOST, self._names.events, partition, lost.first - 1)
-            rejects.append(None, gone, now_ms, [(INPUT_HEADER, b"%d" % (lost.line - 1))])
+        for lost in losses:  # in one transaction: no worker begins on rows whose given-up steps the logs do not tell
+            gone = encoding.encode_reject(lost.series, None, LOST, self._names.events, partition, lost.first - 1)
+            of = None if lost.series is None else lost.series.encode()
+            rejects.append(of, gone, now_ms, [(INPUT_HEADER, b"%d" % (lost.line - 1))])
         await self._commit(writer, pages, rejects)
 
     async def _commit(self, writer: Writer, pages: Pages, rejects: Pages | None = None) -> None:

@@ -10,25 +10,13 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from stream_app.formats import wire
-from stream_app.heads.merkle import Tree
-from stream_app.heads.records import decode
+from stream_app.heads.records import Tree, decode
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
+from stream_app.kafka.evidence import ends as log_ends
 from stream_app.kafka.evidence.claim import holds_entries
-from stream_app.kafka.evidence.ends import (
-    NOTHING,
-    AnsweredInput,
-    Ends,
-    Shortage,
-    adopted,
-    answered_of,
-    begins_late,
-    disagreement,
-    ends_of,
-    ledger_shortage,
-    releases_shortage,
-)
+from stream_app.kafka.evidence.ends import NOTHING, AnsweredInput, Ends, Shortage
 from stream_app.kafka.evidence.outputs import first_lacking
 from stream_app.kafka.evidence.row import PartitionRow, last_row
 from stream_app.kafka.owner.restore import separator_changed
@@ -58,10 +46,7 @@ class Covered(NamedTuple):
 
 
 async def covered(reader: Reader, names: TopicNames, partition: int, key: SigningKey | None) -> Covered | None:
-    """Return what the heads tell; None where there are none, or one is missing or not signed by ``key``.
-
-    ``reader`` reads committed records.
-    """
+    """Return what committed heads tell; None where there are none, or one is missing or not signed by ``key``."""
     if key is None:
         return None
     sequences: dict[str, int] = {}
@@ -123,9 +108,8 @@ def vouched(
         asked = (
             f"a ledger from offset {held} on, up to which the rows that are left hold it, or signed heads that reach it"
         )
-        return Shortage(
-            "ledger-short", asked, f"one that begins at {ledger.first}, and none: what was spent between is lost"
-        )
+        found = f"one that begins at {ledger.first}, and none: what was spent between is lost"
+        return Shortage("ledger-short", asked, found)
     asked = "a ledger from offset 0 on, or signed heads or whole releases that tell of every series"
     return Shortage("ledger-short", asked, f"one that begins at {ledger.first}, and neither")
 
@@ -162,7 +146,6 @@ class Survey:
     """Looks at one partition after the other."""
 
     def __init__(self, site: Site, changelog: str, signing_key: SigningKey | None) -> None:
-        """Take the id of the changelog; without ``signing_key`` the heads tell nothing."""
         self._site, self._names = site, site.names
         self._changelog, self._signing_key = changelog, signing_key
 
@@ -173,24 +156,25 @@ class Survey:
         still holds; elsewhere all rows come from the ledger. Where outputs lack whose input is there, it ends before
         that input.
 
-        Raises:
-            PartitionStoppedError: if a series is missing, or nobody can tell, or releases are; unless that is accepted.
-            RebuildError: if the ledger does not follow from itself.
+        Raises `RebuildError` as `fold`, and `PartitionStoppedError` if a series or releases are missing, or nobody can
+        tell, unless that is accepted.
         """
         names = self._names
         async with (
             self._site.brokers.reader("read_uncommitted") as logs,
             self._site.brokers.reader("read_committed") as reader,
         ):
-            ends = await ends_of(logs, names, partition)
-            row = await self._row(reader, partition)
+            ends = await log_ends.ends_of(logs, names, partition)
+            row = await last_row(reader, names, partition)
+            if row is not None and row.changelog != self._changelog:
+                row = None
             separator = self._site.settings.member_separator or ""
             if row is not None and row.separator != separator and await holds_entries(reader, names.ledger, partition):
                 raise separator_changed(partition, row.separator, separator)
             first, _ = await reader.bounds(names.events, partition)
             # What lacks of input beyond the row is published yet, unless some of that input is gone.
             covered_by_row = None if row is None or row.next_offset < first else row.next_offset
-            answered = await answered_of(reader, names, partition, covered_by_row)
+            answered = await log_ends.answered_of(reader, names, partition, covered_by_row)
             lost = _lost(row, ends, answered)
             before = NOTHING if row is None else row.releases_lost
             # Releases that expired are no loss, so where they did, only those at the end are.
@@ -209,7 +193,7 @@ class Survey:
         told = await fold(self._site, partition, base, progress, given_up)
         if base and base.rows and row:  # what the state covers was decided, whatever outputs are left of it
             told = told._replace(last_input=max(told.last_input, row.next_offset - 1))
-        expected = row is not None and begins_late(adopted(row, ends)[0], ends) is None
+        expected = row is not None and log_ends.begins_late(log_ends.adopted(row, ends)[0], ends) is None
         lacking = len(missing(told, heads))
         held = None if row is None else row.ledger_offset
         witness = vouched(ends, heads, lacking, held=held, expected=expected, accepted=accepted.lost_ledger)
@@ -231,7 +215,9 @@ class Survey:
         Rows from before it are folded of a ledger that is whole.
         """
         if lost is not None and lost.reason in _PUBLISHED_AGAIN:
-            since, opened = max(0, min(_ends_with(answered, row))), 0
+            # With the input of the last reject where the row tells of a later one.
+            rejects = row is not None and row.last_reject > answered.reject
+            since, opened = max(0, min(answered.release, answered.reject) if rejects else answered.release), 0
         elif lost is None and row is not None:
             since, opened = row.next_offset, row.recall_offset
         else:
@@ -239,26 +225,12 @@ class Survey:
         first, _ = await reader.bounds(self._names.events, partition)
         start = await first_lacking(reader, self._names, partition, since, answered)
         lacks = lost is not None or start < answered.before
-        return (
-            Again(start, opened, answered.before - start)
-            if lacks and first <= start and ends.ledger.first == 0
-            else None
-        )
-
-    async def _row(self, reader: Reader, partition: int) -> PartitionRow | None:
-        row = await last_row(reader, self._names, partition)
-        return row if row is not None and row.changelog == self._changelog else None
+        can = lacks and first <= start and ends.ledger.first == 0
+        return Again(start, opened, answered.before - start) if can else None
 
 
 def _lost(row: PartitionRow | None, ends: Ends, answered: AnsweredInput) -> Shortage | None:
-    """Return what ledger or releases lack at their end."""
     if row is None:
-        return disagreement(answered, ends, NOTHING)
-    short = disagreement(answered, ends, row.releases_lost, row.last_reject)
-    return ledger_shortage(row, ends.ledger) or short or releases_shortage(row, ends.releases)
-
-
-def _ends_with(answered: AnsweredInput, row: PartitionRow | None) -> list[int]:
-    """Return the input of the last release, and that of the last reject where the row tells of a later one."""
-    rejects = row is not None and row.last_reject > answered.reject
-    return [answered.release, answered.reject] if rejects else [answered.release]
+        return log_ends.disagreement(answered, ends, NOTHING)
+    short = log_ends.disagreement(answered, ends, row.releases_lost, row.last_reject)
+    return log_ends.ledger_shortage(row, ends.ledger) or short or log_ends.releases_shortage(row, ends.releases)

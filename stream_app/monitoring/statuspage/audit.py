@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from stream_app.monitoring.snapshot import AuditSnapshot
 from stream_app.monitoring.statuspage import figure
-from stream_app.monitoring.statuspage.document import PageState, Row, View, facts, page, section, table
+from stream_app.monitoring.statuspage.document import PageState, View, facts, page, section, table
 from stream_app.monitoring.statuspage.figure import datum
 from stream_app.monitoring.statuspage.markup import Markup, element
 from stream_app.monitoring.statuspage.plot import lately
@@ -61,7 +61,7 @@ def _sections(about: AboutAudit, view: View, seen: AuditSnapshot) -> Iterator[Ma
         ),
     ):
         now = element("p", datum(datum_name, number, figure.count(number)), class_="now")
-        course = lately(name, [*view.history.of_audit(drawn), number], figure.count)
+        course = lately(name, [*view.history.of(AuditSnapshot, drawn), number], figure.count)
         yield section(name, now, element("p", beside), *course, kind="figure")
     unsigned = datum("unsigned", seen.unsigned_entries, figure.count(seen.unsigned_entries))
     yield section(
@@ -78,21 +78,14 @@ def _sections(about: AboutAudit, view: View, seen: AuditSnapshot) -> Iterator[Ma
 
 
 def _findings(about: AboutAudit, seen: AuditSnapshot) -> Markup:
-    rows = [
-        Row(
-            code,
-            (
-                datum(f"found-{code}", number, figure.count(number)),
-                "promise" if code in about.breaks else "books",
-                f"{about.meanings.get(code, '')}.",
-            ),
-        )
-        for code, number in sorted(seen.findings.items(), key=lambda each: each[0] not in about.breaks)
-    ]
+    rows = []
+    for code, number in sorted(seen.findings.items(), key=lambda each: each[0] not in about.breaks):
+        counted, wrong = datum(f"found-{code}", number, figure.count(number)), code in about.breaks
+        rows.append((code, (counted, "promise" if wrong else "books", f"{about.meanings.get(code, '')}.")))
     parts = [table("Findings by code", ("code", "findings", "wrong", "meaning"), rows, (0,))]
     if any(found.place for found in about.latest):
         heads = ("found at", "code", "series and entry", "what was found")
-        listed = [Row(found.when, (found.code, found.place, found.message)) for found in about.latest]
+        listed = [(found.when, (found.code, found.place, found.message)) for found in about.latest]
         parts += [element("h2", "The last ones"), table("The last findings", heads, listed)]
     else:
         first = about.latest[0].when if about.latest else ""

@@ -72,11 +72,8 @@ def section(title: str, *children: str, kind: str = "") -> Markup:
     return element("section", element("h2", title), *children, **named)
 
 
-class Row(NamedTuple):
-    """A row of a table: its heading, then its cells."""
-
-    head: str
-    cells: Sequence[str]
+Row = tuple[str, Sequence[str]]
+"""A row of a table: its heading, then its cells."""
 
 
 def table(name: str, heads: Sequence[str], rows: Iterable[Row], numbers: Iterable[int] = ()) -> Markup:
@@ -89,8 +86,8 @@ def table(name: str, heads: Sequence[str], rows: Iterable[Row], numbers: Iterabl
     first = cell("th", -1, heads[0], scope="col")
     top = element("tr", first, *(cell("th", place, head, scope="col") for place, head in enumerate(heads[1:])))
     body = [
-        element("tr", element("th", row.head, scope="row"), *(cell("td", *each) for each in enumerate(row.cells)))
-        for row in rows
+        element("tr", element("th", heading, scope="row"), *(cell("td", *each) for each in enumerate(cells)))
+        for heading, cells in rows
     ]
     whole = element("table", element("thead", top), element("tbody", *body))
     return element("div", whole, class_="wide", tabindex=0, role="region", aria_label=name)

@@ -18,9 +18,7 @@ def count(number: float) -> str:
 
 def rate(per_second: float | None) -> str:
     """Return a rate; a dash where it is unknown."""
-    if per_second is None:
-        return NONE
-    return f"{per_second:,.1f}" if 0 < per_second < 1_000 else f"{per_second:,.0f}"
+    return NONE if per_second is None else f"{per_second:,.1f}" if 0 < per_second < 1_000 else f"{per_second:,.0f}"
 
 
 def epsilon(nano: float | None) -> str:

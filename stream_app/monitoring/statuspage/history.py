@@ -2,36 +2,32 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, TypeVar
 
 from stream_app.monitoring.metric import Histogram
 from stream_app.monitoring.scrape import Distribution, Scrape
 from stream_app.monitoring.snapshot import AuditSnapshot, Snapshot, WorkerDetail, WorkerSnapshot, brief, snapshot_of
+
+Kind = TypeVar("Kind", WorkerSnapshot, AuditSnapshot)
 
 EVERY_SECONDS: Final = 5.0  # from one sample to the next; one takes about a millisecond
 PLACES: Final = 120  # samples that are kept: those of ten minutes
 LEAST_SECONDS: Final = EVERY_SECONDS / 2  # rates are over no less: a worker commits about once a second
 
 
-class HistorySample(NamedTuple):
-    """What is kept of one moment."""
-
-    snapshot: Snapshot  # without details
-    distributions: Mapping[str, Distribution]  # by metric, since the start
-
-
 class History:
     """Samples, oldest first, and the two last scrapes, from which rates are computed."""
 
     def __init__(self) -> None:
-        self._samples: deque[HistorySample] = deque(maxlen=PLACES)
+        # Snapshots without details, and their distributions by metric, since the start.
+        self._samples: deque[tuple[Snapshot, Mapping[str, Distribution]]] = deque(maxlen=PLACES)
         self._scrapes: deque[Scrape] = deque(maxlen=2)
 
     def add(self, scrape: Scrape) -> None:
         """Keep a scrape as the newest sample."""
         seen = self.snapshot(scrape)
         detail = seen.detail if isinstance(seen, WorkerSnapshot) else None
-        self._samples.append(HistorySample(brief(seen), detail.distributions if detail is not None else {}))
+        self._samples.append((brief(seen), detail.distributions if detail is not None else {}))
         self._scrapes.append(scrape)
 
     def snapshot(self, scrape: Scrape) -> Snapshot:
@@ -39,19 +35,11 @@ class History:
         old = (each for each in reversed(self._scrapes) if scrape.seconds - each.seconds >= LEAST_SECONDS)
         return snapshot_of("", next(old, None), scrape)
 
-    def of_worker(self, figure: Callable[[WorkerSnapshot], float | None]) -> list[float | None]:
+    def of(self, kind: type[Kind], figure: Callable[[Kind], float | None]) -> list[float | None]:
         """Return a figure of every sample, oldest first; None where it is unknown."""
-        snapshots = (sample.snapshot for sample in self._samples)
-        return [figure(snapshot) if isinstance(snapshot, WorkerSnapshot) else None for snapshot in snapshots]
-
-    def of_audit(self, figure: Callable[[AuditSnapshot], float | None]) -> list[float | None]:
-        """Return a figure of every sample, oldest first; None where it is unknown."""
-        snapshots = (sample.snapshot for sample in self._samples)
-        return [figure(snapshot) if isinstance(snapshot, AuditSnapshot) else None for snapshot in snapshots]
+        return [figure(snapshot) if isinstance(snapshot, kind) else None for snapshot, _ in self._samples]
 
     def observed(self, histogram: Histogram, detail: WorkerDetail) -> Distribution:
         """Return what a histogram observed since the oldest sample; since the start while none was dropped."""
         whole = detail.distributions[histogram.name]
-        if len(self._samples) < PLACES:
-            return whole
-        return whole.since(self._samples[0].distributions[histogram.name])
+        return whole if len(self._samples) < PLACES else whole.since(self._samples[0][1][histogram.name])

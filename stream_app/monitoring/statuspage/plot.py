@@ -73,7 +73,6 @@ def part(share: float) -> Markup:
 
 
 def _height(value: float, most: float) -> float:
-    """Return how far from the top a value lies, with room for the line."""
     return round(HEIGHT - 1 - (HEIGHT - 3) * (value / most if most else 0.0), 1)
 
 

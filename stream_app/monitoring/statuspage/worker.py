@@ -86,14 +86,10 @@ def _sections(about: AboutWorker, view: View, seen: WorkerSnapshot, detail: Work
 
 
 def _troubles(about: AboutWorker) -> Markup:
-    rows = [
-        Row(
-            f"Partition {number}",
-            (element("code", reason), prose(_sentence(known.meaning)), prose(_sentence(known.remedy))),
-        )
-        for number, reason in sorted(about.stopped.items())
-        for known in (about.advice[reason],)
-    ]
+    rows = []
+    for number, reason in sorted(about.stopped.items()):
+        known = [prose(_sentence(each)) for each in (about.advice[reason].meaning, about.advice[reason].remedy)]
+        rows.append((f"Partition {number}", (element("code", reason), *known)))
     note = element("p", "Their events wait meanwhile. The worker's log says what was found.", class_="note")
     heads = ("", "reason", "what happened", "what to do")
     return section("Stopped", table("Stopped partitions", heads, rows), note, kind="trouble")
@@ -103,7 +99,7 @@ def _figures(view: View, seen: WorkerSnapshot) -> Iterator[Markup]:
     def card(
         name: str, now: Sequence[str], beside: str, drawn: Callable[[WorkerSnapshot], float | None], text: _Text
     ) -> Markup:
-        course = lately(name, [*view.history.of_worker(drawn), drawn(seen)], text)
+        course = lately(name, [*view.history.of(WorkerSnapshot, drawn), drawn(seen)], text)
         return section(name, element("p", *now, class_="now"), element("p", beside), *course, kind="figure")
 
     yield card(
@@ -161,7 +157,7 @@ def _partitions(about: AboutWorker, detail: WorkerDetail) -> Markup:
     if any(shown.open_steps for shown in detail.partitions.values()):
         columns.insert(3, ("open steps", lambda shown: figure.count(shown.open_steps)))
     rows = [
-        Row(str(number), (pill(_state(about, number)), *(text(shown) for _, text in columns)))
+        (str(number), (pill(_state(about, number)), *(text(shown) for _, text in columns)))
         for number in sorted(about.partitions)
         for shown in (detail.partitions.get(str(number), PartitionFigures()),)
     ]
@@ -189,18 +185,7 @@ def _budget(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[
         capped = datum("capped", seen.capped_members, figure.count(seen.capped_members))
         claimed = datum("claimed", seen.claimed_members, figure.count(seen.claimed_members))
         yield facts((("members with a cap", capped), ("nine tenths of it claimed", claimed)))
-    total = sum(detail.spent.values())
-    rows = [
-        Row(
-            policy or figure.NONE,
-            (
-                scheme or figure.NONE,
-                datum(f"spent-{policy}-{scheme}", nano, figure.epsilon(nano)),
-                joined(figure.share(nano / total), part(nano / total)),
-            ),
-        )
-        for (policy, scheme), nano in detail.spent.items()
-    ]
+    rows = list(_parts("spent", detail.spent, figure.epsilon, lambda policy: policy or figure.NONE))
     if rows:
         yield table("Sum over all steps", ("policy", "scheme", "sum over all steps", "share"), rows, (1, 2))
         summed = datum("spent-nano", seen.spent_nano, figure.epsilon(seen.spent_nano))
@@ -208,28 +193,27 @@ def _budget(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[
         yield element("p", "In all ", summed, now, class_="note")
 
 
+def _parts(
+    name: str, counts: Mapping[tuple[str, ...], int], text: Callable[[float], str], head: Callable[[str], str]
+) -> Iterator[Row]:
+    """Yield a row for each count by something and scheme, with its share of them all."""
+    total = sum(counts.values())
+    for (whose, scheme), count in counts.items():
+        counted = datum(f"{name}-{whose}-{scheme}", count, text(count))
+        drawn = joined(figure.share(count / total), part(count / total))
+        yield head(whose), (scheme or figure.NONE, counted, drawn)
+
+
 def _distribution(
     name: str, found: Distribution, text: Callable[[float | None], str], sides: tuple[str, str]
 ) -> Iterator[Markup]:
-    mean = element("strong", text(found.mean))
-    yield element("p", f"{name}, mean ", mean)
+    yield element("p", f"{name}, mean ", element("strong", text(found.mean)))
     yield bars(name, found, text)
     yield ends(*sides)
 
 
 def _decisions(decided: Mapping[tuple[str, ...], int]) -> Markup:
-    total = sum(decided.values())
-    rows = [
-        Row(
-            _CONTROL if decision == "control" else decision,
-            (
-                scheme or figure.NONE,
-                datum(f"decided-{decision}-{scheme}", number, figure.count(number)),
-                joined(figure.share(number / total), part(number / total)),
-            ),
-        )
-        for (decision, scheme), number in decided.items()
-    ]
+    rows = list(_parts("decided", decided, figure.count, lambda name: _CONTROL if name == "control" else name))
     if not rows:
         return element("p", "None yet.")
     return table("Decisions", ("decision", "scheme", "records", "share"), rows, (1, 2))
@@ -238,7 +222,7 @@ def _decisions(decided: Mapping[tuple[str, ...], int]) -> Markup:
 def _rejects(seen: WorkerSnapshot) -> Markup:
     known: Mapping[str, Advice] = dict(REJECTS.items())
     rows = [
-        Row(reason, (datum(f"rejected-{reason}", number, figure.count(number)), _advice(known.get(reason))))
+        (reason, (datum(f"rejected-{reason}", number, figure.count(number)), _advice(known.get(reason))))
         for reason, number in seen.rejects.items()
     ]
     if not rows:
@@ -262,9 +246,8 @@ def _losses(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[
     yield from _distribution(
         "Backward loss", found, lambda loss: figure.NONE if loss is None else f"{loss:.3g}", ("0", "more")
     )
-    yield element(
-        "p", "An adversary's gain who knows the correlation; of the first 50 series of each batch.", class_="note"
-    )
+    note = "An adversary's gain who knows the correlation; of the first 50 series of each batch."
+    yield element("p", note, class_="note")
 
 
 def _about(about: AboutWorker, remaining: int, detail: WorkerDetail) -> Markup:

@@ -5,8 +5,6 @@ decided. Without it readings do: one of step i closes every step up to ``i - ope
 ends at or before it; steps without a reading are passed over. No clock has a part in either.
 """
 
-from typing import NamedTuple
-
 from stream_app.privacy.collected.steps import (
     ALL_GIVEN_UP,
     GIVEN_UP,
@@ -18,6 +16,7 @@ from stream_app.privacy.collected.steps import (
     untimely_watermark,
 )
 from stream_app.privacy.fold import Stepped, advance, publish
+from stream_app.privacy.noise.draws import Draw
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.place import place, unspent
 from stream_app.privacy.policy import Policy
@@ -29,30 +28,26 @@ MOST_READINGS = 10_000
 """Readings of an open step: the timestamp of each is kept in memory."""
 
 
-class Reach(NamedTuple):
-    """What a reading does to its series' steps."""
+def reached(
+    policy: Policy, state: State, before: OpenSteps | None, index: int, offset: int
+) -> tuple[bool, OpenSteps] | Refused:
+    """Return what a valid reading of step ``index`` does, or why it comes at no right time.
 
-    opens: bool
-    """Whether it is the first of its step, where readings open steps."""
-    after: OpenSteps
-    """What is open then; steps before it close."""
-
-
-def reached(policy: Policy, state: State, before: OpenSteps | None, index: int, offset: int) -> Reach | Refused:
-    """Return what a valid reading of step ``index`` does, or why it comes at no right time."""
+    It opens its step, where readings do and it is the first one; what is open then follows: steps before that close.
+    """
     if state.closed:
         return Refused("closed")
     if policy.within is None or policy.within.gapless:
         reason: Reason | None = "early" if before is None else before.untimely(index)
         if reason is not None or before is None:
             return Refused(reason or "early")
-        return Reach(opens=False, after=before)
+        return False, before
     if before == ALL_GIVEN_UP:
         return Refused("early")
     known = UNREAD if before is None else before.offset_of(index)
     if index < first_open(policy, state, before) or known == GIVEN_UP:
         return Refused("late")
-    return Reach(opens=known == UNREAD, after=opened(policy, state, before, index, offset))
+    return known == UNREAD, opened(policy, state, before, index, offset)
 
 
 def first_open(policy: Policy, state: State, before: OpenSteps | None) -> int:
@@ -101,13 +96,22 @@ def stays_open(policy: Policy, before: Policy) -> bool:
 
 
 def decide_step(
-    keys: KeyRing, policy: Policy, state: State, series: str, index: int, cells: RawCells | None
+    keys: KeyRing,
+    policy: Policy,
+    state: State,
+    series: str,
+    index: int,
+    cells: RawCells | None,
+    seed: bytes | None = None,
 ) -> Stepped | None:
     """Decide a step that closes by what its readings come to; ``cells`` None: it has none, and its gap is filled.
 
     None: the key of its epoch was erased, and the step is passed over. Guarantee: that of `fold.step`, where all
     readings of a step are its one event. With a value as `absent`, which then is in ``cells``, a step without a reading
     is decided as one with that value: the same proposal, coin, spend and noise.
+
+    Of collected data ``cells`` are what counters hold, which are read if the step is perturbed alone, and ``seed`` is
+    the closing watermark's, where counters start with noise: against who saw them that of `steps` holds.
     """
     epoch = keys.epoch_of(index * policy.step_ms)
     secret = keys.secret_of(epoch)
@@ -115,4 +119,4 @@ def decide_step(
         return None
     if cells is None:
         return advance(policy, state, index, place(policy, state, index), unspent(policy, state, index), None, 0)
-    return publish(policy, state, series, index, secret, epoch, cells, None)
+    return publish(policy, state, index, Draw(secret, epoch, series, seed), cells)

@@ -1,4 +1,4 @@
-"""Steps of collected data: which are open, the noise that their counters start with, the release of one that closes.
+"""Steps of collected data: which are open, and the noise that their counters start with.
 
 Event time alone opens and closes steps, by watermarks: they follow each other without a gap, and close in order.
 
@@ -13,17 +13,15 @@ part changes by half the sensitivity, and the two halves add up to no more.
 
 from typing import Final, NamedTuple
 
-from stream_app.privacy.collected.items import escaped_bytes, gathered_of
-from stream_app.privacy.fold import Stepped, publish
+from stream_app.privacy.collected.collect import escaped_bytes, gathered_of
 from stream_app.privacy.kinds import Counts, Vector
-from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.noise.draws import start_stream
 from stream_app.privacy.noise.mechanisms import discrete_laplace
-from stream_app.privacy.noise.streams import start_stream
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason, Refused
 from stream_app.privacy.state import State
-from stream_app.privacy.values import NANO, RawCells
+from stream_app.privacy.values import NANO
 
 MOST_CLOSED = 10_000
 """Steps that one watermark may close."""
@@ -162,20 +160,3 @@ def start_noise(seed: bytes, policy: Policy, series: str, index: int, looks: int
     stream = start_stream(seed, policy, series, index * policy.step_ms, collect.intrusion_nano, looks)
     denominator = gathers.sensitivity * NANO
     return tuple(discrete_laplace(stream, collect.intrusion_nano, denominator) for _ in range(gathers.counters))
-
-
-def close_step(
-    keys: KeyRing, policy: Policy, state: State, series: str, index: int, cells: RawCells, seed: bytes
-) -> Stepped | None:
-    """Decide a step by what its counters hold; ``seed`` is the closing watermark's.
-
-    None: the key of its epoch was erased, and the step is passed over. The counters are read if it is perturbed alone.
-    Guarantee: that of `fold.step`, and against who saw the counters that of this file.
-    """
-    assert policy.collect is not None, "only collected data close steps"
-    epoch = keys.epoch_of(index * policy.step_ms)
-    secret = keys.secret_of(epoch)
-    if secret is None:
-        return None
-    pan_private = policy.collect.intrusion_nano is not None
-    return publish(policy, state, series, index, secret, epoch, cells, seed if pan_private else None)

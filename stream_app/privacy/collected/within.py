@@ -6,9 +6,10 @@ from decimal import Context, Decimal
 from math import isfinite
 from typing import Final, Literal
 
-from stream_app.privacy.kinds import Kind, Number
+from stream_app.privacy.kinds import Kind, Number, UnitStatistic
 from stream_app.privacy.kinds.kind_form import takes_substitute
-from stream_app.privacy.parameters import CategoryForm, KellarisForm, NumberForm, ParametersForm
+from stream_app.privacy.parameters import KellarisForm, ParametersForm
+from stream_app.privacy.value_forms import CategoryForm, NumberForm
 from stream_app.privacy.values import Raw, RawCells, is_number
 
 Aggregate = Literal["last", "sum", "mean", "max"]
@@ -84,7 +85,7 @@ def in_units(number: float) -> int:
 def within_of(form: ParametersForm, kind: Kind) -> Within | None:
     """Return how a policy's steps take readings, or None: one observation is a step. The form has no faults."""
     protection, value = form.protection, form.value
-    if protection.within is None:
+    if protection.within is None or protection.unit is not None:
         return None
     absent: RawCells | Literal["approximated"] | None = None
     if "absent" in protection.model_fields_set:
@@ -95,6 +96,7 @@ def within_of(form: ParametersForm, kind: Kind) -> Within | None:
 
 
 def _cells(kind: Kind, value: object) -> RawCells | None:
+    assert not isinstance(kind, UnitStatistic), "a policy's value is no statistic yet"
     return replace(kind, substitute=None).quantise(Raw(value))
 
 
@@ -102,6 +104,10 @@ def within_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str
     """Yield the members of `protection` that make no steps of several readings, and why; ``kind`` None: it has some."""
     protection, value = form.protection, form.value
     given = "absent" in protection.model_fields_set
+    if protection.unit is not None:
+        if protection.within not in {None, "last"} and not isinstance(value, NumberForm):
+            yield "protection.within", f"{protection.within} is of numbers, found kind {value.kind}; use last"
+        return
     if protection.within is None:
         for member, there in (("open_steps", protection.open_steps is not None), ("absent", given)):
             if there:

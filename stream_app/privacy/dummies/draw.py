@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from struct import pack
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
-from stream_app.privacy.dummies.options import Histograms, Options, Sets, options_of, scores_of
+from stream_app.privacy.dummies.options import Options, options_of, scores_of
 from stream_app.privacy.dummies.partitioned import sampled
 from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
-from stream_app.privacy.landmarks import MOST_INTERVALS, NO_LANDMARKS, LandmarkSet
-from stream_app.privacy.noise.choice import chosen
+from stream_app.privacy.landmarks import MOST_INTERVALS, NO_LANDMARKS, Grid, LandmarkSet
 from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.noise.mechanisms import chosen
 from stream_app.privacy.noise.randomness import BitStream, happens_rational
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Refused
@@ -49,7 +49,7 @@ def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, carried: LandmarkSe
     """
     if policy.dummies is None:
         return policy
-    landmarks = drawn_landmarks(keys, name, policy.step_ms, policy.dummies)
+    landmarks = drawn_landmarks(keys, name, policy.grid, policy.dummies)
     if landmarks is None:
         return Refused("key-erased")
     union = landmarks.union(carried)
@@ -57,17 +57,13 @@ def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, carried: LandmarkSe
 
 
 @lru_cache(maxsize=16)  # the series of a default policy share a draw, which may take seconds
-def drawn_landmarks(keys: KeyRing, name: bytes, step_ms: int, dummies: Dummies) -> LandmarkSet | None:
+def drawn_landmarks(keys: KeyRing, name: bytes, grid: Grid, dummies: Dummies) -> LandmarkSet | None:
     """Return L', which holds every true landmark, by step index; None when the key of the range's start is erased."""
-    joined: Iterable[int] | None
-    match dummies:
-        case Drawn():
-            choice = choice_of(keys, name, step_ms, dummies)
-            joined = None if choice is None else choice.joined
-        case Padded():
-            joined = _padded(keys, name, step_ms, dummies)
-        case _:
-            assert_never(dummies)
+    if isinstance(dummies, Padded):
+        joined = _padded(keys, name, grid, dummies)
+    else:
+        choice = choice_of(keys, name, grid, dummies)
+        joined = None if choice is None else choice.joined
     return None if joined is None else joined_by(dummies, joined)
 
 
@@ -77,7 +73,7 @@ def joined_by(dummies: Dummies, joined: Iterable[int]) -> LandmarkSet:
     return dummies.landmarks.union(LandmarkSet.of((step, step + 1) for step in joined))
 
 
-class Choice(NamedTuple):
+class OptionDraw(NamedTuple):
     """Options with their scores, the index of the one drawn, and the steps that join by it, by step index."""
 
     options: Options
@@ -86,9 +82,9 @@ class Choice(NamedTuple):
     joined: tuple[int, ...]
 
 
-def choice_of(keys: KeyRing, name: bytes, step_ms: int, dummies: Drawn) -> Choice | None:
+def choice_of(keys: KeyRing, name: bytes, grid: Grid, dummies: Drawn) -> OptionDraw | None:
     """Draw one option at the charge of the request; None when the key of the range's start is erased."""
-    epoch = keys.epoch_of(dummies.first * step_ms)
+    epoch = keys.epoch_of(max(0, grid.start_of(dummies.first)))
     secret = keys.secret_of(epoch)
     if secret is None:
         return None
@@ -96,33 +92,35 @@ def choice_of(keys: KeyRing, name: bytes, step_ms: int, dummies: Drawn) -> Choic
     landmarks = tuple(step - first for start, end in dummies.landmarks.intervals for step in range(start, end))
     options = options_of(dummies.method, dummies.end - first, landmarks)
     words = f"{dummies.method} {dummies.utility} ".encode()
-    numbers = pack(">QQQQQ", epoch, step_ms, first, dummies.end, dummies.charge_nano)
+    numbers = pack(">QQqqQ", epoch, grid.length_ms, first, dummies.end, dummies.charge_nano)
     # PRIVACY: the true landmarks enter a keyed hash whose bits cannot be told from uniform ones without the key. The
     # same bits for other landmarks would tie the draws together, beyond what is charged.
     place = pack(f">H{len(name)}s{len(landmarks)}I", len(name), name, *landmarks)
-    stream = BitStream(secret, OPTION, words + numbers + place)
+    stream = BitStream(secret, OPTION, words + numbers + place + _origin(grid))
     scores = scores_of(options, dummies.utility)
     nth = chosen(stream, scores, dummies.charge_nano)
     number = nth + 1 if options.order else 0
-    match options:
-        case Sets():
-            joined: Iterable[int] = options.order[:number]
-        case Histograms():
-            joined = sampled(stream, options.own.grown(options.order[:number]), landmarks, number)
-        case _:
-            assert_never(options)
-    return Choice(options, scores, nth, tuple(first + step for step in joined))
+    joined: Iterable[int] = options.order[:number]
+    if options.own is not None:
+        joined = sampled(stream, options.own.grown(options.order[:number]), landmarks, number)
+    return OptionDraw(options, scores, nth, tuple(first + step for step in joined))
 
 
-def _padded(keys: KeyRing, name: bytes, step_ms: int, dummies: Padded) -> Iterable[int] | None:
+def _padded(keys: KeyRing, name: bytes, grid: Grid, dummies: Padded) -> Iterable[int] | None:
     joined = []
     for step in range(dummies.first, dummies.end):
-        epoch = keys.epoch_of(step * step_ms)
+        epoch = keys.epoch_of(max(0, grid.start_of(step)))
         secret = keys.secret_of(epoch)
         if secret is None:
             return None
         # A coin for landmarks too: that they need none shows in nothing, not in the time either.
-        stream = BitStream(secret, PADDING, pack(">QQQH", epoch, step_ms, step, len(name)) + name)
+        place = pack(">QQqH", epoch, grid.length_ms, step, len(name))
+        stream = BitStream(secret, PADDING, place + name + _origin(grid))
         if happens_rational(stream, dummies.numerator, dummies.denominator):
             joined.append(step)
     return joined
+
+
+def _origin(grid: Grid) -> bytes:
+    """Return where the grid begins, for a message; nothing where it begins in 1970, as all did once."""
+    return pack(">Q", grid.origin_ms) if grid.origin_ms else b""

@@ -10,83 +10,81 @@ landmarks. Their sensitivity is 1: for a fixed option, a landmark more or less a
 
 So far the exponential mechanism's own loss goes. That *which* options there are depends on the landmarks is not in it.
 Source: Katsomallos 2022, section on the release of options.
+
+Chains of growing landmark sets, by Optimal and by Heuristic: each set stays about as even as the landmarks are.
+
+Evenness is the standard deviation of the distances to the previous and to the next landmark. A step's distances are
+counted in steps, 0 at a landmark; the ends of the range count as marks, at -1 and n. So there are always 2n distances,
+and the standard deviation is ``sqrt(numerator) / 2n`` with an integer numerator ``2n * sum of squares - sum^2``: sets
+are compared by it exactly, without a square root.
+
+* Optimal: of all chains the one whose sets change the evenness least in all. Instead of the (n - |L|)! chains the
+  2^(n - |L|) sets are enumerated: what a chain costs from a set on does not depend on how it came there (Bellman 1957).
+* Heuristic: a chain of sets, each with the one more step that changes the evenness least, O(1) a candidate: a new mark
+  ``x`` steps into a gap of length g takes ``2y`` from the sum of distances and ``2y(g - 1)`` from that of squares,
+  ``y = x(g - x)``; all candidates at once in integers of 64 bits.
+
+Source: Katsomallos 2022 (``evalSeq`` is the evenness). Its pseudo-code of Optimal compares the mean over a chain's sets
+with the landmarks' own deviation; here absolute differences are summed: a set that lies more evenly does not make up
+for one that lies less so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from math import isqrt
 from typing import NamedTuple, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
 
 from stream_app.privacy.dummies.partitioned import Histogram, histogram_of
 from stream_app.privacy.dummies.request import Method, Utility
-from stream_app.privacy.dummies.sets import heuristic_order, optimal_order
 
 
-class Sets(NamedTuple):
-    """Steps in the order in which they join."""
-
-    steps: int
-    landmarks: tuple[int, ...]
-    order: tuple[int, ...]
-
-
-class Histograms(NamedTuple):
-    """Bins in the order in which they gain a step; ``own`` is the landmarks' histogram."""
+class Options(NamedTuple):
+    """Steps in the order in which they join; by Partitioned bins, in the order in which they gain a step."""
 
     steps: int
     landmarks: tuple[int, ...]
     order: tuple[int, ...]
-    own: Histogram
-
-
-Options = Sets | Histograms
+    own: Histogram | None = None  # that of the landmarks; None: steps join
 
 
 def options_of(method: Method, steps: int, landmarks: tuple[int, ...]) -> Options:
     """Return the options for ``landmarks``, ascending, in a range of ``steps``."""
     match method:
         case "optimal":
-            return Sets(steps, landmarks, tuple(optimal_order(steps, landmarks)))
+            return Options(steps, landmarks, tuple(optimal_order(steps, landmarks)))
         case "heuristic":
-            return Sets(steps, landmarks, tuple(heuristic_order(steps, landmarks)))
+            return Options(steps, landmarks, tuple(heuristic_order(steps, landmarks)))
         case "partitioned":
             own = histogram_of(steps, landmarks)
-            return Histograms(steps, landmarks, tuple(own.order()), own)
+            return Options(steps, landmarks, tuple(own.order()), own)
         case _:
             assert_never(method)
 
 
 def scores_of(options: Options, utility: Utility) -> list[Fraction]:
     """Return the score of every option, exactly."""
-    joining = len(options.order)
-    match utility:
-        case "count":
-            return [Fraction(-number) for number in range(1, joining + 1)] or [Fraction(0)]
-        case "proximity":
-            far = accumulate(_distances(options))
-            size = len(options.landmarks)
-            return [-total / (options.steps * (size + number)) for number, total in enumerate(far, 1)] or [Fraction(0)]
-        case _:
-            assert_never(utility)
+    if utility == "count":
+        return [Fraction(-number) for number in range(1, len(options.order) + 1)] or [Fraction(0)]
+    far = accumulate(_distances(options))
+    size = len(options.landmarks)
+    return [-total / (options.steps * (size + number)) for number, total in enumerate(far, 1)] or [Fraction(0)]
 
 
 def _distances(options: Options) -> list[Fraction]:
     """Return how far each that joins is from the nearest landmark, in steps; of a bin's, the mean over its others."""
-    nearest = distances(options.steps, options.landmarks)
-    match options:
-        case Sets():
-            return [Fraction(nearest[step]) for step in options.order]
-        case Histograms():
-            width, counts = options.own.width, options.own.counts
-            rooms = options.own.widths
-            # Landmarks have distance 0, so a bin's sum is that of its other steps.
-            means = [
-                Fraction(sum(nearest[nth * width : nth * width + room]), max(1, room - count))
-                for nth, (room, count) in enumerate(zip(rooms, counts, strict=True))
-            ]
-            return [means[nth] for nth in options.order]
-        case _:
-            assert_never(options)
+    nearest, own = distances(options.steps, options.landmarks), options.own
+    if own is None:
+        return [Fraction(nearest[step]) for step in options.order]
+    # Landmarks have distance 0, so a bin's sum is that of its other steps.
+    means = [
+        Fraction(sum(nearest[nth * own.width : nth * own.width + room]), max(1, room - count))
+        for nth, (room, count) in enumerate(zip(own.widths, own.counts, strict=True))
+    ]
+    return [means[nth] for nth in options.order]
 
 
 def distances(steps: int, landmarks: Sequence[int]) -> list[int]:
@@ -99,3 +97,135 @@ def distances(steps: int, landmarks: Sequence[int]) -> list[int]:
     for step in range(steps - 2, -1, -1):
         found[step] = min(found[step], found[step + 1] + 1)
     return found
+
+
+Sums = tuple[int, int]
+"""The sum of distances, and of their squares."""
+
+
+def gap_sums(length: int) -> Sums:
+    """Return the sums over the steps between two marks ``length`` apart: twice 1 + 2 + .. + (length - 1)."""
+    return length * (length - 1), length * (length - 1) * (2 * length - 1) // 3
+
+
+def sums_of(steps: int, marks: Iterable[int]) -> Sums:
+    """Return the sums over all ``steps`` of a range with landmarks at ``marks``, ascending."""
+    gaps = [gap_sums(later - earlier) for earlier, later in pairwise((-1, *marks, steps))]
+    return sum(total for total, _ in gaps), sum(squares for _, squares in gaps)
+
+
+def numerator(steps: int, sums: Sums) -> int:
+    """Return the square of 2n times the standard deviation."""
+    total, squares = sums
+    return 2 * steps * squares - total * total
+
+
+def nearer(base: int, above: int, below: int) -> int:
+    """Return 1 when the root of ``above`` is nearer to that of ``base`` than that of ``below``, -1 when it is farther.
+
+    0 when both are equally near; ``above >= base > below >= 0``. The sign of ``2 sqrt(base) - sqrt(above) -
+    sqrt(below)``, squared twice.
+    """
+    rest = 4 * base - above - below
+    difference = rest * abs(rest) - 4 * above * below
+    return (difference > 0) - (difference < 0)
+
+
+ROOT_BITS = 64
+"""Bits after the point of a square root; sums of rounded integers do not depend on their order."""
+
+
+def change(steps: int, marks: Sequence[int], landmarks: Sequence[int]) -> int:
+    """Return by how much the standard deviation of distances differs from that of ``landmarks``, in 2^-64 / 2n."""
+    return abs(_root(steps, marks) - _root(steps, landmarks))
+
+
+def _root(steps: int, marks: Sequence[int]) -> int:
+    return isqrt(numerator(steps, sums_of(steps, marks)) << 2 * ROOT_BITS)
+
+
+def optimal_order(steps: int, landmarks: Sequence[int]) -> list[int]:
+    """Return the steps that are no landmarks in the order in which they join; ties go to the first chain in order.
+
+    Minimises the sum of `change` over the sets of the chain. ``steps`` is at most 16: there are 2^16 sets.
+    """
+    known = set(landmarks)
+    others = [step for step in range(steps) if step not in known]
+    everything = (1 << len(others)) - 1
+    cost = [0] * (everything + 1)  # of a set, and of the best chain from it on
+    following = [0] * (everything + 1)
+    for joined in range(everything, -1, -1):  # a larger set is a larger number
+        if joined != everything:
+            nexts = [nth for nth in range(len(others)) if not joined >> nth & 1]
+            best = min(nexts, key=lambda nth: cost[joined | 1 << nth])
+            following[joined] = best
+            cost[joined] = cost[joined | 1 << best]
+        marks = sorted((*landmarks, *(step for nth, step in enumerate(others) if joined >> nth & 1)))
+        cost[joined] += change(steps, marks, landmarks)
+    order, joined = [], 0
+    while joined != everything:
+        order.append(others[following[joined]])
+        joined |= 1 << following[joined]
+    return order
+
+
+LARGEST = int(np.iinfo(np.int64).max)
+"""Above every numerator of 16,384 steps, which stays under 2^57."""
+
+
+class Growing:
+    """A set of landmarks, ascending at first, that grows within a range of ``steps``; lives for one chain."""
+
+    def __init__(self, steps: int, landmarks: Sequence[int]) -> None:
+        marks = np.array((-1, *landmarks, steps), dtype=np.int64)
+        self.at = np.arange(steps, dtype=np.int64)
+        place = np.searchsorted(marks, self.at, side="left")
+        self.low, self.high = marks[place - 1], marks[place]  # the marks around each step; of a landmark, as it was
+        self.free = np.ones(steps, dtype=bool)
+        self.free[marks[1:-1]] = False
+        self.total, self.squares = sums_of(steps, landmarks)
+        self.base = numerator(steps, (self.total, self.squares))  # of the landmarks alone
+
+    def evenness(self) -> NDArray[np.int64]:
+        """Return the numerator that the set would have with each step; meaningless for those it has."""
+        less = 2 * (self.at - self.low) * (self.high - self.at)
+        found: NDArray[np.int64] = (
+            2 * len(self.at) * (self.squares - less * (self.high - self.low - 1)) - (self.total - less) ** 2
+        )
+        return found
+
+    def best(self) -> int:
+        """Return the free step with which the evenness comes nearest to that of the landmarks; there is one."""
+        evenness = self.evenness()
+        above = np.where(self.free & (evenness >= self.base), evenness, LARGEST)
+        below = np.where(self.free & (evenness < self.base), evenness, -1)
+        upper, lower = int(above.argmin()), int(below.argmax())
+        highest, lowest = int(above[upper]), int(below[lower])
+        if lowest < 0 or highest == LARGEST:
+            return upper if lowest < 0 else lower
+        side = nearer(self.base, highest, lowest)
+        return min(upper, lower) if side == 0 else upper if side > 0 else lower
+
+    def join(self, step: int) -> None:
+        """Let a free step join the set."""
+        start, end = int(self.low[step]), int(self.high[step])
+        less = 2 * (step - start) * (end - step)
+        self.total, self.squares = self.total - less, self.squares - less * (end - start - 1)
+        self.high[start + 1 : step] = step
+        self.low[step + 1 : end] = step
+        self.free[step] = False
+
+
+def heuristic_order(steps: int, landmarks: Sequence[int]) -> list[int]:
+    """Return the steps that are no landmarks in the order in which they join; ties go to the earlier step.
+
+    The set after each has the standard deviation of distances nearest to that of ``landmarks``, which are
+    ascending, of all sets with one step more than the set before.
+    """
+    growing = Growing(steps, landmarks)
+    order = []
+    for _ in range(steps - len(landmarks)):
+        step = growing.best()
+        growing.join(step)
+        order.append(step)
+    return order

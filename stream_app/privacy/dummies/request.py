@@ -7,9 +7,9 @@ they were spelt: the landmarks stand after the level, given or not in the record
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Literal, NamedTuple, assert_never
+from typing import Literal
 
-from stream_app.privacy.landmarks import LandmarkSet, aligned
+from stream_app.privacy.landmarks import Grid, LandmarkSet, aligned
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS, DrawnForm, PaddingForm, ProtectionForm
 from stream_app.privacy.values import exact
 
@@ -56,47 +56,39 @@ class Padded:
 Dummies = Drawn | Padded
 
 
-class DummiesFault(NamedTuple):
-    """One thing wrong: the member and the sentence; it tells nothing of the landmarks but that some lie outside."""
-
-    member: str
-    message: str
-
-
 def dummies_of(
     form: DrawnForm | PaddingForm, protection: ProtectionForm, epsilon_nano: int
-) -> Dummies | tuple[DummiesFault, ...]:
-    """Return what the form asks for under its policy's protection, or every fault."""
-    step_ms = protection.step
-    first, end = form.start // step_ms, -(-form.end // step_ms)
-    landmarks = aligned(protection.landmarks, step_ms)
+) -> Dummies | tuple[tuple[str, str], ...]:
+    """Return what the form asks for under its policy's protection, or every fault: the member, and why.
+
+    A fault tells nothing of the landmarks but that some lie outside.
+    """
+    grid = Grid(protection.unit or protection.step, protection.offset or 0)
+    first, end = grid.index_of(form.start), grid.ceiling_of(form.end)
+    landmarks = aligned(protection.landmarks, *grid)
     faults = []
     if protection.level != "landmark":
-        faults.append(DummiesFault("dummies", f"level {protection.level} has no landmarks to hide; remove dummies"))
+        faults.append(("dummies", f"level {protection.level} has no landmarks to hide; remove dummies"))
     if protection.spare:
         message = "with dummies no landmark may come later, it would be known as a true one; remove spare"
-        faults.append(DummiesFault("protection.spare", message))
+        faults.append(("protection.spare", message))
     if form.start >= form.end:
         message = f"a range [start, end) needs start < end, found {form.start} and {form.end}"
-        faults.append(DummiesFault("dummies.end", message))
+        faults.append(("dummies.end", message))
     # PRIVACY: where landmarks lie is not said; that some lie outside cannot be hidden, as they would stand alone there.
     elif landmarks.count_before(first) or landmarks.count_from(end):
         message = "some lie outside dummies.start .. dummies.end, where no dummy would hide them; widen that range"
-        faults.append(DummiesFault("protection.landmarks", message))
+        faults.append(("protection.landmarks", message))
     too_long = steps_fault(form.method, end - first)
     if too_long:
-        faults.append(DummiesFault("dummies.method", too_long))
+        faults.append(("dummies.method", too_long))
     if faults:
         return tuple(faults)
-    match form:
-        case DrawnForm():
-            charge_nano = ceil(epsilon_nano * exact(form.fraction))
-            return Drawn(form.method, form.utility, charge_nano, first, end, landmarks)
-        case PaddingForm():
-            chance = exact(form.probability)
-            return Padded(chance.numerator, chance.denominator, first, end, landmarks)
-        case _:
-            assert_never(form)
+    if isinstance(form, DrawnForm):
+        charge_nano = ceil(epsilon_nano * exact(form.fraction))
+        return Drawn(form.method, form.utility, charge_nano, first, end, landmarks)
+    chance = exact(form.probability)
+    return Padded(chance.numerator, chance.denominator, first, end, landmarks)
 
 
 def steps_fault(method: MethodName, steps: int) -> str:
@@ -121,9 +113,9 @@ def undrawn(parameters: Mapping[str, object]) -> Mapping[str, object]:
     return _with(parameters, [])
 
 
-def drawn(parameters: Mapping[str, object], landmarks: LandmarkSet, step_ms: int) -> Mapping[str, object]:
+def drawn(parameters: Mapping[str, object], landmarks: LandmarkSet, grid: Grid) -> Mapping[str, object]:
     """Return parameters with the landmarks that were drawn, and without `dummies`."""
-    spans = [[start * step_ms, min(end * step_ms, LAST_TIMESTAMP_MS)] for start, end in landmarks.intervals]
+    spans = [[start, min(end, LAST_TIMESTAMP_MS)] for start, end in map(grid.span_of, landmarks.intervals)]
     return {name: part for name, part in _with(parameters, spans).items() if name != "dummies"}
 
 

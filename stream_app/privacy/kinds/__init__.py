@@ -7,31 +7,50 @@ the noise, for the release), ``still`` (did the noise scale exceed the change?),
 
 from typing import TypeAlias
 
-from stream_app.privacy.kinds.category import Category
-from stream_app.privacy.kinds.choice import Choice
+from stream_app.privacy.kinds.bins import ByBins, Histogram, LocalTime
+from stream_app.privacy.kinds.category import Category, Choice
 from stream_app.privacy.kinds.counts import Counts
 from stream_app.privacy.kinds.location import Location
-from stream_app.privacy.kinds.number import Number
+from stream_app.privacy.kinds.number import Number, Vector
 from stream_app.privacy.kinds.sums import HiddenMean, Mean, Statistic, Sum
-from stream_app.privacy.kinds.vector import Vector
+from stream_app.privacy.kinds.units import Share, UnitMean, UnitSum
 
-Kind: TypeAlias = Number | Counts | Location | Category | Vector | Statistic | Choice
+UnitStatistic: TypeAlias = UnitSum | UnitMean | Share | Histogram | ByBins
+"""What is made of a step's units: `tallied` gives the cells of those that count, `scales` and `count` what a release
+says of them, and `read` takes that count."""
+
+OfStep: TypeAlias = Number | Counts | Location | Category | Vector | Statistic | Choice
+"""What one value of a step is, or what is collected at it."""
+
+Kind: TypeAlias = OfStep | UnitStatistic
 """The closed union of value kinds."""
 
-Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, int]
+Unfiltered: TypeAlias = Statistic | Choice | UnitSum | Share | Histogram | ByBins
+"""The kinds that are published as measured: no filter follows them."""
+
+Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, int] | list[int]
 """A value as it stands in a release."""
 
 __all__ = [
+    "ByBins",
     "Category",
     "Choice",
     "Counts",
     "HiddenMean",
+    "Histogram",
     "Kind",
+    "LocalTime",
     "Location",
     "Mean",
     "Number",
+    "OfStep",
     "Published",
+    "Share",
     "Statistic",
     "Sum",
+    "Unfiltered",
+    "UnitMean",
+    "UnitStatistic",
+    "UnitSum",
     "Vector",
 ]

@@ -16,14 +16,16 @@ from stream_app.privacy.kinds import (
     Location,
     Mean,
     Number,
-    Statistic,
+    OfStep,
     Sum,
+    Unfiltered,
+    UnitStatistic,
     Vector,
 )
 from stream_app.privacy.kinds.axis import LARGEST_CELL, Axis
 from stream_app.privacy.kinds.location import DEGREES, EARTH_RADIUS_METRES, PROJECTION, ROOT_TWO
 from stream_app.privacy.kinds.number import number_axis
-from stream_app.privacy.parameters import (
+from stream_app.privacy.value_forms import (
     CategoryForm,
     ChoiceForm,
     CountsForm,
@@ -50,9 +52,9 @@ class KindFault(NamedTuple):
 TWICE = KindFault("items", "an item stands twice; name each once")
 
 
-def kind_of(form: ValueForm) -> Kind | KindFault:
+def kind_of(form: ValueForm) -> OfStep | KindFault:
     """Return the kind of a policy's `value`, or what is wrong with it."""
-    kind: Kind | KindFault
+    kind: OfStep | KindFault
     match form:
         case NumberForm():
             kind = _number(form)
@@ -77,11 +79,17 @@ def kind_of(form: ValueForm) -> Kind | KindFault:
     return replace(kind, substitute=substitute)
 
 
+def of_one(kind: Kind) -> OfStep:
+    """Return the kind of what neighbours differ in: a step's value, or what a unit holds."""
+    return kind.item if isinstance(kind, UnitStatistic) else kind
+
+
 def takes_substitute(kind: Kind) -> bool:
     """Return whether a substitute can hide that a value was invalid: only where any two values are neighbours.
 
     Else the valid value and the substitute may be none, and releases tell them apart without error.
     """
+    kind = of_one(kind)
     match kind:
         case Number():
             return kind.sensitivity >= kind.axis.high - kind.axis.low
@@ -95,11 +103,12 @@ def takes_substitute(kind: Kind) -> bool:
 
 def takes_filter(kind: Kind) -> bool:
     """Return whether the filter `level` may follow measurements of the kind; the others are published as measured."""
-    return not isinstance(kind, Statistic | Choice)
+    return not isinstance(kind, Unfiltered)
 
 
 def substitute_fault(kind: Kind) -> KindFault | None:
     """Return why no policy may be adopted with the kind's substitute; those adopted before this was asked have one."""
+    kind = of_one(kind)
     if kind.substitute is None or takes_substitute(kind):
         return None
     message = (

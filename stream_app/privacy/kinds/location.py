@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, nan
+from typing import ClassVar
 
 from stream_app.privacy.kinds.axis import Axis, saturated
 from stream_app.privacy.noise.mechanisms import planar_laplace
@@ -37,6 +38,7 @@ class Location:
     rate_per_nano: Fraction  # rate of the noise per lattice step and nano-epsilon
     clamped: bool = True
     substitute: RawCells | None = None
+    width: ClassVar[int] = 2
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the lattice point of a position, clamped to the bounds; the substitute or None for anything else."""
@@ -91,11 +93,6 @@ class Location:
         axes = (self.longitude, self.latitude)
         grid = tuple(str(part) for axis in axes for part in (axis.cells_per_unit, axis.low, axis.high))
         return ("location", *grid, str(self.radius), str(self.rate_per_nano))
-
-    @property
-    def width(self) -> int:
-        """Return the number of cells of a value."""
-        return 2
 
 
 def _degrees(axis: Axis, cell: int) -> float:

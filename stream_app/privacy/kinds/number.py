@@ -1,13 +1,19 @@
-"""A bounded number under the discrete Laplace mechanism (Ghosh et al., STOC 2009)."""
+"""A bounded number, or several of one moment, under the discrete Laplace mechanism (Ghosh et al., STOC 2009).
 
+Neighbours may differ in all parts of a vector. Each of its d parts is told with loss e/d, so all of them with e
+(sequential composition: Dwork and Roth 2014, theorem 3.16).
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite, nan
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from stream_app.privacy.kinds.axis import EXACT_INTEGER, Axis, Boundaries, Cells, saturated
+from stream_app.privacy.amounts import Doubles, Flag, Ints, where
+from stream_app.privacy.kinds.axis import Axis, saturated
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_number
@@ -26,21 +32,26 @@ class Number:
     upper: float
     clamped: bool = True
     substitute: RawCells | None = None
+    width: ClassVar[int] = 1
 
     def quantise(self, raw: Raw) -> RawCells | None:
         """Return the cell of a raw number, clamped to the range; the substitute or None when it is no finite number."""
         number = float(raw) if is_number(raw) else nan
         valid = isfinite(number)
-        # PRIVACY: what is no number takes as long as one, so that the time does not tell what a substitute hides.
-        cells = RawCells((self.axis.within(number if valid else self.upper),))
-        return cells if valid else self.substitute
+        cell = self.cell(number if valid else self.upper, valid=valid)
+        return RawCells((cell,)) if valid or self.substitute is not None else None
 
-    def quantise_each(self, boundaries: Boundaries, numbers: npt.NDArray[np.float64]) -> Cells:
+    def quantise_each(self, numbers: Doubles) -> Ints:
         """Return `quantise` of many raw values, NaN for what is no number; only a substitute may stand for these."""
         valid = np.isfinite(numbers)
-        # PRIVACY: as `quantise`: what is no number takes the same operations.
-        cells = boundaries.within(np.where(valid, numbers, self.upper))
-        return cells if self.substitute is None else np.where(valid, cells, self.substitute[0])
+        cells: Ints = self.cell(np.where(valid, numbers, self.upper), valid=valid)
+        return cells
+
+    def cell(self, number: Any, *, valid: Flag) -> Any:
+        """Return the cell of a raw number, clamped to the range, or the substitute where it is not ``valid``."""
+        # PRIVACY: what is no number takes the operations of one: the time does not tell what a substitute hides.
+        cell = self.axis.within(number)
+        return cell if self.substitute is None else where(valid, cell, self.substitute[0])
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the cell plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
@@ -50,34 +61,16 @@ class Number:
 
     def scale(self, spend_nano: int) -> float:
         """Return the noise scale ``D * resolution / e`` in the value's unit."""
-        resolution = self.axis.cells_per_unit
-        return self.sensitivity * resolution.denominator * NANO / (resolution.numerator * spend_nano)
-
-    def scale_each(self, spends_nano: Cells) -> npt.NDArray[np.float64]:
-        """Return `scale` of many spends."""
-        resolution = self.axis.cells_per_unit
-        exact = self.sensitivity * resolution.denominator * NANO
-        if exact <= EXACT_INTEGER and (spends_nano <= EXACT_INTEGER // resolution.numerator).all():
-            found: npt.NDArray[np.float64] = exact / (resolution.numerator * spends_nano)
-            return found
-        return np.array([self.scale(spend_nano) for spend_nano in spends_nano.tolist()], np.float64)
+        return self.axis.width(self.sensitivity * NANO, spend_nano)
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether the noise scale exceeds the distance of two measurements."""
-        return self.sensitivity * NANO > abs(current[0] - previous[0]) * spend_nano
-
-    def still_each(self, previous: Cells, current: Cells, spends_nano: Cells) -> npt.NDArray[np.bool_]:
-        """Return `still` of many pairs, spends above 0; D nano-cells are below 2^63."""
-        found: npt.NDArray[np.bool_] = np.abs(current - previous) <= (self.sensitivity * NANO - 1) // spends_nano
-        return found
+        # distance * spend < D * 10^9, in integers that fit into columns; spends are above 0.
+        return abs(current[0] - previous[0]) <= (self.sensitivity * NANO - 1) // spend_nano
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
         """Return an estimate within the declared range (unless ``clamp`` is false)."""
         return ReleasedCells((self.axis.clamp(cells[0]),)) if self.clamped else cells
-
-    def clamp_each(self, cells: Cells) -> Cells:
-        """Return `clamp` of many estimates."""
-        return np.clip(cells, self.axis.low, self.axis.high) if self.clamped else cells
 
     def publish(self, cells: ReleasedCells) -> float:
         """Return the number of a cell."""
@@ -95,10 +88,74 @@ class Number:
         axis = self.axis
         return ("number", str(axis.cells_per_unit), str(axis.low), str(axis.high), str(self.sensitivity))
 
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Numbers by name, in the order of the names; cells, noise and what is published follow that order.
+
+    A part of d is a number whose sensitivity is d times its range, so that a spend e adds noise of e/d to it.
+    """
+
+    names: tuple[str, ...]
+    parts: tuple[Number, ...]
+    clamped: bool = True
+    substitute: RawCells | None = None
+
+    def quantise(self, raw: Raw) -> RawCells | None:
+        """Return the cells of all parts, each clamped to its range; the substitute or None for anything else."""
+        table = isinstance(raw, dict) and len(raw) == len(self.names)
+        found = raw if isinstance(raw, dict) and table else {}
+        # PRIVACY: all parts are read, whatever was found in the first ones, and what is no number takes as long as one.
+        read = [part.quantise(Raw(found.get(name))) for name, part in zip(self.names, self.parts, strict=True)]
+        fit = sum([cell is not None for cell in read])
+        cells = RawCells(tuple([0 if cell is None else cell[0] for cell in read]))
+        return cells if fit == len(read) else self.substitute
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Return every part plus discrete Laplace noise of rate ``e / (d * D)``; loss at most ``spend_nano``."""
+        # PRIVACY: neighbours differ by at most D cells in each of d parts; each is told with loss at most e/d, with
+        # noise of its own from the one stream, so all of them together with e.
+        noisy = [part.perturb(stream, RawCells((cell,)), spend_nano) for part, cell in self._each(cells)]
+        return ReleasedCells(tuple(cell for (cell,) in noisy))
+
+    def scale(self, spend_nano: int) -> dict[str, float]:
+        """Return the noise scale of each part, ``d * D * resolution / e`` in its unit."""
+        return {name: part.scale(spend_nano) for name, part in zip(self.names, self.parts, strict=True)}
+
+    def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
+        """Return whether ``d * d / e`` exceeds the distances of two measurements, each over its range, in all."""
+        changes = zip(self.parts, previous, current, strict=True)
+        change = sum((Fraction(abs(new - old), part.sensitivity) for part, old, new in changes), Fraction(0))
+        return change * spend_nano < len(self.parts) * NANO  # both d times less: a sensitivity is d ranges
+
+    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
+        """Return an estimate with each part within its range (unless ``clamp`` is false)."""
+        return ReleasedCells(tuple(part.clamp(ReleasedCells((cell,)))[0] for part, cell in self._each(cells)))
+
+    def publish(self, cells: ReleasedCells) -> dict[str, float]:
+        """Return the numbers by name."""
+        return {name: part.axis.double(cell) for name, (part, cell) in zip(self.names, self._each(cells), strict=True)}
+
+    def read(self, published: object) -> ReleasedCells:
+        """Return the cells of a vector from a release."""
+        if not isinstance(published, Mapping):
+            raise TypeError(f"a vector release holds an object, found {type(published).__name__}")
+        parts = zip(self.names, self.parts, strict=True)
+        return ReleasedCells(tuple(part.read(published[name])[0] for name, part in parts))
+
+    def _each(self, cells: tuple[int, ...]) -> list[tuple[Number, int]]:
+        return list(zip(self.parts, cells, strict=True))
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of the mechanism."""
+        parts = zip(self.names, self.parts, strict=True)
+        return ("vector", str(len(self.parts)), *(text for name, part in parts for text in (name, *part.identity)))
+
     @property
     def width(self) -> int:
         """Return the number of cells of a value."""
-        return 1
+        return len(self.parts)
 
 
 def number_axis(lower: Fraction, upper: Fraction, resolution: Fraction) -> Axis:

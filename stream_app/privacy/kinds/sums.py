@@ -26,22 +26,29 @@ MOST_ITEMS: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
-    """The sum of a step's items; cells hold it. ``item.sensitivity`` is D, how far sums of neighbours lie apart.
+class _OfItems:
+    """What is made of contributors' items: ``item.sensitivity`` is D, how far sums of neighbours lie apart."""
+
+    item: Number
+
+    def quantise(self, raw: Raw) -> RawCells | None:
+        """Return the cell of one raw item; None when it is no finite number."""
+        return self.item.quantise(raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(_OfItems):
+    """The sum of a step's items; cells hold it.
 
     In memory each item counts less ``centre``, which `gathered` adds again: only where their number is public.
     """
 
-    item: Number
     replace: bool
     centre: int = 0
     clamped: bool = False
     substitute: RawCells | None = None
     statistic: ClassVar[str] = "sum"
-
-    def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cell of one raw item; None when it is no finite number."""
-        return self.item.quantise(raw)
+    width: ClassVar[int] = 1
 
     def gathered(self, total: int, number: int) -> RawCells:
         """Return the cells of a step whose ``number`` items, each less the centre, add up to ``total``."""
@@ -78,29 +85,20 @@ class Sum:
         """Return every parameter of the mechanism."""
         return _identity(self)
 
-    @property
-    def width(self) -> int:
-        """Return the number of cells of a value."""
-        return 1
-
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(_OfItems):
     """The mean of a step's items, whose number is public; cells hold their sum and their number n.
 
-    ``item.sensitivity`` is D, how far sums of neighbours lie apart. A step without items counts as one item c.
+    A step without items counts as one item c.
     """
 
-    item: Number
     centre: int = 0
     clamped: bool = True
     substitute: RawCells | None = None
     replace: ClassVar[bool] = True
     statistic: ClassVar[str] = "mean"
-
-    def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cell of one raw item; None when it is no finite number."""
-        return self.item.quantise(raw)
+    width: ClassVar[int] = 2
 
     def gathered(self, total: int, number: int) -> RawCells:
         """Return the cells of a step whose ``number`` items, each less the centre, add up to ``total``."""
@@ -114,28 +112,20 @@ class Mean:
 
     def scale(self, spend_nano: int, number: int = 1) -> float:
         """Return the noise scale ``D * resolution / (e * n)`` in the value's unit."""
-        axis = self.item.axis
-        units = axis.cells_per_unit.numerator * spend_nano * max(1, number)
-        return self.item.sensitivity * axis.cells_per_unit.denominator * NANO / units
+        return self.item.axis.width(self.item.sensitivity * NANO, spend_nano * max(1, number))
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether the noise scale exceeds the distance of two measurements, each over its own number."""
-        (old, before), (new, number) = previous, current
-        before, number = max(1, before), max(1, number)
-        return self.item.sensitivity * NANO * before > abs(new * before - old * number) * spend_nano
+        return still_means(self.item.sensitivity, previous, current, spend_nano)
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
         """Return an estimate within the declared range (unless ``clamp`` is false)."""
-        if not self.clamped:
-            return cells
-        total, number = cells
-        low, high = self.item.axis.low * max(1, number), self.item.axis.high * max(1, number)
-        return ReleasedCells((max(low, min(total, high)), number))
+        return clamped_mean(cells, self.item.axis.low, self.item.axis.high) if self.clamped else cells
 
     def publish(self, cells: ReleasedCells) -> float:
         """Return the mean of a sum and a number, rounded once to a double."""
         total, number = cells
-        return _double(self.item, total, max(1, number))
+        return self.item.axis.width(total, max(1, number))
 
     def read(self, published: object, number: int = 1) -> ReleasedCells:
         """Return the cells of a mean over ``number`` items from a release."""
@@ -148,33 +138,24 @@ class Mean:
         """Return every parameter of the mechanism."""
         return _identity(self)
 
-    @property
-    def width(self) -> int:
-        """Return the number of cells of a value."""
-        return 2
-
 
 @dataclass(frozen=True, slots=True)
-class HiddenMean:
+class HiddenMean(_OfItems):
     """The mean of a step's items, whose number is a secret, too; cells hold the sum of k - c, and the number.
 
-    ``item.sensitivity`` is D, how far sums of neighbours lie apart: max(hi - c, c - lo).
+    D is max(hi - c, c - lo).
     """
 
-    item: Number
     clamped: bool = True
     substitute: RawCells | None = None
     replace: ClassVar[bool] = False
     statistic: ClassVar[str] = "mean"
+    width: ClassVar[int] = 2
 
     @property
     def centre(self) -> int:
         """Return c, what each item counts less."""
         return middle(self.item)
-
-    def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cell of one raw item; None when it is no finite number."""
-        return self.item.quantise(raw)
 
     def gathered(self, total: int, number: int) -> RawCells:
         """Return the cells of a step whose ``number`` items, each less the centre, add up to ``total``."""
@@ -201,16 +182,13 @@ class HiddenMean:
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
         """Return a sum and a number whose mean lies within the declared range (unless ``clamp`` is false)."""
-        if not self.clamped:
-            return cells
-        total, number = cells
-        low, high = ((end - self.centre) * max(1, number) for end in (self.item.axis.low, self.item.axis.high))
-        return ReleasedCells((max(low, min(total, high)), number))
+        low, high = (end - self.centre for end in (self.item.axis.low, self.item.axis.high))
+        return clamped_mean(cells, low, high) if self.clamped else cells
 
     def publish(self, cells: ReleasedCells) -> float:
         """Return the mean of a sum and a number, ``c + sum / max(1, number)``, rounded once to a double."""
         total, number = cells
-        return _double(self.item, self.centre * max(1, number) + total, max(1, number))
+        return self.item.axis.width(self.centre * max(1, number) + total, max(1, number))
 
     def parts(self, cells: ReleasedCells) -> dict[str, float]:
         """Return the noisy sum of what items lie above c, in the value's unit, and their noisy number."""
@@ -227,11 +205,6 @@ class HiddenMean:
     def identity(self) -> tuple[str, ...]:
         """Return every parameter of the mechanism."""
         return _identity(self)
-
-    @property
-    def width(self) -> int:
-        """Return the number of cells of a value."""
-        return 2
 
 
 Statistic: TypeAlias = Sum | Mean | HiddenMean
@@ -253,9 +226,17 @@ def nearest(item: Number, number: float, parts: int) -> int:
     return floor(exact(number) * item.axis.cells_per_unit * parts + Fraction(1, 2))
 
 
-def _double(item: Number, cells: int, parts: int) -> float:
-    rate = item.axis.cells_per_unit
-    return cells * rate.denominator / (rate.numerator * parts)
+def still_means(sensitivity: int, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
+    """Return whether the noise scale exceeds the distance of two means, each a total over its own number."""
+    (old, before), (new, number) = previous, current
+    before, number = max(1, before), max(1, number)
+    return sensitivity * NANO * before > abs(new * before - old * number) * spend_nano
+
+
+def clamped_mean(cells: ReleasedCells, low: int, high: int) -> ReleasedCells:
+    """Return a total over a number, at least one, whose mean lies in ``low .. high``."""
+    total, number = cells
+    return ReleasedCells((max(low * max(1, number), min(total, high * max(1, number))), number))
 
 
 def _identity(kind: Statistic) -> tuple[str, ...]:

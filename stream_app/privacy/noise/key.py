@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 
+from stream_app.privacy.amounts import Flag, Whole
+
 SECRET_BYTES = 32
+SEALING_BYTES = 64
+"""Of a key of AES-SIV: two of AES-256."""
 MINIMUM_EPOCH_MS = 86_400_000
 """One day: shorter epochs would make an event of the year 9999 ratchet for minutes."""
 
@@ -34,6 +38,11 @@ def _turned(secret: bytes, steps: int) -> bytes:
     return secret
 
 
+@lru_cache(maxsize=256)
+def _sealing(secret: bytes) -> bytes:
+    return blake2b(key=secret, digest_size=SEALING_BYTES, person=b"landmark-units").digest()
+
+
 @dataclass(frozen=True, slots=True)
 class KeyRing:
     """The key of ``first_epoch`` and by it of all later ones; ``epoch_ms`` None is one epoch for all time."""
@@ -43,15 +52,27 @@ class KeyRing:
     secret: bytes = field(repr=False)
     epoch_ms: int | None = None
 
-    def epoch_of(self, timestamp_ms: int) -> int:
+    def epoch_of(self, timestamp_ms: Whole) -> Whole:
         """Return the epoch of an event at ``timestamp_ms``."""
-        return timestamp_ms // self.epoch_ms if self.epoch_ms else 0
+        return timestamp_ms // self.epoch_ms if self.epoch_ms else 0 * timestamp_ms
+
+    def erased(self, epoch: Whole) -> Flag:
+        """Return whether the epoch's key was erased."""
+        return epoch < self.first_epoch
 
     def secret_of(self, epoch: int) -> bytes | None:
         """Return the epoch's key, or None when it was erased."""
-        if epoch < self.first_epoch:
+        if self.erased(epoch):
             return None
         return _ratchet(self.secret, epoch - self.first_epoch) if epoch > self.first_epoch else self.secret
+
+    def sealing_of(self, epoch: int) -> bytes | None:
+        """Return the key that seals rows of open steps of an epoch, or None when the epoch's key was erased.
+
+        Guarantee: noise tells nothing of it, nor it of the noise, as keyed BLAKE2b is pseudo-random.
+        """
+        secret = self.secret_of(epoch)
+        return None if secret is None else _sealing(secret)
 
     def erased_before(self, epoch: int) -> "KeyRing | None":
         """Return the ring without the keys of the epochs before ``epoch``, or None when that one's own is gone.

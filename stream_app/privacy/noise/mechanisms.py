@@ -1,4 +1,4 @@
-"""The mechanisms, sampled exactly: discrete and planar Laplace, randomized response, private dissimilarity.
+"""The mechanisms, sampled exactly: Laplace noise, randomized response, private dissimilarity, the exponential one.
 
 * Discrete Laplace: ``P(k) = (1 - q) / (1 + q) * q**|k|`` with ``q = exp(-rate)``. The inverse of the geometric
   distribution by a lazily extended uniform U: ``floor(-ln(U) / rate)`` has ``P(>= g) = P(U <= exp(-rate * g))``, which
@@ -14,23 +14,31 @@
 * Private dissimilarity: whether a step differs enough from the last release to be worth a publication. The mean
   distance of the value from that release, under Laplace noise, is compared with the noise that a publication brings.
   Source: Kellaris et al., VLDB 2014, section 5.2 (sub mechanism M_{i,1}).
+* Exponential mechanism over scored options: option i with probability in proportion to ``exp(e * u_i / 2)``. Scores are
+  rationals of sensitivity 1. One lazily extended uniform is compared with the cumulated weights, which `decimal` gives
+  to as many digits as that takes. Source: McSherry and Talwar, Mechanism design via differential privacy, FOCS 2007
+  (theorem 6: loss at most e).
 """
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, log, sqrt
+from itertools import accumulate
+from math import exp, sqrt
 
 import numpy as np
 import numpy.typing as npt
 
+from stream_app.privacy.amounts import Flag, Flags, Ints, Real, logarithm, most, whole_part
 from stream_app.privacy.guard import WindowLevel
-from stream_app.privacy.noise.randomness import DIGITS_PER_BIT, FAST_BITS, MORE_BITS, BitStream, happens
+from stream_app.privacy.noise.randomness import DIGITS_PER_BIT, FAST_BITS, MORE_BITS, TOP_UNIT, BitStream, happens
 from stream_app.privacy.values import NANO, RawCells, ReleasedCells
 
 UNIT = 2.0**-FAST_BITS
 TOLERANCE = 2.0**-47
-"""Relative error of ``log`` (below 1 ulp in every libm), of the rate's quotient and of the product, 16 times over."""
+"""Relative error of ``log`` (at most 4 ulp, numpy's too), of the rate's quotient and of the product, 10 times over."""
 
 
 def discrete_laplace(stream: BitStream, numerator: int, denominator: int) -> int:
@@ -38,23 +46,23 @@ def discrete_laplace(stream: BitStream, numerator: int, denominator: int) -> int
     while True:
         bits = stream.take(FAST_BITS + 1)
         top = bits >> 1
-        magnitude = geometric_fast(top, denominator / numerator)
-        if magnitude is None:
-            magnitude = geometric_precise(stream, top, numerator, denominator)
+        quick, sure = geometric(float(top), denominator / numerator)
+        magnitude = int(quick) if sure else geometric_precise(stream, top, numerator, denominator)
         if not bits & 1:
             return magnitude
         if magnitude:  # (negative, 0) is drawn again, or 0 would be twice as likely
             return -magnitude
 
 
-def geometric_fast(top: int, scale: float) -> int | None:
-    """Return ``floor(-ln(U) * scale)`` for U in ``[top, top + 1) / 2^53`` by doubles, or None: too close to tell."""
-    if not top:
-        return None
-    least = -log((top + 1) * UNIT) * scale
-    most = least * (1.0 + TOLERANCE) + scale / top * (1.0 + TOLERANCE)  # ln(top + 1) - ln(top) <= 1 / top
-    floor_least = int(least * (1.0 - TOLERANCE))
-    return floor_least if most < floor_least + 1.0 else None
+def geometric(top: Real, scale: Real) -> tuple[Real, Flag]:
+    """Return ``floor(-ln(U) * scale)`` for U in ``[top, top + 1) / 2^53`` by doubles, and whether these decide it.
+
+    ``top`` is an integer below 2^53, as a double.
+    """
+    low = -logarithm((top + 1) * UNIT) * scale
+    high = low * (1.0 + TOLERANCE) + scale / most(top, 1) * (1.0 + TOLERANCE)  # ln(top + 1) - ln(top) <= 1 / top
+    found = whole_part(low * (1.0 - TOLERANCE))
+    return found, (top > 0) & (high < found + 1.0) & (found < _LARGEST_MAGNITUDE)
 
 
 Words = npt.NDArray[np.uint64]
@@ -62,23 +70,17 @@ Words = npt.NDArray[np.uint64]
 _LARGEST_MAGNITUDE = 2.0**62
 
 
-def discrete_laplace_each(
-    words: Words, numerators: npt.NDArray[np.int64], denominator: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def discrete_laplace_by(words: Words, numerators: Ints, denominator: int) -> tuple[Ints, Flags]:
     """Return `discrete_laplace` of many streams, and for which of them their first 54 bits and doubles decide it.
 
     The others are to be drawn by `discrete_laplace`; what stands for them here means nothing. ``denominator`` is below
     2^63.
     """
-    top = ((words >> np.uint64(1)) & np.uint64((1 << FAST_BITS) - 1)).astype(np.int64)
+    top = ((words >> np.uint64(1)) & np.uint64((1 << FAST_BITS) - 1)).astype(np.float64)
     negative = (words & np.uint64(1)).astype(np.bool_)
-    scales = denominator / numerators.astype(np.float64)
-    # The doubles of `geometric_fast`; numpy's logarithm is off by at most 4 ulp, and TOLERANCE is 64.
-    least = -np.log((top + 1) * UNIT) * scales
-    most = least * (1.0 + TOLERANCE) + scales / np.maximum(top, 1) * (1.0 + TOLERANCE)
-    floors = np.floor(least * (1.0 - TOLERANCE))
-    sure = (top > 0) & (most < floors + 1.0) & (floors < _LARGEST_MAGNITUDE) & ~(negative & (floors == 0.0))
-    magnitudes = np.where(sure, floors, 0.0).astype(np.int64)
+    found, decided = geometric(top, denominator / numerators.astype(np.float64))
+    sure = decided & ~(negative & (found == 0.0))
+    magnitudes = np.where(sure, found, 0.0).astype(np.int64)
     return np.where(negative, -magnitudes, magnitudes), sure
 
 
@@ -175,3 +177,75 @@ def differs(stream: BitStream, level: WindowLevel, cells: RawCells, released: Re
     # counts e1 for every event of a window, whether or not its distance was asked for.
     noisy = distance + discrete_laplace(stream, level.charge_nano, level.sensitivity * NANO)
     return noisy * spend_nano > len(cells) * level.sensitivity * NANO
+
+
+GUARD_DIGITS = 20
+"""Beyond those of the uniform: for up to 16,384 roundings, and so that hardly any second round is needed."""
+SPARE_DIGITS = 30
+"""Of the arithmetic: exponents are below 1e22, so a weight is right to far beyond its last digit, then cut off."""
+SHOWN_DIGITS = 40
+
+
+MARGIN = 2.0**-44
+"""Of cumulated weights in doubles, for each option: 16 times what rounding can make of the largest sum."""
+
+
+def chosen(stream: BitStream, scores: Sequence[Fraction | int], epsilon_nano: int) -> int:
+    """Return the index of an option, drawn at ``epsilon_nano`` nano-epsilon; there is at least one."""
+    if len(scores) == 1:
+        return 0
+    top = stream.take(MORE_BITS)
+    quick = chosen_fast(top, scores, epsilon_nano)
+    return chosen_precise(stream, top, scores, epsilon_nano) if quick is None else quick
+
+
+def chosen_fast(top: int, scores: Sequence[Fraction | int], epsilon_nano: int) -> int | None:
+    """Decide by the first 64 bits in double precision, or return None: too close to tell."""
+    best = max(scores)
+    falls = np.array([float(score - best) for score in scores]) * (epsilon_nano / (2 * NANO))
+    # A weight w = exp(-x) is off by less than w * (2x + 4) ulp, and w * x is below 1/2; a sum by an ulp an option more.
+    sums = np.cumsum(np.exp(falls))
+    aim = top * TOP_UNIT * sums[-1]
+    found = min(int(np.searchsorted(sums, aim, side="right")), len(scores) - 1)
+    margin = MARGIN * len(scores) * sums[-1]
+    after = found == 0 or sums[found - 1] + margin < aim
+    before = found == len(scores) - 1 or aim < sums[found] - margin
+    return found if after and before else None
+
+
+def chosen_precise(stream: BitStream, top: int, scores: Sequence[Fraction | int], epsilon_nano: int) -> int:
+    """Decide by as many bits and digits as it takes; ``top`` holds the first 64 bits."""
+    bits = MORE_BITS
+    while True:
+        sums = [0, *accumulate(weights(scores, epsilon_nano, int(bits * DIGITS_PER_BIT) + GUARD_DIGITS))]
+        found = min(bisect_right(sums, top * sums[-1] >> bits), len(scores)) - 1
+        if _certain(sums, found, top, bits):
+            return found
+        top, bits = (top << MORE_BITS) | stream.take(MORE_BITS), bits + MORE_BITS
+
+
+def _certain(sums: Sequence[int], found: int, top: int, bits: int) -> bool:
+    """Return whether every uniform that begins with ``top`` chooses ``found``, whatever the weights' last digit is."""
+    doubt = len(sums)  # of a sum, either way: one for each weight, and more
+    after = found == 0 or (sums[found] + doubt) << bits <= top * (sums[-1] - doubt)
+    before = found == len(sums) - 2 or (top + 1) * (sums[-1] + doubt) <= (sums[found + 1] - doubt) << bits
+    return after and before
+
+
+def weights(scores: Sequence[Fraction | int], epsilon_nano: int, digits: int) -> list[int]:
+    """Return ``exp(e * (u - max u) / 2)`` of each score in units of ``10**-digits``, less than 1.1 off."""
+    context = Context(prec=digits + SPARE_DIGITS)
+    best = max(scores)
+    found = []
+    for score in scores:
+        fall = (score - best) * Fraction(epsilon_nano, 2 * NANO)
+        exponent = context.divide(Decimal(fall.numerator), Decimal(fall.denominator))
+        found.append(int(context.scaleb(context.exp(exponent), digits)))
+    return found
+
+
+def probabilities(scores: Sequence[Fraction | int], epsilon_nano: int) -> list[float]:
+    """Return the probability of each option, rounded to a double."""
+    found = weights(scores, epsilon_nano, SHOWN_DIGITS)
+    total = sum(found)
+    return [weight / total for weight in found]

@@ -14,6 +14,8 @@ from math import floor
 import numpy as np
 import numpy.typing as npt
 
+from stream_app.privacy.amounts import Flag, Real, Whole
+
 BLOCK_BYTES = 64
 WORD_BYTES = 8
 FAST_BITS = 53
@@ -77,12 +79,9 @@ class BitStream:
 def happens_rational(stream: BitStream, numerator: int, denominator: int) -> bool:
     """Return True with probability exactly ``numerator / denominator`` (0 <= numerator <= denominator)."""
     top, bits = stream.take(MORE_BITS), MORE_BITS
-    # The doubles are off by less than 2^-51 in all: beyond that margin they decide as the integers below would.
-    difference = numerator / denominator - top * TOP_UNIT
-    if difference > RATIONAL_MARGIN:
-        return True
-    if difference < -RATIONAL_MARGIN:
-        return False
+    happens, sure = happens_quickly(float(top), numerator, denominator)
+    if sure:
+        return bool(happens)
     while True:
         if (top + 1) * denominator <= numerator << bits:
             return True
@@ -91,12 +90,11 @@ def happens_rational(stream: BitStream, numerator: int, denominator: int) -> boo
         top, bits = (top << MORE_BITS) | stream.take(MORE_BITS), bits + MORE_BITS
 
 
-def happens_rational_each(
-    words: npt.NDArray[np.uint64], numerators: npt.NDArray[np.int64], denominator: int
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Return `happens_rational` by the first 64 bits of many streams, and for which of them these decide it."""
-    difference = numerators / denominator - words.astype(np.float64) * TOP_UNIT
-    return difference > 0.0, np.abs(difference) > RATIONAL_MARGIN
+def happens_quickly(word: Real, numerator: Whole, denominator: int) -> tuple[Flag, Flag]:
+    """Return `happens_rational` by the first 64 bits of a stream, as a double, and whether these decide it."""
+    # The doubles are off by less than 2^-51 in all: beyond that margin they decide as the integers would.
+    difference = numerator / denominator - word * TOP_UNIT
+    return difference > 0.0, abs(difference) > RATIONAL_MARGIN
 
 
 def first_words(base: blake2b, messages: Iterable[bytes]) -> npt.NDArray[np.uint64]:
@@ -104,12 +102,14 @@ def first_words(base: blake2b, messages: Iterable[bytes]) -> npt.NDArray[np.uint
 
     They are what `BitStream.take` gives of 64 bits.
     """
+    first = bytes(WORD_BYTES)  # the number of the block
     blocks: list[bytes] = []
     take = blocks.append
     copy = base.copy
     for message in messages:
         block = copy()
         block.update(message)
+        block.update(first)
         take(block.digest())
     words = np.frombuffer(b"".join(blocks), ">u8")
     return words[BLOCK_BYTES // WORD_BYTES - 1 :: BLOCK_BYTES // WORD_BYTES].astype(np.uint64)
@@ -120,10 +120,6 @@ def keyed_hash(key: bytes, person: bytes, beginning: bytes) -> blake2b:
     base = _keyed(key, person).copy()
     base.update(beginning)
     return base
-
-
-FIRST_BLOCK = bytes(8)
-"""Ends the message of a stream's first block."""
 
 
 def happens(stream: BitStream, chance: float, tolerance: float, precise: Callable[[int], Decimal]) -> bool:

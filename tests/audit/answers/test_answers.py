@@ -1,6 +1,5 @@
 """What a privacy officer asks of a ledger, against what the ledger itself says."""
 
-import json
 from collections import defaultdict
 from pathlib import Path
 
@@ -10,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from stream_app.audit import Auditor
 from stream_app.audit.answers.asked import Answers, answers_of, circumstances, for_a_person
-from stream_app.audit.answers.sections import KeyTimes, sections_of
-from stream_app.audit.answers.text import document_of, plain_of, text_of
+from stream_app.audit.answers.sections import KeyTimes, document_of, plain_of, sections_of, text_of
 from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.cli import main
 from stream_app.deciding.context import Context, Limits
@@ -22,6 +20,7 @@ from tests.audit.books.test_members import series as claiming
 from tests.audit.histories import History, histories
 from tests.audit.written import LEDGERS, write
 from tests.collected import STEP, collected, contribution, watermark
+from tests.command import Cli
 from tests.run import KEYS, Run, observation, policy
 from tests.used import literally_used
 
@@ -218,12 +217,11 @@ def test_the_page_answers(tmp_path: Path) -> None:
     assert "0123456789abcdef" in shown
 
 
-def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, cli: Cli) -> None:
     """The same as on the page, without matplotlib; of a ledger that does not hold nothing is told to anybody."""
     ledger = tmp_path / "ledger.jsonl"
     ledger.write_bytes(b"".join(line + b"\n" for line in person()))
-    assert main(["audit", "--ledger", str(ledger), "--plain"]) == 0
-    text = capsys.readouterr().out
+    text = cli("audit", "--ledger", ledger, "--plain").out
     assert text.startswith("HOLDS: no findings\n")
     assert "\n  p, 0.00000003 of 0.00000003 claimed: p/glucose, p/place\n" in text
     assert "That all of it is used is no fault" in text
@@ -231,21 +229,17 @@ def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, capsys: pyte
     assert "\nWhat to tell the person\n  A paragraph of each series" in text
     assert "\n\n  About you (p/glucose) values are published" in text
     assert "\n  2 series:\n    Any two histories of a series" in text or text.count("\n  1 series:\n") == 2
-    assert main(["audit", "--ledger", str(ledger), "--plain", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["answers"]
+    found = cli("audit", "--ledger", ledger, "--plain", "--json").document["answers"]
     assert sum(each["series"] for each in found["promises"]) == 2
     assert [len(found[name]) for name in ("used", "members", "keys", "people")] == [2, 1, 1, 2]
     ledger.write_bytes(b"".join(line + b"\n" for line in person()[:-2] + person()[-1:]))
-    assert main(["audit", "--ledger", str(ledger), "--plain", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["answers"]["people"] == []
+    assert cli("audit", "--ledger", ledger, "--plain", "--json", code=1).document["answers"]["people"] == []
     assert main(["audit", "--ledger", str(ledger), "--plain"]) == 1
-    assert "nothing, before the faults that were found are explained" in capsys.readouterr().out
+    assert "nothing, before the faults that were found are explained" in cli.said().out
 
 
 @pytest.mark.parametrize(("neighbours", "factor"), [("replace", "e^1 "), ("add-remove", "e^2 ")])
-def test_a_replaced_item_is_told_at_its_price(
-    neighbours: str, factor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_replaced_item_is_told_at_its_price(neighbours: str, factor: str, tmp_path: Path, cli: Cli) -> None:
     """`plan`, `check` and `standing --plain` say it; whoever contributes is told the larger figure alone."""
     collect = {"neighbours": neighbours, "open_steps": 1}
     rules = collected(series="ward-3", collect=collect, epsilon=1.0)
@@ -256,7 +250,6 @@ def test_a_replaced_item_is_told_at_its_price(
     twice = "Replacing one contributor's item removes one and adds one: that can cost twice as much"
     said = ""
     for words in (["plan", f"{policies}"], ["check", f"{policies}"], ["standing", "ward-3", "--plain", "--ledger"]):
-        assert main([*words, *([f"{ledger}"] if words[-1] == "--ledger" else [])]) == 0
-        said = " ".join(capsys.readouterr().out.split())
+        said = " ".join(cli(*words, *([f"{ledger}"] if words[-1] == "--ledger" else [])).out.split())
         assert (twice in said) == (neighbours == "add-remove")
     assert f"what is published of ward-3 changes them by a factor {factor}" in said

@@ -3,7 +3,7 @@
 import pytest
 
 from stream_app.audit.answers.asked import for_a_person
-from stream_app.audit.answers.text import plain_of
+from stream_app.audit.answers.sections import plain_of
 from stream_app.audit.standing.inquiry import StandingInquiry
 from tests.audit.answers.test_answers import audited
 from tests.audit.books.test_members import person
@@ -22,7 +22,7 @@ def test_a_person_is_told_no_more_than_the_books_can_show() -> None:
             assert "Whether the promise was kept" not in told
             assert "That the noise is what the ledger says it is no ledger shows: that is for the publisher" in told
             assert "What was published stays public, and the promise about it has no end." in told
-            outside = "outside of these series" if auditor.members else "in any other way"
+            outside = "outside of these series" if auditor.rules.members.known else "in any other way"
             assert f"nor what is published of you {outside} or of people near you." in told
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from stream_app.audit.books.landmarks import MOST_INTERVALS
+from tests.audit.frauds.forged import behind
 from tests.audit.ways import audit, codes
 from tests.audit.written import Written, cover, seal, write
 
@@ -97,7 +98,6 @@ def test_dummies_fit_the_range_of_their_method(method: str, charge: int, landmar
     """No method draws more landmarks than the longest range that it takes has steps, and only padding draws none."""
     spans = [[0, landmarks * 1000]] if landmarks else []
     written = write(f'policy 1 {{"epsilon": 1e-7, "scheme": {{"name": "uniform"}}, "landmarks": {spans}}}\nclose')
-    link = {name: written.entries[1][name] for name in ("key", "epoch", "previous", "hash")}
-    drawn = {"series": "home-7", "sequence": 2, "entry": "dummies", "policy": 1, "method": method}
-    written.entries[1] = drawn | {"charged_nano": charge} | link
-    assert codes(audit(seal(written).lines())) == (set() if holds else {"dummies"})
+    del written.entries[1]
+    drawn = behind(written, 0, "dummies", method=method, charged_nano=charge)
+    assert codes(audit(drawn.lines())) == (set() if holds else {"dummies"})

@@ -91,7 +91,7 @@ def true_ledger() -> Written:
         collected(collect=PAN_PRIVATE, scheme=BALANCED), watermark(5), contribution(7, "ada", "walk"), watermark(15),
         intrusion(), watermark(45),
     )  # fmt: skip
-    return Written([orjson.loads(line) for line in run.ledger], [orjson.loads(line) for line in run.releases])
+    return Written.of(run)
 
 
 @pytest.mark.parametrize(

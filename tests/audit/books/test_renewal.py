@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_app.audit import check
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.outcome import Rejected
 from stream_app.deciding.rebuild import rebuild
+from tests.audit.frauds.forged import behind, registered
 from tests.audit.ways import audit, codes
-from tests.audit.written import Written, renumber, seal
+from tests.audit.written import Written, seal
 from tests.deciding.renewal.renewing import DRAWN, landmarks, renewing
 from tests.run import KEYS, NUMBER, UNIFORM, Run, observation, policy
 
@@ -20,11 +20,6 @@ NANO = 10**9
 LIFETIME = 100 * NANO
 ROOM = Context(KEYS, limits=Limits(lifetime_nano=LIFETIME))
 TIGHT = Context(KEYS, limits=Limits(lifetime_nano=NANO))
-
-
-def written(run: Run) -> Written:
-    """Return the one series of a run as records."""
-    return Written([json.loads(line) for line in run.ledger], [json.loads(line) for line in run.releases], LIFETIME)
 
 
 def drawn() -> Run:
@@ -81,7 +76,7 @@ def test_a_renewal_that_is_spelt_otherwise_is_one(bounds: list[int] | None) -> N
     run.feed_all([{"type": "policy", "series": "a", "version": 2, **parameters}, observation("a", 5, 1)])
     assert isinstance(run.feed({"type": "landmarks", "series": "a", "add": [700]}), Rejected)
     assert run.rows["a"].policy.fixed
-    assert check(run.ledger, run.releases, lifetime_nano=LIFETIME).findings == ()
+    assert audit(run.ledger, run.releases, lifetime_nano=LIFETIME).findings == ()
     assert rebuild(run.context, run.ledger, run.releases) == run.rows
 
 
@@ -94,7 +89,7 @@ def test_a_missed_bound_is_remarked_where_a_lifetime_is_known() -> None:
     assert [remark.code for remark in report.remarks] == ["unrenewed", "unrenewed"]
     assert report.remarks[0].message == "goes on at 110, though the bound 100 renews it and there is room for that"
     assert report.remarks[1].message == "goes on at 500, though the bound 300 renews it and there is room for that"
-    assert check(run.ledger).remarks == ()
+    assert audit(run.ledger).remarks == ()
 
 
 def test_a_claim_is_a_lifetime_that_the_ledger_tells() -> None:
@@ -124,22 +119,17 @@ def test_what_was_drawn_stays_fixed() -> None:
     assert audit(run.ledger, run.releases, LIFETIME).holds
     other = Run(ROOM).feed_all([renewing(), observation("a", 0, 1), observation("a", 110, 1)])
     for made, found in ((run, {"refused-landmark"}), (other, set[str]())):
-        forged = written(made)
-        last = forged.entries[-1]
-        names = ("budget_nano", "landmark_spent_nano", "landmarks_left", "regular_peak_nano")
-        link = {name: last[name] for name in ("key", "epoch", "previous", "hash")}
-        added = {"series": "a", "sequence": 0, "entry": "landmarks", "policy": 2, "add": [[1500, 1510]]}
-        figures = {name: last[name] for name in names}
-        step = 1 if made is run else 10
-        figures["landmarks_left"] += 10 // step
-        forged.entries.append(added | {"charged_nano": 0} | figures | link)
-        assert codes(audit(renumber(forged).lines(), lifetime_nano=LIFETIME)) == found
+        forged = Written.of(made, LIFETIME)
+        assert forged.entries[-1]["policy"] == 2
+        left = forged.entries[-1]["landmarks_left"] + (10 if made is run else 1)
+        forged = registered(forged, len(forged.entries) - 1, [[1500, 1510]], landmarks_left=left)
+        assert codes(audit(forged.lines(), lifetime_nano=LIFETIME)) == found
 
 
 @pytest.mark.parametrize("change", ["landmarks", "epsilon", "renew", "version"])
 def test_another_version_is_an_operators(change: str) -> None:
     """Only what says just what the renewal would say is one; another version may register landmarks."""
-    forged = written(drawn())
+    forged = Written.of(drawn(), LIFETIME)
     policies = [entry for entry in forged.entries if entry["entry"] == "policy"]
     policies[1]["parameters"] |= {"epsilon": 0.5} if change == "epsilon" else {}
     parameters: dict[str, Any] = policies[1]["parameters"]
@@ -152,19 +142,17 @@ def test_another_version_is_an_operators(change: str) -> None:
     del forged.entries[forged.entries.index(policies[1]) + 1 :]
     number = 3 if change == "version" else 2
     policies[1]["policy"] = number
-    last = policies[1]
-    link = {name: last[name] for name in ("key", "epoch", "previous", "hash")}
-    added = {"series": "a", "sequence": 0, "entry": "landmarks", "policy": number, "add": [[3000, 3001]]}
     left = sum(end - start for start, end in parameters["protection"]["landmarks"]) + 1
-    figures = {"budget_nano": last["budget_nano"], "landmark_spent_nano": 0, "landmarks_left": left}
-    forged.entries.append(added | {"charged_nano": 0} | figures | {"regular_peak_nano": 0} | link)
-    assert codes(audit(renumber(forged).lines(), lifetime_nano=LIFETIME)) == set()
+    figures = {"budget_nano": policies[1]["budget_nano"], "landmark_spent_nano": 0, "landmarks_left": left}
+    added = {"add": [[3000, 3001]], "charged_nano": 0} | figures | {"regular_peak_nano": 0}
+    forged = behind(forged, len(forged.entries) - 1, "landmarks", **added)
+    assert codes(audit(forged.lines(), lifetime_nano=LIFETIME)) == set()
 
 
 def test_figures_of_a_renewed_version_are_checked_anew() -> None:
     """Nothing of the version before stands in them: neither its spends nor its landmarks."""
     run = Run(ROOM).feed_all([renewing(), observation("a", 0, 1), observation("a", 110, 1)])
-    forged = written(run)
+    forged = Written.of(run, LIFETIME)
     for figure, code in (("regular_peak_nano", "regular-peak"), ("landmarks_left", "landmarks-left")):
         changed = forged.copy()
         changed.entries[-1][figure] += 1
@@ -176,7 +164,8 @@ def test_figures_of_a_renewed_version_are_checked_anew() -> None:
 )
 def test_which_levels_renew(protection: dict[str, object]) -> None:
     """A ledger with bounds at another level, or on what is collected, holds terms that nobody knows."""
-    forged = written(Run(ROOM).feed_all([policy("a", protection=protection, scheme=UNIFORM, value=NUMBER)]))
+    run = Run(ROOM).feed_all([policy("a", protection=protection, scheme=UNIFORM, value=NUMBER)])
+    forged = Written.of(run, LIFETIME)
     forged.entries[0]["parameters"]["renew"] = [1, 2]
     found = codes(audit(seal(forged).lines()))
     assert found == (set() if protection["level"] == "user" else {"unknown-terms"})

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from stream_app.audit import Report
 from stream_app.privacy import policy as policies
@@ -51,18 +52,15 @@ def report_of(run: Run) -> Report:
     return audit(run.ledger, run.releases, LIFETIME_NANO)
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
-@given(gathered.schedules())
-def test_true_ledgers_of_statistics_hold(drawn: list[dict[str, Any]]) -> None:
-    """Whatever is added up or chosen from, in whatever order."""
-    assert report_of(run_of(drawn)).findings == ()
+WEAKER = schedules().map(lambda log: [record | {"weaker": True} for record in log])
 
 
+@pytest.mark.parametrize("logs", [gathered.schedules(), WEAKER], ids=["statistics", "readings"])
 @settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
-@given(schedules())
-def test_true_ledgers_of_readings_hold(drawn: list[dict[str, Any]]) -> None:
-    """However many readings a step has, and whatever becomes of those without one."""
-    assert report_of(run_of([record | {"weaker": True} for record in drawn])).findings == ()
+@given(st.data())
+def test_true_ledgers_hold(logs: st.SearchStrategy[list[dict[str, Any]]], data: st.DataObject) -> None:
+    """Whatever is added up or chosen from, in whatever order; however many readings a step has, or none."""
+    assert report_of(run_of(data.draw(logs))).findings == ()
 
 
 def life(name: str) -> Run:
@@ -77,11 +75,6 @@ def life(name: str) -> Run:
         records += [contribution(at, who, item) for who, item in zip("abc", items, strict=True)]
         records.append(watermark(at + 10))
     return run_of([*records, watermark(60)])
-
-
-def written(run: Run) -> Written:
-    """Return ledger and releases of a run as records."""
-    return Written([orjson.loads(line) for line in run.ledger], [orjson.loads(line) for line in run.releases])
 
 
 def false_releases(release: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -129,7 +122,7 @@ def others(found: Any, *, moved: bool) -> Iterator[Any]:
 @pytest.mark.parametrize("name", WAYS)
 def test_every_changed_figure_is_found(name: str) -> None:
     """Value, measurement, scale, statistic and count follow from policy and spend, and from each other."""
-    true = written(life(name))
+    true = Written.of(life(name))
     assert audit(true.lines(), true.release_lines()).holds
     assert [release["decision"] for release in true.releases].count("perturbed") >= 3
     count = 0
@@ -147,7 +140,7 @@ def test_every_changed_figure_is_found(name: str) -> None:
 def test_gaps_cost_nothing_under_their_policy_alone() -> None:
     """A step without a reading is approximated whatever its share, if the policy says so; under another it is not."""
     gaps = {"absent": "approximated"}
-    true = written(
+    true = Written.of(
         run_of([within(protection=gaps), plain_watermark(0), reading(3, 4.5), plain_watermark(35), reading(31, 1)])
     )
     assert [release["decision"] for release in true.releases] == ["perturbed", "approximated", "approximated"]
@@ -169,7 +162,9 @@ def test_the_first_gaps_are_withheld() -> None:
 def test_a_mean_of_two_measurements_spends_no_single_nano(level: dict[str, Any]) -> None:
     """Its share cannot be halved: it is left, and the audit says so."""
     members: dict[str, Any] = {"epsilon": 8e-9, "protection": level | {"step": 10}}
-    true = written(run_of([collected(collect=ADD_REMOVE | MEAN, value=ITEM, **members), watermark(0), watermark(60)]))
+    true = Written.of(
+        run_of([collected(collect=ADD_REMOVE | MEAN, value=ITEM, **members), watermark(0), watermark(60)])
+    )
     decisions = {release["decision"] for release in true.releases}
     assert audit(true.lines(), true.release_lines()).holds
     assert decisions & {"approximated", "withheld"}

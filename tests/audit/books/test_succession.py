@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stream_app.audit import Auditor, check
-from stream_app.audit.remark import KeyChange, Remark
+from stream_app.audit import Auditor
+from stream_app.audit.finding import KeyChange, Remark
 from stream_app.privacy.noise.key import KeyRing
 from tests.audit.histories import History, histories
 from tests.audit.ways import audit
@@ -84,11 +84,11 @@ def test_an_unmarked_one_is_no_finding() -> None:
     run.feed(policy("a", protection={"level": "landmark", "landmarks": [9]}))
     run.feed(policy("a", 2, weaker=True))
     old = [line.replace(b'"weaker":true,', b"") for line in run.ledger]
-    report = check(old[:1])
+    report = audit(old[:1])
     assert report.holds
     assert report.document()["remarks"] == []
     # The last entry's hash covers what was taken out: the finding is about that alone.
-    report = check(old, lifetime_nano=10**12)
+    report = audit(old, lifetime_nano=10**12)
     assert {finding.code for finding in report.findings} == {"bad-hash"}
     message = "landmarks to come are given up, the first from 9 on"
     expected = {"code": "weaker-unmarked", "series": "a", "sequence": 2, "message": message}
@@ -118,6 +118,6 @@ def test_histories(history: History) -> None:
     """In drawn histories, with late landmarks, dummies and changed steps, remarks are the marked entries."""
     entries = [json.loads(line) for line in history.ledger]
     marked = {(entry["series"], entry["sequence"]) for entry in entries if entry.get("weaker")}
-    report = check(history.ledger, lifetime_nano=history.lifetime_nano)
+    report = audit(history.ledger, lifetime_nano=history.lifetime_nano)
     assert report.holds
     assert {(remark.series, remark.sequence) for remark in report.remarks} == marked

@@ -35,6 +35,7 @@ def _entry(parameters: dict[str, Any], version: int = 2) -> PolicyEntry:
         0,
         0,
         None,
+        view=False,
         weaker=False,
         parameters=parameters,
         key="0" * 16,

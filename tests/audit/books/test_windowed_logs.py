@@ -8,7 +8,6 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from stream_app.audit import check
 from stream_app.deciding.context import Context, Limits
 from stream_app.privacy.guard import Guard, Spend, Window, WindowLevel
 from stream_app.privacy.landmarks import LandmarkSet
@@ -167,7 +166,7 @@ _COUNTING = {
 def test_what_another_guard_writes_is_found(guard: type[Guard]) -> None:
     """Each fault shows in some log; those of the true guard hold (above)."""
     drawn = settings(max_examples=2000, derandomize=True, database=None, phases=[Phase.generate])
-    run = find(runs(guard), lambda run: not check(run.ledger, lifetime_nano=10**9).holds, settings=drawn)
+    run = find(runs(guard), lambda run: not audit(run.ledger, lifetime_nano=10**9).holds, settings=drawn)
     assert run.ledger
 
 

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 
 from stream_app.audit.books.terms import read_terms
 from stream_app.audit.explain.explanation import Explanation
-from stream_app.audit.explain.inquiry import Inquiry, Rate, UndecidedError
+from stream_app.audit.explain.inquiry import Inquiry, UndecidedError
+from stream_app.audit.explain.rate import rate_of
 from stream_app.audit.explain.text import text_of
 from tests.audit.decided import by_series, draw
 from tests.audit.written import LEDGERS, SECOND, releases_in, renumber, seal, write
@@ -236,11 +237,12 @@ def test_every_step_of_collected_data(records: list[dict[str, Any]]) -> None:
         terms = read_terms(policies[-1]["policy"], policies[-1]["parameters"])
         if not terms.tosses or terms.compares:
             continue
-        rate = Rate(terms, policies[-1]["parameters"]["scheme"])
-        for release in map(json.loads, run.releases):
-            if release["series"] == series and release["policy"] == terms.version and "measurement" in release:
-                rate.publish(release["measurement"], release["epsilon_nano"], release.get("count"))
-        assert rate.nano == row.state.latest.rate_nano
+        published = [
+            (release["measurement"], release["epsilon_nano"], release.get("count"))
+            for release in map(json.loads, run.releases)
+            if release["series"] == series and release["policy"] == terms.version and "measurement" in release
+        ]
+        assert rate_of(terms, policies[-1]["parameters"]["scheme"], published) == row.state.latest.rate_nano
 
 
 def follow_from(entry: dict[str, Any], found: Explanation) -> None:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from stream_app.audit.explain.inquiry import Inquiry
 from stream_app.audit.explain.text import plain_of
-from stream_app.cli import main
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.words.amount import amount, promised
 from tests.audit.histories import DATA, History, histories
 from tests.audit.test_agreement import literally_spent
 from tests.audit.written import LEDGERS, write
 from tests.collected import collected, contribution, watermark
+from tests.command import Cli
 from tests.run import NUMBER, Record, Run, observation, policy
 from tests.used import literally_used
 
@@ -102,19 +102,19 @@ def noise_of(log: Sequence[Record]) -> str:
     return after[: after.index(" That cost")]
 
 
-def test_both_commands_speak_plainly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_commands_speak_plainly(tmp_path: Path, cli: Cli) -> None:
     """Of a step, and of a series; with a paragraph for its person, unless the ledger does not hold."""
     written, ledger = write(LEDGERS["uniform"]), tmp_path / "ledger.jsonl"
     ledger.write_bytes(b"".join(line + b"\n" for line in written.lines()))
     step = str(next(entry["timestamp"] for entry in written.entries if entry["entry"] == "release"))
-    assert main(["explain", "home-7", step, "--plain", "--ledger", str(ledger)]) == 0
-    assert capsys.readouterr().out.startswith("The step of home-7 that begins at 1970-01-01T00:0")
-    assert main(["standing", "home-7", "--plain", "--ledger", str(ledger)]) == 0
-    promise, told = capsys.readouterr().out.split("\n\n")
+    said = cli("explain", "home-7", step, "--plain", "--ledger", ledger).out
+    assert said.startswith("The step of home-7 that begins at 1970-01-01T00:0")
+    standing = ("standing", "home-7", "--plain", "--ledger", ledger)
+    promise, told = cli(*standing).out.split("\n\n")
     assert promise.startswith("home-7: the promise\n  Any two histories of home-7 that differ only at ")
     assert told.startswith("home-7: what to tell the person\n  About you (home-7) values are published")
     assert all(len(line) < 80 for line in f"{promise}\n{told}".splitlines())
     del written.entries[2]
     ledger.write_bytes(b"".join(line + b"\n" for line in written.lines()))
-    assert main(["standing", "home-7", "--plain", "--ledger", str(ledger)]) == 1
-    assert "Nothing may be told yet: the ledger has 1 fault here" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(cli(*standing, code=1).out.split())
+    assert "Nothing may be told yet: the ledger has 1 fault here" in said

@@ -16,6 +16,7 @@ from tests.audit import gathered
 from tests.audit.books.test_statistics import ADD_REMOVE, ITEM, MEAN, SUM, run_of
 from tests.audit.explain.test_explanation import explained
 from tests.collected import REPLACE, STEP, collected, contribution, watermark
+from tests.command import Cli
 from tests.run import VECTOR, Run, observation, policy
 
 ADAPTIVE = {"name": "adaptive"}
@@ -107,7 +108,7 @@ def test_what_is_said() -> None:
 
 
 @pytest.mark.parametrize("command", ["audit", "standing"])
-def test_other_commands_take_such_ledgers(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_commands_take_such_ledgers(command: str, tmp_path: Path, cli: Cli) -> None:
     """The page with plots, JSON, and how a series stands: none asks for a kind."""
     runs = [
         run_of([collected(collect=REPLACE | MEAN, value=ITEM, series="m"), watermark(0, series="m")]),
@@ -124,9 +125,8 @@ def test_other_commands_take_such_ledgers(command: str, tmp_path: Path, capsys: 
     if command == "audit":
         pytest.importorskip("matplotlib")
         page = tmp_path / "page.html"
-        files = ["--ledger", str(ledger), "--releases", str(releases)]
-        assert main(["audit", *files, "--html", str(page), "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["holds"]
+        files = ("--ledger", ledger, "--releases", releases)
+        assert cli("audit", *files, "--html", page, "--json").document["holds"]
         assert page.read_text(encoding="utf-8").count("HOLDS") >= 1
         return
     for run, name in zip(runs, "mcrv", strict=True):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from tests.audit.frauds.forged import ARITHMETIC, CHAIN, Forged, forged
+from tests.audit.frauds.forged import ARITHMETIC, CHAIN, Forged, forged, frauds_in
 from tests.audit.written import Written, hash_of, releases_in, renumber, seal, write
 
 
@@ -123,16 +123,4 @@ def epoch_backwards(true: Written) -> Iterator[Forged]:
         yield forged(seal(written), "epoch-backwards")
 
 
-FRAUDS = (
-    deleted,
-    deleted_and_rewritten,
-    start_cut_off,
-    end_cut_off,
-    swapped,
-    inserted,
-    renumbered,
-    conflicting,
-    forked,
-    from_another_series,
-    epoch_backwards,
-)
+FRAUDS = frauds_in(__name__)

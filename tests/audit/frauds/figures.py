@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from tests.audit.frauds.forged import FIGURES, Forged, forged
-from tests.audit.written import SECOND, Written, cover, hash_of, releases_in, renumber, seal
+from tests.audit.frauds.forged import FIGURES, Forged, forged, frauds_in, registered
+from tests.audit.written import SECOND, Written, cover, hash_of, releases_in, seal
 
 
 def figure_changed(true: Written) -> Iterator[Forged]:
@@ -90,20 +90,9 @@ def registered_too_late(true: Written) -> Iterator[Forged]:
             continue
         if entry["landmark"]:  # its neighbours may be landmarks too: registering those again is free, and right
             continue
-        written = true.copy()
         start = entry["timestamp"] // (2 * SECOND) * 2 * SECOND
         add = [[max(0, start - 6 * SECOND), start + 2 * SECOND]]
-        names = ("series", "sequence")
-        registration = {name: entry[name] for name in names} | {
-            "entry": "landmarks",
-            "policy": entry["policy"],
-            "add": add,
-        }
-        figures = ("budget_nano", "landmark_spent_nano", "landmarks_left", "regular_peak_nano")
-        registration |= {"charged_nano": 0} | {name: entry[name] for name in figures}
-        registration |= {name: entry[name] for name in ("key", "epoch", "previous", "hash")}
-        written.entries.insert(index + 1, registration)
-        yield forged(renumber(written), "refused-landmark", "charge")
+        yield forged(registered(true, index, add), "refused-landmark", "charge")
 
 
 def misaligned(true: Written) -> Iterator[Forged]:
@@ -138,14 +127,4 @@ def decision_turned(true: Written) -> Iterator[Forged]:
         source = entry["timestamp"] if entry["decision"] == "perturbed" else source
 
 
-FRAUDS = (
-    figure_changed,
-    landmark_flag,
-    spend_changed,
-    overspent,
-    budget_raised,
-    charge_changed,
-    registered_too_late,
-    misaligned,
-    decision_turned,
-)
+FRAUDS = frauds_in(__name__)

@@ -1,9 +1,11 @@
 """What an auditor is shown of a fraud, and the codes of which one must be found."""
 
+import sys
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from inspect import isfunction
+from typing import Any, NamedTuple
 
-from tests.audit.written import Written
+from tests.audit.written import Written, renumber
 
 FIGURES = {
     "budget_nano": "budget",
@@ -29,3 +31,24 @@ Fraud = Callable[[Written], Iterator[Forged]]
 def forged(written: Written, *codes: str) -> Forged:
     """Return a forged ledger with its releases as they are."""
     return Forged(written.lines(), written.release_lines(), set(codes))
+
+
+def behind(true: Written, index: int, kind: str, **members: Any) -> Written:
+    """Return a ledger that has another entry of the same series and policy behind one, renumbered."""
+    written, entry = true.copy(), true.entries[index]
+    link = {name: entry[name] for name in ("key", "epoch", "previous", "hash")}
+    made = {"series": entry["series"], "sequence": 0, "entry": kind, "policy": entry["policy"]}
+    written.entries.insert(index + 1, made | members | link)
+    return renumber(written)
+
+
+def registered(true: Written, index: int, add: list[list[int]], **figures: int) -> Written:
+    """Return a ledger that registers landmarks behind an entry, free of charge; figures are those before, or others."""
+    before = {name: true.entries[index][name] for name in FIGURES}
+    return behind(true, index, "landmarks", add=add, charged_nano=0, **before | figures)
+
+
+def frauds_in(module: str, shown: type = Forged) -> tuple[Any, ...]:
+    """Return the sorts of fraud that a module has, in order: its functions that yield what an auditor is shown."""
+    own = (each for each in vars(sys.modules[module]).values() if isfunction(each) and each.__module__ == module)
+    return tuple(each for each in own if each.__annotations__["return"] == Iterator[shown])  # type: ignore[valid-type]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tests.audit.frauds.forged import Forged, forged
+from tests.audit.frauds.forged import Forged, behind, forged, frauds_in, registered
 from tests.audit.written import NANO, SECOND, Record, Written, releases_in, renumber, seal
 
 
@@ -81,46 +81,29 @@ def version_reaches_back(true: Written) -> Iterator[Forged]:
 
 def landmarks_beside_dummies(true: Written) -> Iterator[Forged]:
     """A step becomes a landmark though dummies hide the landmarks: it would be known as a true one."""
-    figures = ("budget_nano", "landmark_spent_nano", "landmarks_left", "regular_peak_nano")
     for index, entry in releases_in(true):
         if all(other["entry"] != "dummies" or other["policy"] != entry["policy"] for other in true.entries):
             continue
-        written = true.copy()
         step = next(
             other["parameters"]["protection"].get("step", 1)
             for other in reversed(true.entries[:index])
             if other["entry"] == "policy"
         )
         start = entry["timestamp"] if entry["landmark"] else entry["timestamp"] + 9_999 * step
-        registration = {"series": entry["series"], "sequence": 0, "entry": "landmarks", "policy": entry["policy"]}
-        registration |= {"add": [[start, start + step]], "charged_nano": 0}
-        registration |= {name: entry[name] for name in figures}
-        registration |= {name: entry[name] for name in ("key", "epoch", "previous", "hash")}
-        written.entries.insert(index + 1, registration)
-        yield forged(renumber(written), "refused-landmark")
+        yield forged(registered(true, index, [[start, start + step]]), "refused-landmark")
 
 
 def dummies_misplaced(true: Written) -> Iterator[Forged]:
     """Landmarks are said to be drawn when they have ruled already, a second time, or where there are none."""
     for index, entry in enumerate(true.entries):
-        if entry["entry"] not in {"release", "dummies"}:
-            continue
-        written = true.copy()
-        claim = {"series": entry["series"], "sequence": 0, "entry": "dummies", "policy": entry["policy"]}
-        claim |= {"method": "padding", "charged_nano": 0}
-        claim |= {name: entry[name] for name in ("key", "epoch", "previous", "hash")}
-        written.entries.insert(index + 1, claim)
-        yield forged(renumber(written), "dummies")
+        if entry["entry"] in {"release", "dummies"}:
+            yield forged(behind(true, index, "dummies", method="padding", charged_nano=0), "dummies")
 
 
 def after_the_end(true: Written) -> Iterator[Forged]:
     """A closed series goes on."""
-    for index in range(1, len(true.entries)):
-        written = true.copy()
-        names = ("series", "sequence", "entry", "policy", "key", "epoch", "previous", "hash")
-        close = {name: true.entries[index - 1][name] for name in names} | {"entry": "close"}
-        written.entries.insert(index, close)
-        yield forged(renumber(written), "after-close")
+    for index in range(len(true.entries) - 1):
+        yield forged(behind(true, index, "close"), "after-close")
 
 
 def unknown_kind(true: Written) -> Iterator[Forged]:
@@ -164,14 +147,4 @@ def unknown_terms(true: Written) -> Iterator[Forged]:
         yield forged(seal(written), "unknown-terms")
 
 
-FRAUDS = (
-    landmarks_hidden,
-    hidden_version,
-    version_lowered,
-    version_reaches_back,
-    landmarks_beside_dummies,
-    dummies_misplaced,
-    after_the_end,
-    unknown_kind,
-    unknown_terms,
-)
+FRAUDS = frauds_in(__name__)

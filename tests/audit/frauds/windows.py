@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.audit.frauds.forged import Forged, forged
+from tests.audit.frauds.forged import Forged, forged, frauds_in
 from tests.audit.written import Written, cover, releases_in, renumber, seal
 
 
@@ -77,4 +77,4 @@ def _in_windows(true: Written) -> Iterator[tuple[int, dict[str, Any], dict[str, 
             yield index, entry, protection
 
 
-FRAUDS = (window_overspent, charges_hidden, waited_too_little)
+FRAUDS = frauds_in(__name__)

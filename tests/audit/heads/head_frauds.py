@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import orjson
 
+from tests.audit.frauds.forged import frauds_in
 from tests.audit.heads.ledger_frauds import CHANGED, GONE, LEDGER_FRAUDS, Fraud, Shown, others
 from tests.audit.heads.signed import PARTITIONS, Signer, Story, heads_in
 from tests.audit.written import LEDGERS, renumber, write
@@ -165,16 +166,4 @@ def _of(record: bytes) -> tuple[int, int]:
     return document["partition"], document["number" if document["type"] == "head" else "head"]
 
 
-FRAUDS: tuple[Fraud, ...] = (
-    *LEDGER_FRAUDS,
-    head_forged,
-    head_of_another_key,
-    head_removed,
-    leaf_removed,
-    leaf_changed,
-    heads_swapped,
-    heads_renumbered,
-    heads_replayed,
-    history_replaced,
-    spelt_otherwise,
-)
+FRAUDS: tuple[Fraud, ...] = (*LEDGER_FRAUDS, *frauds_in(__name__, Shown))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import orjson
 
+from tests.audit.frauds.forged import frauds_in
 from tests.audit.heads.signed import PARTITIONS, Signer, Story
 from tests.audit.written import LEDGERS, Written, renumber, write
 
@@ -128,13 +129,4 @@ def rolled_back(story: Story) -> Iterator[Shown]:
             yield Shown(story.ledger(), nothing.heads, {"head-order"})
 
 
-LEDGER_FRAUDS: tuple[Fraud, ...] = (
-    end_cut_off,
-    series_gone,
-    chain_rewritten,
-    entry_left_out,
-    release_replaced,
-    budget_raised,
-    chain_forked,
-    rolled_back,
-)
+LEDGER_FRAUDS: tuple[Fraud, ...] = frauds_in(__name__, Shown)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from stream_app.audit import CODES, check
+from stream_app.audit import CODES
 from tests.audit.decided import stories
 from tests.audit.heads.head_frauds import FRAUDS
 from tests.audit.heads.ledger_frauds import Fraud
 from tests.audit.heads.signed import Signer, Story, attest, tell_story
-from tests.audit.ways import codes
+from tests.audit.ways import audit, codes
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,7 @@ def assert_found(fraud: Fraud, story: Story, every: int = 1) -> int:
         live = codes(attest(shown.ledger, shown.heads, late=True))
         assert live & shown.codes, f"forgery {number}: found {live} beside a worker, not {shown.codes}"
         if shown.plausible:
-            assert check(shown.ledger).findings == (), f"forgery {number} shows without heads"
+            assert audit(shown.ledger).findings == (), f"forgery {number} shows without heads"
     return len(chosen)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stream_app.audit import Auditor
 from stream_app.audit.heads.publickey import PublicKeys
 from stream_app.formats.encoding import NO_HASH, digest
-from stream_app.heads.records import Head, Leaf, LeafPages, decode
+from stream_app.heads.records import Head, Leaf, LeafPages, Tree, decode
 from stream_app.heads.signing import SigningKey
 from tests.audit.heads.signed import KEYS, PARTITIONS, TOPIC, Signer, attest, heads_in, tell_story
 from tests.audit.histories import History, histories
@@ -29,9 +29,9 @@ def of_the_worker(ledger: list[bytes], moments: list[int]) -> list[bytes]:
         number, before = number + 1, moment
         leaves = LeafPages(0, number)
         records += [record for series in sorted(ends) if (record := leaves.add(ends[series])) is not None]
-        rest = leaves.rest()
-        records += [] if rest is None else [rest]
-        head = Head(TOPIC, 0, 1, number, 1000 * number, moment, leaves.count, leaves.root, previous, KEY.fingerprint)
+        records += [] if (rest := leaves.rest()) is None else [rest]
+        place, tree = (TOPIC, 0, 1, number, 1000 * number, moment), leaves.tree
+        head = Head(*place, tree.size, tree.root().hex(), previous, KEY.fingerprint)
         records.append(head.encode(KEY))
         assert decode(records[-1], KEY) == head
         previous = digest(records[-1])
@@ -83,7 +83,7 @@ def test_many_leaves_lie_in_records_far_under_the_limit() -> None:
     assert len(records) > 10
     assert max(map(len, [*records, rest])) < 128 * 1024
     assert leaves.rest() is None
-    head = Head(TOPIC, 0, 1, 1, 5, 9, leaves.count, leaves.root, NO_HASH, KEY.fingerprint)
+    head = Head(TOPIC, 0, 1, 1, 5, 9, leaves.tree.size, leaves.tree.root().hex(), NO_HASH, KEY.fingerprint)
     report = attest([], [*records, rest, head.encode(KEY)])
     assert codes(report) == {"signed-missing"}
     assert report.found == len(names)
@@ -91,7 +91,7 @@ def test_many_leaves_lie_in_records_far_under_the_limit() -> None:
 
 def test_a_head_is_decoded_only_with_its_signature() -> None:
     """The worker goes on from no head that was changed; that of an earlier key it takes as it stands."""
-    head = Head(TOPIC, 0, 1, 1, 5, 9, 0, LeafPages(0, 1).root, NO_HASH, KEY.fingerprint)
+    head = Head(TOPIC, 0, 1, 1, 5, 9, 0, Tree().root().hex(), NO_HASH, KEY.fingerprint)
     record = head.encode(KEY)
     other = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(32)))
     assert decode(record, other) == head

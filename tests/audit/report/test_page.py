@@ -4,16 +4,17 @@ import sys
 from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stream_app import __version__
-from stream_app.audit.report.curve import Curve, Curves
-from stream_app.audit.report.flow import MOST_BINS, Flow
-from stream_app.audit.report.plots import shares_over_time, spends_over_time
+from stream_app.audit.report.curve import MOST_BINS, Curve, Curves, Flow
+from stream_app.audit.report.page import shares_over_time, spends_over_time
 from stream_app.cli import main
-from stream_app.pictures import DRAWN_PEAKS, Draw, peaks
+from stream_app.pictures import DRAWN_PEAKS, peaks
 from tests.audit.written import LEDGERS, write
+from tests.command import Cli
 
 HOSTILE = "$\\frac{1}{2}$ <script>alert('home')</script> & \"\n"
 
@@ -116,7 +117,7 @@ def test_legends_name_what_is_drawn() -> None:
         for name in names:
             curves.entries(write(LEDGERS[name], name).lines())
         axes = Figure().subplots()
-        spends_over_time(curves.curves)(axes)
+        spends_over_time(curves.curves, axes)
         return axes.get_legend_handles_labels()[1]
 
     assert legend("uniform", "user") == ["uniform", "user", "landmark"]
@@ -128,12 +129,12 @@ def test_landmarks_that_all_series_have_are_shaded() -> None:
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
 
-    def shaded(draw: Callable[[Sequence[Curve]], Draw], *names: str) -> int:
+    def shaded(draw: Callable[[Sequence[Curve], Any], None], *names: str) -> int:
         curves = Curves(names)
         for name in names:
             curves.entries(write(LEDGERS[name.partition("-")[0]], name).lines())
         axes = Figure().subplots()
-        draw(curves.curves)(axes)
+        draw(curves.curves, axes)
         first, last = axes.get_xlim()
         assert all(
             first <= patch.get_extents().transformed(axes.transData.inverted()).x0 < last for patch in axes.patches
@@ -154,21 +155,21 @@ def test_an_empty_ledger_has_a_page(tmp_path: Path) -> None:
 
 
 def test_without_matplotlib_the_remedy_is_told_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """Before the ledger, which is not even there, is opened."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["audit", "--ledger", "no-such-file", "--html", str(tmp_path / "page.html")]) == 2
-    assert "pip install matplotlib" in capsys.readouterr().err
+    said = cli("audit", "--ledger", "no-such-file", "--html", tmp_path / "page.html", code=2).err
+    assert "pip install matplotlib" in said
 
 
-def test_series_can_be_chosen(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_series_can_be_chosen(ledger: Path, cli: Cli) -> None:
     """Those named are looked at; one that is not there is told."""
     shown = page(ledger, "--series", "home-1", "--series", "home-2").texts
     assert any(text.startswith(f"2 of {len(LEDGERS)} series, data of ") and ". At 0 " in text for text in shown)
     out = ledger.with_name("other.html")
-    assert main(["audit", "--ledger", str(ledger), "--html", str(out), "--series", "stranger"]) == 2
-    assert "--series: 'stranger' is not in the ledger" in capsys.readouterr().err
+    said = cli("audit", "--ledger", ledger, "--html", out, "--series", "stranger", code=2).err
+    assert "--series: 'stranger' is not in the ledger" in said
     assert not out.exists()
 
 

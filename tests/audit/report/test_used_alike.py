@@ -3,23 +3,24 @@
 from collections.abc import Mapping
 
 import orjson
+import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from stream_app.audit import Auditor
 from stream_app.audit.answers.asked import answers_of
 from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.audit.standing.text import text_of
-from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.used import MostUsed
-from stream_app.kafka.budgets import counted_budgets
 from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.budgets import counted_budgets
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.words.amount import promised, quoted
 from tests import readings
 from tests.audit import gathered, test_people
 from tests.audit.histories import History, histories
-from tests.run import KEYS, Record, Run, observation, policy
+from tests.run import Record, Run, limited, observation, policy
 from tests.used import literally_used, truly_lost, worst
 
 MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
@@ -33,21 +34,12 @@ def test_of_plain_series(history: History) -> None:
     compare(history.ledger, history.lifetime_nano, history.rows)
 
 
+@pytest.mark.parametrize("logs", [gathered.schedules(), readings.schedules()], ids=["collected", "readings"])
 @MANY
-@given(gathered.schedules())
-def test_of_collected_series(log: list[Record]) -> None:
-    """Sums, means and choices of contributors, with announced intrusions."""
-    run = Run(Context(KEYS, (), Limits(LIFETIME_NANO, accept_weaker_policies=True)))
-    run.feed_all(log)
-    compare(run.ledger, LIFETIME_NANO, run.rows)
-
-
-@MANY
-@given(readings.schedules())
-def test_of_steps_of_several_readings(log: list[Record]) -> None:
-    """Closed by watermarks and by later readings, with and without a value for absent ones, renewed or not."""
-    run = Run(Context(KEYS, (), Limits(LIFETIME_NANO, accept_weaker_policies=True)))
-    run.feed_all(log)
+@given(st.data())
+def test_of_steps_of_several_records(logs: st.SearchStrategy[list[Record]], data: st.DataObject) -> None:
+    """Sums, means and choices of contributors; steps of several readings, closed in any way, renewed or not."""
+    run = Run(limited(lifetime_nano=LIFETIME_NANO, accept_weaker_policies=True)).feed_all(data.draw(logs))
     compare(run.ledger, LIFETIME_NANO, run.rows)
 
 
@@ -78,7 +70,7 @@ def compare(ledger: list[bytes], lifetime_nano: int | None, rows: Mapping[str, S
         assert lost[each] <= used_nano <= epsilon_nano
         assert above or lost[each] == used_nano, "exactly, where no bound stands for a sum"
     run, auditor = MostUsed(), Auditor(lifetime_nano=lifetime_nano)
-    for entry in ledger:
+    for entry in map(orjson.loads, ledger):
         run.written(entry)
     auditor.entries(ledger)
     report = auditor.finish()

@@ -1,21 +1,25 @@
 """`audit --correlation` and `--compose` as commands: what is printed, in text, JSON and HTML, and what is refused."""
 
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
-from stream_app.cli import main
 from tests.accounting.worked import BACKWARD, MATRIX, TENTH, TOTAL
 from tests.audit.written import LEDGERS, Record, cover, seal, write
+from tests.command import Cli
 
 PRINTED = 0.5e-4
+AUDIT = ("audit", "--ledger", "ledger.jsonl")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a folder with the ledger of two series, one of which names a correlation, and with files about them."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder, in which commands run, with the ledger of two series and files about them.
+
+    One of the series names a correlation.
+    """
+    monkeypatch.chdir(tmp_path)
     named = write(TENTH, "home-1")
     named.entries[0]["parameters"]["correlation"] = "household"
     lines = seal(cover(named)).lines() + write(LEDGERS["event"], "home-2").lines()
@@ -31,24 +35,10 @@ def save(path: Path, document: object) -> None:
     path.write_bytes(orjson.dumps(document))
 
 
-def run(folder: Path, *arguments: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Audit the folder's ledger."""
-    monkeypatch.chdir(folder)
-    return main(["audit", "--ledger", "ledger.jsonl", *arguments])
-
-
-def document_of(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """Return what was printed as JSON."""
-    found: dict[str, Any] = orjson.loads(capsys.readouterr().out)
-    return found
-
-
-def test_losses_of_the_worked_example(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("folder")
+def test_losses_of_the_worked_example(cli: Cli) -> None:
     """A policy's correlation is found by its name; series that no file is for are left out, and that is told."""
-    assert run(folder, "--correlation", "household=worked.json", "--json", monkeypatch=monkeypatch) == 0
-    document = document_of(capsys)
+    document = cli(*AUDIT, "--correlation", "household=worked.json", "--json").document
     assert document["holds"] is True
     (exposure,) = document["temporal"]
     assert (exposure["series"], exposure["correlation"]) == ("home-1", "worked.json")
@@ -60,13 +50,11 @@ def test_losses_of_the_worked_example(
     assert document["left_out"] == [{"series": "home-2", "reason": "no --correlation is named for it"}]
 
 
-def test_a_file_without_a_name_is_for_all_others(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_file_without_a_name_is_for_all_others(cli: Cli) -> None:
     """Where nothing is known, a step loses what it spends, 0 where nothing was decided."""
     arguments = ("--correlation", "nothing.json", "--correlation", "household=worked.json", "--json")
-    assert run(folder, *arguments, monkeypatch=monkeypatch) == 0
-    exposures = {exposure["series"]: exposure for exposure in document_of(capsys)["temporal"]}
+    exposures = {exposure["series"]: exposure for exposure in cli(*AUDIT, *arguments).document["temporal"]}
     assert {name: exposure["correlation"] for name, exposure in exposures.items()} == {
         "home-1": "worked.json",
         "home-2": "nothing.json",
@@ -74,15 +62,13 @@ def test_a_file_without_a_name_is_for_all_others(
     assert exposures["home-2"]["total"] == pytest.approx([7e-9, 7e-9, 0, 0, 0, 7e-9], rel=1e-12)
 
 
-def test_compositions_come_with_theorem_and_domain(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("folder")
+def test_compositions_come_with_theorem_and_domain(cli: Cli) -> None:
     """Each figure stands under its theorem; the verdict stays the first line."""
     asked = ["sequential", "parallel-series", "parallel-members", "discounted-exponential", "correlated"]
     arguments = [word for name in asked for word in ("--compose", name)]
     arguments += ["--members", "members.json", "--rate", "0", "--correlation", "worked.json", "--window", "10"]
-    assert run(folder, *arguments, monkeypatch=monkeypatch) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = cli(*AUDIT, *arguments).out.splitlines()
     assert lines[0] == "HOLDS: no findings"
     at = lines.index("  all series: 0.100000007")
     assert lines[at - 1].startswith("sequential: the sum over all series (McSherry 2009, theorem 3); a bound where")
@@ -94,22 +80,20 @@ def test_compositions_come_with_theorem_and_domain(
     assert any(line.startswith("discounted-exponential") and "an estimate, no bound" in line for line in lines)
 
 
-def test_findings_stay_findings(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_findings_stay_findings(folder: Path, cli: Cli) -> None:
     """What is computed besides changes neither the verdict nor the exit code."""
     ledger = folder / "ledger.jsonl"
     lines = ledger.read_bytes().splitlines()
     ledger.write_bytes(b"\n".join(lines[:4] + lines[5:]))
-    assert run(folder, "--compose", "sequential", "--json", monkeypatch=monkeypatch) == 1
-    assert document_of(capsys)["composition"][0]["theorem"].startswith("the sum over all series")
+    document = cli(*AUDIT, "--compose", "sequential", "--json", code=1).document
+    assert document["composition"][0]["theorem"].startswith("the sum over all series")
 
 
-def test_the_page_shows_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_them(folder: Path, cli: Cli) -> None:
     """Tables and plots of losses and compositions stand in the HTML report."""
     pytest.importorskip("matplotlib")
     arguments = ("--correlation", "household=worked.json", "--compose", "correlated", "--html", "page.html")
-    assert run(folder, *arguments, monkeypatch=monkeypatch) == 0
+    cli(*AUDIT, *arguments)
     page = (folder / "page.html").read_text()
     for title in ("Temporal loss of home-1", "Landmark loss of home-1", "Composition", "Series left out"):
         assert f"<h2>{title}</h2>" in page
@@ -135,27 +119,17 @@ def test_the_page_shows_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         (["--rate", "1"], "--compose"),
     ],
 )
-def test_what_does_not_fit_exits_2(
-    folder: Path,
-    arguments: list[str],
-    problem: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_does_not_fit_exits_2(folder: Path, arguments: list[str], problem: str, cli: Cli) -> None:
     """The error names the argument and the remedy, and nothing is printed as a report."""
     other: Record = {"home-1": "ann"}
     save(folder / "other.json", other)
-    assert run(folder, *arguments, monkeypatch=monkeypatch) == 2
-    captured = capsys.readouterr()
+    captured = cli(*AUDIT, *arguments, code=2)
     assert captured.out == ""
     assert problem in captured.err
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("arguments", [["--compose", "all"], ["--window", "0"], ["--window", "two"], ["--rate", "x"]])
-def test_words_that_are_not_known_are_refused(
-    folder: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_that_are_not_known_are_refused(cli: Cli, arguments: list[str]) -> None:
     """By the parser, with exit code 2."""
-    with pytest.raises(SystemExit) as error:
-        run(folder, *arguments, monkeypatch=monkeypatch)
-    assert error.value.code == 2
+    cli.ended(*AUDIT, *arguments)

@@ -10,8 +10,12 @@ import pytest
 from stream_app.cli import main
 from stream_app.heads.signing import SigningKey
 from tests.audit.heads.signed import Signer, Story, heads_in, tell_story
+from tests.command import Cli
 
 SERIES = "home-uniform"
+AUDIT = ("audit", "--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "key.pem")
+CHECK = ("audit", "--proof", "proof.json", "--ledger", "entry.jsonl", "--public-key", "key.pem")
+"""Of the proof against the one entry that lies beside it."""
 
 
 @pytest.fixture
@@ -21,8 +25,9 @@ def story() -> Story:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, story: Story) -> Path:
-    """Return a folder with the story's ledger, heads and public key."""
+def folder(tmp_path: Path, story: Story, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder, in which commands run, with the story's ledger, heads and public key."""
+    monkeypatch.chdir(tmp_path)
     write(tmp_path / "ledger.jsonl", story.ledger())
     write(tmp_path / "heads.jsonl", story.sign(Signer()))
     (tmp_path / "key.pem").write_text(SigningKey(Signer().private).public_pem())
@@ -34,36 +39,27 @@ def write(path: Path, lines: list[bytes]) -> None:
     path.write_bytes(b"".join(line + b"\n" for line in lines))
 
 
-def audit(folder: Path, *words: str) -> int:
-    """Audit the folder's ledger with its heads."""
-    files = ["--ledger", f"{folder}/ledger.jsonl", "--heads", f"{folder}/heads.jsonl"]
-    return main(["audit", *files, "--public-key", f"{folder}/key.pem", *words])
-
-
-def test_a_signed_ledger_holds(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_signed_ledger_holds(story: Story, cli: Cli) -> None:
     """The verdict stands first; how far the heads reach and what cannot be seen stands at the end."""
-    assert audit(folder) == 0
-    said = capsys.readouterr().out
+    said = cli(*AUDIT).out
     unsigned = len(story.ledger()) - sum(map(story.signed, story.written))
     assert said.startswith("HOLDS: no findings\n")
     assert "signed heads 8 of 2 partitions, 0 held by the witness" in said
     assert f"{unsigned} entries follow the last heads: what is cut off there cannot be seen" in said
     assert "without a witness" in said
-    assert audit(folder, "--json") == 0
-    document = json.loads(capsys.readouterr().out)
+    document = cli(*AUDIT, "--json").document
     assert document["heads"]["unsigned"] == unsigned
     assert document["holds"] is True
 
 
-def test_a_shortened_ledger_does_not(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shortened_ledger_does_not(folder: Path, story: Story, cli: Cli) -> None:
     """The finding names the series and the first entry that is gone; without heads the ledger passes."""
     written = story.written[SERIES].copy()
     del written.entries[5:]
     write(folder / "ledger.jsonl", story.ledger({SERIES: written}))
-    assert main(["audit", "--ledger", f"{folder}/ledger.jsonl"]) == 0
-    capsys.readouterr()
-    assert audit(folder, "--json") == 1
-    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    cli("audit", "--ledger", "ledger.jsonl")
+    (finding,) = cli(*AUDIT, "--json", code=1).document["findings"]
     assert (finding["code"], finding["series"], finding["sequence"]) == (
         "signed-missing",
         SERIES,
@@ -71,15 +67,13 @@ def test_a_shortened_ledger_does_not(folder: Path, story: Story, capsys: pytest.
     )
 
 
-def test_a_witness_is_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_witness_is_compared(folder: Path, cli: Cli) -> None:
     """Heads that were cut off show by those kept elsewhere."""
     (folder / "witness.jsonl").write_bytes((folder / "heads.jsonl").read_bytes())
-    assert audit(folder, "--witness", f"{folder}/witness.jsonl") == 0
-    assert "8 held by the witness" in capsys.readouterr().out
+    assert "8 held by the witness" in cli(*AUDIT, "--witness", "witness.jsonl").out
     lines = (folder / "heads.jsonl").read_bytes().splitlines()
     write(folder / "heads.jsonl", lines[: next(index for index, head in heads_in(lines) if head["number"] == 3) + 1])
-    assert audit(folder, "--witness", f"{folder}/witness.jsonl") == 1
-    assert "witness  -  the witness holds head" in capsys.readouterr().out
+    assert "witness  -  the witness holds head" in cli(*AUDIT, "--witness", "witness.jsonl", code=1).out
 
 
 @pytest.mark.parametrize(
@@ -102,13 +96,10 @@ def test_a_witness_is_compared(folder: Path, capsys: pytest.CaptureFixture[str])
         (["--proof", "none", "--public-key", "key.pem"], "--ledger FILE"),
     ],
 )
-def test_what_cannot_be_used_exits_2(
-    folder: Path, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_used_exits_2(words: list[str], said: str, cli: Cli) -> None:
     """Nothing is printed as a report, and the error names what is to be mended."""
-    monkeypatch.chdir(folder)
-    assert main(["audit", *words]) == 2
-    captured = capsys.readouterr()
+    captured = cli("audit", *words, code=2)
     assert captured.out == ""
     assert said in captured.err
 
@@ -116,40 +107,25 @@ def test_what_cannot_be_used_exits_2(
 def prove(folder: Path, series: str) -> dict[str, Any]:
     """Write the proof of a series and return it."""
     out = folder / "proof.json"
-    assert main(["audit", "--prove", series, "--heads", f"{folder}/heads.jsonl", "--out", str(out)]) == 0
+    assert main(["audit", "--prove", series, "--heads", "heads.jsonl", "--out", str(out)]) == 0
     document: dict[str, Any] = json.loads(out.read_bytes())
     return document
 
 
-def checked(folder: Path, *words: str) -> int:
-    """Check the proof against the one entry that lies beside it."""
-    files = [
-        "--proof",
-        f"{folder}/proof.json",
-        "--ledger",
-        f"{folder}/entry.jsonl",
-        "--public-key",
-        f"{folder}/key.pem",
-    ]
-    return main(["audit", *files, *words])
-
-
-def test_a_proof_needs_one_entry_and_the_key(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_proof_needs_one_entry_and_the_key(folder: Path, story: Story, cli: Cli) -> None:
     """The proof of every series is of its last signed entry, and holds with that entry alone."""
     for series, written in story.written.items():
         document = prove(folder, series)
         count = story.signed(series)
         assert document["leaf"] == [series, count, written.entries[count - 1]["hash"]]
         write(folder / "entry.jsonl", [written.lines()[count - 1]])
-        capsys.readouterr()
-        assert checked(folder) == 0
-        assert capsys.readouterr().out.startswith("HOLDS: the signer named this entry; whether the promise was kept,")
+        cli.said()
+        assert cli(*CHECK).out.startswith("HOLDS: the signer named this entry; whether the promise was kept,")
         write(folder / "entry.jsonl", written.lines())
-        assert checked(folder, "--json") == 0
-        assert json.loads(capsys.readouterr().out)["holds"] is True
+        assert cli(*CHECK, "--json").document["holds"] is True
 
 
-def test_a_false_proof_does_not_hold(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_false_proof_does_not_hold(folder: Path, story: Story, cli: Cli) -> None:
     """Another entry, another leaf, path, place or head, another key: each is found by its name."""
     true = prove(folder, SERIES)
     count = story.signed(SERIES)
@@ -163,8 +139,7 @@ def test_a_false_proof_does_not_hold(folder: Path, story: Story, capsys: pytest.
         ([orjson.dumps(forged)], "signed-differs"),
     ):
         write(folder / "entry.jsonl", ledger)
-        assert checked(folder) == 1
-        assert code in capsys.readouterr().out
+        assert code in cli(*CHECK, code=1).out
     write(folder / "entry.jsonl", [entry])
     head = true["head"]
     for changed, code in (
@@ -177,27 +152,22 @@ def test_a_false_proof_does_not_hold(folder: Path, story: Story, capsys: pytest.
         ({"head": {**head, "key": "ab" * 8}}, "head-signature"),
     ):
         (folder / "proof.json").write_bytes(orjson.dumps({**true, **changed}))
-        assert checked(folder, "--json") == 1
-        found = {finding["code"] for finding in json.loads(capsys.readouterr().out)["findings"]}
+        found = {finding["code"] for finding in cli(*CHECK, "--json", code=1).document["findings"]}
         assert code in found
     (folder / "proof.json").write_bytes(orjson.dumps(true))
     (folder / "key.pem").write_text(SigningKey(Signer(bytes(32)).private).public_pem())
-    assert checked(folder) == 1
-    assert "head-signature" in capsys.readouterr().out
+    assert "head-signature" in cli(*CHECK, code=1).out
 
 
-def test_the_heads_name_their_ledger(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_heads_name_their_ledger(folder: Path, story: Story, cli: Cli) -> None:
     """A file cannot say which ledger was meant, so the report says which the heads are of, however it is named."""
-    assert audit(folder) == 0
-    assert "\nthe heads are those of the ledger landmark.ledger\n" in capsys.readouterr().out
+    assert "\nthe heads are those of the ledger landmark.ledger\n" in cli(*AUDIT).out
     write(folder / "heads.jsonl", story.sign(Signer(topic="other\x1b[2J")))
-    assert audit(folder) == 0
-    assert "\nthe heads are those of the ledger 'other\\x1b[2J'\n" in capsys.readouterr().out
-    assert audit(folder, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["heads"]["topic"] == "other\x1b[2J"
+    assert "\nthe heads are those of the ledger 'other\\x1b[2J'\n" in cli(*AUDIT).out
+    assert cli(*AUDIT, "--json").document["heads"]["topic"] == "other\x1b[2J"
 
 
-def test_a_hostile_proof_drives_no_terminal(folder: Path, story: Story, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hostile_proof_drives_no_terminal(folder: Path, story: Story, cli: Cli) -> None:
     """Neither its topic nor its series, nor what is nested in it deeper than any head."""
     true = prove(folder, SERIES)
     write(folder / "entry.jsonl", story.written[SERIES].lines())
@@ -205,12 +175,10 @@ def test_a_hostile_proof_drives_no_terminal(folder: Path, story: Story, capsys: 
     (folder / "proof.json").write_bytes(
         orjson.dumps({**true, "leaf": [hostile, *true["leaf"][1:]], "head": {**true["head"], "topic": hostile}})
     )
-    capsys.readouterr()
-    assert checked(folder) == 1
-    said = capsys.readouterr().out
+    cli.said()
+    said = cli(*CHECK, code=1).out
     assert "\x1b" not in said
     assert "\nHOLDS" not in said
     deep = "[" * 400 + "]" * 400
     (folder / "proof.json").write_text(json.dumps({**true, "head": {"type": 0}}).replace("0}", deep + "}"))
-    assert checked(folder) == 2
-    assert "`head` is no signed head" in capsys.readouterr().err
+    assert "`head` is no signed head" in cli(*CHECK, code=2).err

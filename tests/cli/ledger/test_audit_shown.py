@@ -10,6 +10,7 @@ import pytest
 
 from stream_app.cli import main
 from tests.audit.written import LEDGERS, Written, write
+from tests.command import Cli
 
 
 @pytest.fixture
@@ -24,13 +25,12 @@ def save(ledger: Path, written: Written) -> None:
     ledger.write_bytes(b"".join(line + b"\n" for line in written.lines()))
 
 
-def test_a_terminal_is_not_driven(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_is_not_driven(tmp_path: Path, cli: Cli) -> None:
     """A series id from a hostile ledger reaches the terminal escaped."""
     written = write(LEDGERS["uniform"], "\x1b[2J\nHOLDS: no findings")
     del written.entries[1]
     save(tmp_path / "ledger.jsonl", written)
-    assert main(["audit", "--ledger", f"{tmp_path}/ledger.jsonl"]) == 1
-    output = capsys.readouterr().out
+    output = cli("audit", "--ledger", f"{tmp_path}/ledger.jsonl", code=1).out
     assert "\x1b" not in output
     assert "\nHOLDS" not in output
 
@@ -52,39 +52,35 @@ def test_any_name_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert json.loads(done.stdout)["findings"][0]["series"] == name
 
 
-def test_an_error_drives_no_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_drives_no_terminal(folder: Path, cli: Cli) -> None:
     """Whatever a file is called, the error names it escaped."""
     assert main(["audit", "--ledger", f"{folder}/\x1b[2J\x9bHOLDS"]) == 2
-    assert "/\\x1b[2J\\x9bHOLDS: there is no such file" in capsys.readouterr().err
+    assert "/\\x1b[2J\\x9bHOLDS: there is no such file" in cli.said().err
 
 
-def test_nothing_is_said_to_hold_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_said_to_hold_nothing(tmp_path: Path, cli: Cli) -> None:
     """An empty ledger ends with 3, as text, as JSON and as a page; nothing says that it holds."""
     command = ["audit", "--ledger", f"{tmp_path}/ledger.jsonl"]
     for empty in (b"", b"\n\n"):
         (tmp_path / "ledger.jsonl").write_bytes(empty)
-        assert main(command) == 3
-        assert capsys.readouterr().out.startswith("NOTHING WAS AUDITED: the ledger has no entries;")
-    assert main([*command, "--json"]) == 3
-    found = json.loads(capsys.readouterr().out)
+        assert cli(*command, code=3).out.startswith("NOTHING WAS AUDITED: the ledger has no entries;")
+    found = cli(*command, "--json", code=3).document
     assert (found["holds"], found["audited"], found["findings"]) == (False, False, [])
     assert main([*command, "--html", f"{tmp_path}/page.html"]) == 3
     assert '<h1 class="fails">NOTHING WAS AUDITED' in (tmp_path / "page.html").read_text()
 
 
-def test_releases_of_an_empty_ledger_are_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_releases_of_an_empty_ledger_are_findings(tmp_path: Path, cli: Cli) -> None:
     """What was published without a ledger is found; it is not passed over as nothing."""
     (tmp_path / "empty.jsonl").write_bytes(b"")
     (tmp_path / "releases.jsonl").write_bytes(b'{"series":"a","timestamp":0,"decision":"withheld","policy":1}\n')
     releases = ["--releases", f"{tmp_path}/releases.jsonl"]
     assert main(["audit", "--ledger", f"{tmp_path}/empty.jsonl", *releases]) == 1
-    assert capsys.readouterr().out.startswith("DOES NOT HOLD: 1 finding\n")
+    assert cli.said().out.startswith("DOES NOT HOLD: 1 finding\n")
 
 
 @pytest.mark.parametrize("second", [["--html", "page.html"], ["--picture", "picture.png"], ["--compose", "sequential"]])
-def test_a_pipe_is_not_read_twice(
-    folder: Path, second: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pipe_is_not_read_twice(folder: Path, second: list[str], monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     """What needs a second look is refused before the first; the audit alone takes a pipe."""
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(folder)
@@ -94,6 +90,6 @@ def test_a_pipe_is_not_read_twice(
         os.close(into)
         assert main(["audit", "--ledger", f"/dev/fd/{out}", *more]) == code
         os.close(out)
-        captured = capsys.readouterr()
+        captured = cli.said()
         assert captured.out.partition("\n")[0] == said
         assert ("name a regular file" in captured.err) == (code == 2)

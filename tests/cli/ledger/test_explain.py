@@ -1,7 +1,6 @@
 """``explain``: its text, its JSON, its exit codes, from files and from topics."""
 
 import asyncio
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from stream_app.cli import main
 from stream_app.localbroker.broker import LocalBroker
 from tests.audit.test_topic import producing, send, topics
 from tests.audit.written import LEDGERS, Written, write
+from tests.command import Cli
 
 TEXT = """\
 home-7 at 1970-01-01T00:00:04.000+00:00 (4000): perturbed, spent epsilon 0.000000016
@@ -45,20 +45,18 @@ def save(folder: Path, written: Written) -> list[str]:
     return ["--ledger", f"{folder}/ledger.jsonl", "--releases", f"{folder}/releases.jsonl"]
 
 
-def test_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text(tmp_path: Path, cli: Cli) -> None:
     """Every figure of it was checked in the head; a moment of the step and its ISO form name the same step."""
     options = save(tmp_path, write(LEDGERS["uniform"]))
     for moment in ("4000", "4999", "1970-01-01T01:00:04.5+01:00"):
-        assert main(["explain", "home-7", moment, *options]) == 0
-        assert capsys.readouterr().out == TEXT
+        assert cli("explain", "home-7", moment, *options).out == TEXT
 
 
-def test_the_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_document(tmp_path: Path, cli: Cli) -> None:
     """Adaptive: the rate comes of the releases; without them it is null."""
     options = save(tmp_path, write(LEDGERS["adaptive"]))
     for given, rate in ((options, 500_000_000), (options[:2], None)):
-        assert main(["explain", "home-7", "2000", "--json", *given]) == 0
-        found = json.loads(capsys.readouterr().out)
+        found = cli("explain", "home-7", "2000", "--json", *given).document
         assert (found["decision"], found["coin"], found["rate_nano"]) == ("approximated", True, rate)
         assert found["before"] == {
             "budget_nano": 100,
@@ -78,27 +76,24 @@ def test_the_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (("home-7", "2026-01-31T08:00:00"), "a timestamp without offset from UTC"),
     ],
 )
-def test_unusable_questions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, str], sentence: str
-) -> None:
+def test_unusable_questions(tmp_path: Path, cli: Cli, words: tuple[str, str], sentence: str) -> None:
     """Exit code 2, and nothing on standard output."""
-    assert main(["explain", *words, *save(tmp_path, write(LEDGERS["uniform"]))]) == 2
-    output = capsys.readouterr()
+    output = cli("explain", *words, *save(tmp_path, write(LEDGERS["uniform"])), code=2)
     assert output.out == ""
     assert sentence in output.err
 
 
-def test_findings_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_and_files(tmp_path: Path, cli: Cli) -> None:
     """1 where the ledger does not hold up to the step; 2 for a ledger that cannot be read."""
     written = write(LEDGERS["uniform"])
     written.entries[2]["landmarks_left"] = 7
     assert main(["explain", "home-7", "4000", *save(tmp_path, written)]) == 1
-    assert "THE LEDGER DOES NOT HOLD up to here" in capsys.readouterr().out
+    assert "THE LEDGER DOES NOT HOLD up to here" in cli.said().out
     assert main(["explain", "home-7", "4000", "--ledger", f"{tmp_path}/nothing"]) == 2
-    assert "name a file that can be read" in capsys.readouterr().err
+    assert "name a file that can be read" in cli.said().err
 
 
-async def test_from_topics(broker: LocalBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_from_topics(broker: LocalBroker, tmp_path: Path, cli: Cli) -> None:
     """Both topics of a real broker; the releases are read where a coin was tossed."""
     names = await topics(broker, "explained")
     async with producing(broker, "explained") as producer, producer.transaction():
@@ -106,4 +101,4 @@ async def test_from_topics(broker: LocalBroker, tmp_path: Path, capsys: pytest.C
     config = tmp_path / "settings.toml"
     config.write_text(f'bootstrap_servers = "{broker.bootstrap_servers}"\nprefix = "explained"\npartitions = 2\n')
     assert await asyncio.to_thread(main, ["explain", "home-7", "2000", "--json", "--config", str(config)]) == 0
-    assert json.loads(capsys.readouterr().out)["rate_nano"] == 500_000_000
+    assert cli.said().document["rate_nano"] == 500_000_000

@@ -99,12 +99,6 @@ def loss(ledgers: list[list[Record]], landmarks: set[int]) -> int:
     return total
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """An empty folder."""
-    return Site(tmp_path)
-
-
 def test_old_steps_and_landmarks_of_old_steps_are_refused(site: Site) -> None:
     """Whatever is sent after the fence, both installations lose one budget at most under the final landmarks."""
     old, _ = site.installed("old", [ruled("home", scheme={"name": "balanced"}), *readings("home", 0, 1, 2, 3)])

@@ -1,7 +1,6 @@
 """``left`` where new workers refuse some of its records: none is printed, and those adopted alone are harmless."""
 
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 
@@ -10,12 +9,6 @@ from tests.run import KINDS, Run
 
 FAR = 1_140_000
 """A step of the year 2100, in hours: later than now."""
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """An empty folder."""
-    return Site(tmp_path)
 
 
 def test_a_fence_too_far_ahead_is_not_printed(site: Site) -> None:

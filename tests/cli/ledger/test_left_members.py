@@ -1,12 +1,9 @@
 """``left`` on ledgers with members: a person's old and new losses stay within the person's cap."""
 
-import json
 from pathlib import Path
 
-import pytest
-
-from stream_app.cli import main
 from tests.cli.ledger.test_left import HOUR, Record, Site, readings, ruled
+from tests.command import Cli
 
 SETTINGS = 'member_separator = "/"\nmember_epsilon = 3.0\n'
 MILLIARD = 10**9
@@ -89,13 +86,12 @@ def lived_twice(site: Site) -> tuple[list[Record], list[Record], str]:
     return old, new, said
 
 
-def test_what_is_lost_on_both_sides_of_the_move_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_lost_on_both_sides_of_the_move_is_said(tmp_path: Path, cli: Cli) -> None:
     """At levels event and w-event it passes claim and cap, since each event or window has its whole epsilon anew."""
     old, new, said = lived_twice(Site(tmp_path))
     words = ["left", "--ledger", f"{tmp_path}/old/ledger.jsonl", "--config", f"{tmp_path}/settings.toml"]
-    capsys.readouterr()
-    assert main([*words, "--without-aborted", "--json"]) == 0
-    told = {one["series"]: one for one in json.loads(capsys.readouterr().out)["series"]}
+    cli.said()
+    told = {one["series"]: one for one in cli(*words, "--without-aborted", "--json").document["series"]}
     both = {name: lost(old, name) + lost(new, name) for name in ("p/event", "p/windows", "p/half", "q/spare")}
     assert both["p/event"] == both["p/windows"] == 2 * MILLIARD
     assert sum(both[name] for name in both if name.startswith("p/")) > claims(old, "p")["p/"] == 3 * MILLIARD

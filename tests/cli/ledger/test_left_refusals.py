@@ -1,19 +1,11 @@
 """What left refuses because it cannot know it, and what it says of aborted entries."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.cli import main
 from tests.cli.ledger.test_left import HOUR, Record, Site, left_of, lines, readings, ruled, written
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """A folder of the test's own."""
-    return Site(tmp_path)
+from tests.command import Cli
 
 
 @pytest.mark.parametrize("level", ["w-event", "landmark"])
@@ -62,7 +54,7 @@ def test_a_ledger_that_does_not_tell_all_is_refused(site: Site) -> None:
         assert (begun, why in said) == ([], True), said
 
 
-def test_a_file_says_whether_it_holds_aborted_entries(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_says_whether_it_holds_aborted_entries(site: Site, cli: Cli) -> None:
     """Committed entries alone are refused unless somebody says that there are no others; the audit refuses the rest."""
     old, _ = site.installed("old", [ruled("home"), *readings("home", 0, 1, 2)])
     begun, _ = site.left("old")
@@ -70,29 +62,24 @@ def test_a_file_says_whether_it_holds_aborted_entries(site: Site, capsys: pytest
     # As a log has it that was read uncommitted: a batch that was aborted, and the same entries again.
     claim = {"entry": "claim", "application": "landmark-stream", "prefix": "landmark"}
     marked.write_bytes(UNCOMMITTED + b"\n" + written([claim, *old[:3], *old[1:]]))
-    capsys.readouterr()
-    assert main(["left", "--ledger", str(marked)]) == 0
-    assert lines(capsys.readouterr().out) == begun
-    assert main(["left", "--ledger", str(plain)]) == 2
-    assert "aborted bind" in capsys.readouterr().err
-    assert main(["left", "--ledger", str(marked), "--without-aborted"]) == 2
-    assert "leave --without-aborted away" in capsys.readouterr().err
+    cli.said()
+    assert lines(cli("left", "--ledger", marked).out) == begun
+    assert "aborted bind" in cli("left", "--ledger", plain, code=2).err
+    assert "leave --without-aborted away" in cli("left", "--ledger", marked, "--without-aborted", code=2).err
     for words in (["audit"], ["audit", "--html", str(site.folder / "page.html")], ["explain", "home", "0"]):
-        assert main([*words, "--ledger", str(marked)]) == 2
-        assert "--uncommitted" in capsys.readouterr().err
+        assert "--uncommitted" in cli(*words, "--ledger", marked, code=2).err
     marked.write_bytes(plain.read_bytes() + UNCOMMITTED + b"\n")
     assert main(["audit", "--ledger", str(marked)]) == 2
-    assert main(["left", "--ledger", str(site.folder / "none.jsonl")]) == 2
-    assert "name a file" in capsys.readouterr().err
+    assert "name a file" in cli("left", "--ledger", site.folder / "none.jsonl", code=2).err
 
 
-def test_json_tells_the_same(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_tells_the_same(site: Site, cli: Cli) -> None:
     """An object a series: records, epsilon in nano-epsilon, from where on, and why there are none."""
     site.installed("old", [ruled("home"), *readings("home", 0), ruled("closed"), {"type": "close", "series": "closed"}])
     begun, said = site.left("old")
-    capsys.readouterr()
+    cli.said()
     assert main(["left", "--ledger", str(site.folder / "old" / "ledger.jsonl"), "--without-aborted", "--json"]) == 0
-    home, closed = json.loads(capsys.readouterr().out)["series"]
+    home, closed = cli.said().document["series"]
     assert home["records"] == begun
     assert home["epsilon_nano"] == round(begun[-1]["epsilon"] * 10**9)
     assert (home["begin_ms"], home["by_hand"]) == (HOUR, False)

@@ -1,16 +1,6 @@
 """``left`` where budget comes back: at the bounds of renewals, and in the windows of an endless stream."""
 
-from pathlib import Path
-
-import pytest
-
 from tests.cli.ledger.test_left import DRAWN, FIXED, HOUR, LATE, Record, Site, readings, ruled
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """An empty folder."""
-    return Site(tmp_path)
 
 
 def test_an_endless_stream_goes_on_by_hand(site: Site) -> None:

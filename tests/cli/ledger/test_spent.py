@@ -1,16 +1,17 @@
 """What was spent is one figure: `replay`, `top`, the metrics and `audit` print the same of one run."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from stream_app.cli import main
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.words.amount import amount
+from tests.command import Cli
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
 from tests.kafka.replayed import replay
+from tests.patience import PATIENCE_SECONDS
 
 VALUE = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
 HOURS = 12
@@ -46,7 +47,27 @@ EVENTS = [
 ]
 
 
-def test_all_print_the_same(broker: LocalBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def await_markers(installation: Installation) -> None:
+    """Wait until all of the ledger is committed for its readers: a commit is answered before its markers stand."""
+    topic, deadline = installation.names.ledger, time.monotonic() + PATIENCE_SECONDS
+    while len(installation.read(topic)) < len(installation.read(topic, "read_uncommitted")):
+        assert time.monotonic() < deadline, "markers of the last transaction"
+
+
+def told_by_top(address: str, total: int, cli: Cli) -> dict[str, Any]:
+    """Return what `top` says of a worker once it counts so many events: they are acknowledged first."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        cli.said()
+        assert main(["top", "--json", "--interval", "0", "--url", address]) == 0
+        instance: dict[str, Any]
+        (instance,) = cli.said().document["instances"]
+        if instance["events"] >= total:
+            return instance
+    raise AssertionError(f"it counts fewer than {total} events")
+
+
+def test_all_print_the_same(broker: LocalBroker, tmp_path: Path, cli: Cli) -> None:
     """Private dissimilarities and draws count, of default policies too; a late landmark's charge counts in no sum."""
     own = policy("default", LANDMARK, {"name": "uniform"}, dummies={**DUMMIES, "fraction": 0.125})
     default = {name: member for name, member in own.items() if name not in ("type", "version")}
@@ -55,12 +76,10 @@ def test_all_print_the_same(broker: LocalBroker, tmp_path: Path, capsys: pytest.
     with installation.worker() as worker:
         worker.await_committed(total)
         address = worker.address()
-        capsys.readouterr()
-        assert main(["top", "--json", "--interval", "0", "--url", address]) == 0
-        (instance,) = json.loads(capsys.readouterr().out)["instances"]
+        instance = told_by_top(address, total, cli)
         assert worker.stop() == 0
-    assert main(["audit", "--config", installation.config()]) == 0
-    audited = capsys.readouterr().out
+    await_markers(installation)
+    audited = cli("audit", "--config", installation.config()).out
     ledger = [json.loads(record.value) for record in installation.read(installation.names.ledger)]
     kinds = {(entry["series"], entry["entry"]) for entry in ledger}
     assert {("default", "dummies"), ("drawn", "dummies"), ("late", "landmarks")} <= kinds
@@ -71,8 +90,7 @@ def test_all_print_the_same(broker: LocalBroker, tmp_path: Path, capsys: pytest.
     summed = f" steps: {amount(expected)}; no promise is about this sum\n"
     assert instance["spent_nano"] == expected
     assert summed in audited
-    capsys.readouterr()
+    cli.said()
     folder = replay(installation)
-    assert summed in capsys.readouterr().out
-    assert main(["audit", "--ledger", str(folder / "ledger.jsonl")]) == 0
-    assert summed in capsys.readouterr().out
+    assert summed in cli.said().out
+    assert summed in cli("audit", "--ledger", folder / "ledger.jsonl").out

@@ -14,6 +14,7 @@ from tests.audit.books.test_members import claimed, lines, member
 from tests.audit.decided import chains
 from tests.audit.test_topic import producing, send, topics
 from tests.audit.written import LEDGERS, write
+from tests.command import Cli
 from tests.run import Run, observation, policy
 
 TEXT = """\
@@ -66,32 +67,28 @@ def save(folder: Path, ledger: list[bytes]) -> list[str]:
     return ["--ledger", f"{folder}/ledger.jsonl"]
 
 
-def document_of(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+def document_of(cli: Cli, *words: str) -> Any:
     """Return what the command prints for programs."""
-    assert main(["standing", *words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    return cli("standing", *words, "--json").document
 
 
-def test_the_text_of_a_member(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_of_a_member(tmp_path: Path, cli: Cli) -> None:
     """Every figure of it was checked in the head; `p-1` and `p-17` are two members."""
-    assert main(["standing", "p-17", *save(tmp_path, people())]) == 0
-    assert capsys.readouterr().out == TEXT
+    assert cli("standing", "p-17", *save(tmp_path, people())).out == TEXT
 
 
-def test_the_text_of_a_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_of_a_series(tmp_path: Path, cli: Cli) -> None:
     """The part of the member's text that is about it."""
-    assert main(["standing", "p-17/place", *save(tmp_path, people())]) == 0
-    assert capsys.readouterr().out == TEXT[TEXT.index("p-17/place") :]
+    assert cli("standing", "p-17/place", *save(tmp_path, people())).out == TEXT[TEXT.index("p-17/place") :]
 
 
-def test_the_list_of_members(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_of_members(tmp_path: Path, cli: Cli) -> None:
     """Those with the largest part of a cap claimed come first, those without a cap last."""
     options = save(tmp_path, people())
-    assert main(["standing", "--members", *options]) == 0
-    assert [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()] == [
+    assert [" ".join(line.split()) for line in cli("standing", "--members", *options).out.splitlines()] == [
         " ".join(line.split()) for line in LIST.splitlines()
     ]
-    assert document_of(capsys, "--members", *options)["members"][1] == {
+    assert document_of(cli, "--members", *options)["members"][1] == {
         "member": "p-17",
         "cap_nano": 250,
         "claims_nano": 220,
@@ -100,22 +97,21 @@ def test_the_list_of_members(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     }
 
 
-def test_a_member_who_may_not_begin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_member_who_may_not_begin(tmp_path: Path, cli: Cli) -> None:
     """A cap of zero is a cap, and a member with it is known without any series."""
     options = save(tmp_path, [*people(), *member("p-99/", 0).lines()])
-    assert main(["standing", "p-99", *options]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert cli("standing", "p-99", *options).out.splitlines() == [
         "p-99: a member with a cap of 0.0; amounts are in epsilon",
         "  claimed    0.0, by 0 series, for ever",
         "  left       0.0 for new series to claim",
     ]
     assert main(["standing", "--members", *options]) == 0
-    assert ["p-99", "0.0", "0.0", "0.0", "0", "%", "0"] in map(str.split, capsys.readouterr().out.splitlines())
+    assert ["p-99", "0.0", "0.0", "0.0", "0", "%", "0"] in map(str.split, cli.said().out.splitlines())
 
 
-def test_versions_and_lifetimes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_versions_and_lifetimes(tmp_path: Path, cli: Cli) -> None:
     """The first policy's epsilon bounds what no claim does; a lifetime that is named bounds a claim, too."""
-    [one] = document_of(capsys, "home-7", *save(tmp_path, write(LEDGERS["adaptive"]).lines()))["series"]
+    [one] = document_of(cli, "home-7", *save(tmp_path, write(LEDGERS["adaptive"]).lines()))["series"]
     assert [(each["version"], each["rules"], each["used_nano"]) for each in one["versions"]] == [
         (1, False, 84),
         (3, True, 16),
@@ -123,24 +119,22 @@ def test_versions_and_lifetimes(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert one["lifetime"] == {"from": "first policy", "promised_nano": 100, "used_nano": 100, "left_nano": 0}
     options = save(tmp_path, people())
     for given, said, bound in (((), "claim", 120), (("--lifetime", "1.1e-7"), "lifetime", 110)):
-        [one] = document_of(capsys, "p-17/glucose", *options, *given)["series"]
+        [one] = document_of(cli, "p-17/glucose", *options, *given)["series"]
         assert (one["lifetime"]["from"], one["lifetime"]["promised_nano"], one["claim_nano"]) == (said, bound, 120)
 
 
-def test_when_it_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_when_it_ends(tmp_path: Path, cli: Cli) -> None:
     """Level user ends with its length, which its first event begins; what is held back are its steps to come."""
     written = write(LEDGERS["user"])
     del written.entries[2:]
     options = save(tmp_path, written.lines())
-    [version] = document_of(capsys, "home-7", *options)["series"][0]["versions"]
+    [version] = document_of(cli, "home-7", *options)["series"][0]["versions"]
     figures = ("used_nano", "landmarks_left", "held_back_nano", "left_nano", "ends_ms")
     assert [version[name] for name in figures] == [25, 3, 75, 0, 6000]
-    assert main(["standing", "home-7", *options]) == 0
-    assert "ends       1970-01-01T00:00:06Z; nothing is spent after it\n" in capsys.readouterr().out
+    assert "ends       1970-01-01T00:00:06Z; nothing is spent after it\n" in cli("standing", "home-7", *options).out
     windows = write(LEDGERS["absorbed"])
     del windows.entries[-1]
-    assert main(["standing", "home-7", *save(tmp_path, windows.lines())]) == 0
-    assert "ends       not by itself" in capsys.readouterr().out
+    assert "ends       not by itself" in cli("standing", "home-7", *save(tmp_path, windows.lines())).out
 
 
 @pytest.mark.slow
@@ -166,16 +160,14 @@ def test_the_figures_are_the_ledgers(ledgers: int) -> None:
     assert compared > 5
 
 
-def test_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings(tmp_path: Path, cli: Cli) -> None:
     """1 where the ledger does not hold for what was asked, whether that is a series or its member."""
     ledger = people()
     forged = [line.replace(b'"cap_nano":250', b'"cap_nano":900') for line in ledger]
     options = save(tmp_path, forged)
-    assert main(["standing", "p-17", *options]) == 1
-    assert "THE LEDGER DOES NOT HOLD here: findings 2" in capsys.readouterr().out
+    assert "THE LEDGER DOES NOT HOLD here: findings 2" in cli("standing", "p-17", *options, code=1).out
     assert main(["standing", "q", *options]) == 0
-    assert main(["standing", "--members", *options]) == 1
-    assert "DOES NOT HOLD: 2 findings; `audit` tells all of them" in capsys.readouterr().out
+    assert "DOES NOT HOLD: 2 findings; `audit` tells all of them" in cli("standing", "--members", *options, code=1).out
 
 
 @pytest.mark.parametrize(
@@ -188,28 +180,25 @@ def test_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("p-17", "--members"), "--members and NAME exclude each other"),
     ],
 )
-def test_unusable_questions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
-) -> None:
+def test_unusable_questions(tmp_path: Path, cli: Cli, words: tuple[str, ...], sentence: str) -> None:
     """Exit code 2, and nothing on standard output."""
     try:
         code = main(["standing", *words, *save(tmp_path, people())])
     except SystemExit as error:  # of argparse
         code = int(error.code or 0)
-    output = capsys.readouterr()
+    output = cli.said()
     assert (code, output.out) == (2, "")
     assert sentence in output.err
 
 
-def test_unusable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_files(tmp_path: Path, cli: Cli) -> None:
     """A file that is not there, or one with aborted entries."""
-    assert main(["standing", "p-17", "--ledger", f"{tmp_path}/nothing"]) == 2
-    assert "name a file that can be read" in capsys.readouterr().err
+    assert "name a file that can be read" in cli("standing", "p-17", "--ledger", f"{tmp_path}/nothing", code=2).err
     assert main(["standing", "p-17", *save(tmp_path, [b'{"ledger":"uncommitted"}', *people()])]) == 2
-    assert "was read with --uncommitted" in capsys.readouterr().err
+    assert "was read with --uncommitted" in cli.said().err
 
 
-async def test_from_topics(broker: LocalBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_from_topics(broker: LocalBroker, tmp_path: Path, cli: Cli) -> None:
     """The topic of a real broker, without a name for the file."""
     names = await topics(broker, "standing")
     async with producing(broker, "standing") as producer, producer.transaction():
@@ -218,12 +207,12 @@ async def test_from_topics(broker: LocalBroker, tmp_path: Path, capsys: pytest.C
     config = tmp_path / "settings.toml"
     config.write_text(f'bootstrap_servers = "{broker.bootstrap_servers}"\nprefix = "standing"\npartitions = 2\n')
     assert await asyncio.to_thread(main, ["standing", "p", "--json", "--config", str(config)]) == 0
-    assert json.loads(capsys.readouterr().out)["member"]["left_nano"] == 50
+    assert cli.said().document["member"]["left_nano"] == 50
     assert await asyncio.to_thread(main, ["standing", "--members", "--config", str(config)]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[0] == "p"
+    assert cli.said().out.splitlines()[1].split()[0] == "p"
 
 
-def test_windows_and_renewals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_windows_and_renewals(tmp_path: Path, cli: Cli) -> None:
     """Landmarks and steps in a row: the dearest window counts; of the bounds to renew at the next one is told."""
     protection = {"level": "landmark", "step": 1000, "landmarks": [9000], "window": 2}
     run = Run().feed_all(
@@ -233,7 +222,7 @@ def test_windows_and_renewals(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         ]
     )
     ledger = save(tmp_path, run.ledger)
-    [version] = document_of(capsys, "home-7", *ledger)["series"][0]["versions"]
+    [version] = document_of(cli, "home-7", *ledger)["series"][0]["versions"]
     last = json.loads(run.ledger[-1])
     assert (version["window"], version["renews_ms"], version["regular_peak_nano"]) == (
         2,
@@ -241,8 +230,7 @@ def test_windows_and_renewals(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         last["regular_peak_nano"],
     )
     assert version["promised_nano"] == version["used_nano"] + version["held_back_nano"] + version["left_nano"]
-    assert main(["standing", "home-7", *ledger]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(cli("standing", "home-7", *ledger).out.split())
     assert "promised 0.0000001 for all landmarks and any 2 steps in a row together" in said
     assert " in the dearest window, as much as others may cost without adding to it" in said
     assert "renewed by the first event from 1970-01-01T00:00:09Z on, where the lifetime has room for it" in said

@@ -1,76 +1,23 @@
 """Mistakes about files: forms, columns, paths."""
 
-from tests.cli.mistakes.mistake import ENERGY, LINES, REPLAY, Mistake, records
+from tests.cli.mistakes.mistake import ENERGY, REPLAY, Mistake, in_csv, in_records, records
 
 FILES = (
-    Mistake(
-        "Columns separated by semicolons",
-        REPLAY,
-        "Save it with commas.",
-        {"energy.csv": ENERGY.replace(",", ";")},
-    ),
-    Mistake(
-        "Columns separated by tabs",
-        REPLAY,
-        "Save it with commas.",
-        {"energy.csv": ENERGY.replace(",", "\t")},
-    ),
-    Mistake(
-        "Decimal commas, quoted",
-        REPLAY,
-        "Write points.",
-        {"energy.csv": 'time,kwh\n2012-06-01T16:00:00Z,"1,011"\n'},
-    ),
-    Mistake(
-        "Decimal commas, not quoted",
-        REPLAY,
-        "Write points.",
-        {"energy.csv": "time,kwh\n2012-06-01T16:00:00Z,1,011\n"},
-    ),
-    Mistake(
-        "Numbers with a unit",
-        REPLAY,
-        "Write the number alone.",
-        {"energy.csv": "time,kwh\n2012-06-01T16:00:00Z,1.011 kWh\n"},
-    ),
-    Mistake(
-        "Empty cells",
-        REPLAY,
-        "Leave the row out.",
-        {"energy.csv": "time,kwh\n2012-06-01T16:00:00Z,\n"},
-    ),
-    Mistake(
+    in_csv("Columns separated by semicolons", "Save it with commas.", ENERGY.replace(",", ";")),
+    in_csv("Columns separated by tabs", "Save it with commas.", ENERGY.replace(",", "\t")),
+    in_csv("Decimal commas, quoted", "Write points.", 'time,kwh\n2012-06-01T16:00:00Z,"1,011"\n'),
+    in_csv("Decimal commas, not quoted", "Write points.", "time,kwh\n2012-06-01T16:00:00Z,1,011\n"),
+    in_csv("Numbers with a unit", "Write the number alone.", "time,kwh\n2012-06-01T16:00:00Z,1.011 kWh\n"),
+    in_csv("Empty cells", "Leave the row out.", "time,kwh\n2012-06-01T16:00:00Z,\n"),
+    in_csv(
         "Words where the policy has numbers",
-        REPLAY,
         "Compare the column with the policy.",
-        {"energy.csv": "time,kwh\n2012-06-01T16:00:00Z,low\n"},
+        "time,kwh\n2012-06-01T16:00:00Z,low\n",
     ),
-    Mistake(
-        "An empty file",
-        REPLAY,
-        "Look at what wrote it.",
-        {"energy.csv": ""},
-    ),
-    Mistake(
-        "A first line and no others",
-        REPLAY,
-        "Look at what wrote it.",
-        {"energy.csv": "time,kwh\n"},
-        code=0,
-    ),
-    Mistake(
-        "An empty file of records",
-        LINES,
-        "Look at what wrote it.",
-        {"events.jsonl": ""},
-        code=0,
-    ),
-    Mistake(
-        "No first line with names",
-        REPLAY,
-        "Write the names above the rows.",
-        {"energy.csv": ENERGY.partition("\n")[2]},
-    ),
+    in_csv("An empty file", "Look at what wrote it.", ""),
+    in_csv("A first line and no others", "Look at what wrote it.", "time,kwh\n", code=0),
+    in_records("An empty file of records", "Look at what wrote it.", "", code=0),
+    in_csv("No first line with names", "Write the names above the rows.", ENERGY.partition("\n")[2]),
     Mistake(
         "A column's name mistyped",
         REPLAY.replace("kwh", "khw"),
@@ -91,70 +38,39 @@ FILES = (
         REPLAY.replace("--series home-7 ", ""),
         "Name the series, or its column.",
     ),
-    Mistake(
+    in_csv(
         "Several series in one file, all called one",
-        REPLAY,
         "Give --series-column in place of --series.",
-        {"energy.csv": "time,home,kwh\n2012-06-01T16:00:00Z,home-7,1\n2012-06-01T16:00:00Z,home-8,2\n"},
+        "time,home,kwh\n2012-06-01T16:00:00Z,home-7,1\n2012-06-01T16:00:00Z,home-8,2\n",
     ),
     Mistake(
         "A series mistyped",
         REPLAY.replace("home-7", "home7"),
         "Write it as the policy does.",
     ),
-    Mistake(
-        "UTF-16",
-        REPLAY,
-        "Save it as UTF-8.",
-        {"energy.csv": ENERGY.encode("utf-16")},
-    ),
-    Mistake(
-        "Latin-1",
-        REPLAY,
-        "Save it as UTF-8.",
-        {"energy.csv": ENERGY.replace("kwh", "k\u00e4h").encode("latin-1")},
-    ),
-    Mistake(
-        "A workbook",
-        REPLAY,
-        "Save the sheet as CSV.",
-        {"energy.csv": b"PK\x03\x04\xff\xfe"},
-    ),
-    Mistake(
-        "A compressed file",
-        REPLAY,
-        "Unpack it.",
-        {"energy.csv": b"\x1f\x8b\x08\x00\xff"},
-    ),
+    in_csv("UTF-16", "Save it as UTF-8.", ENERGY.encode("utf-16")),
+    in_csv("Latin-1", "Save it as UTF-8.", ENERGY.replace("kwh", "k\u00e4h").encode("latin-1")),
+    in_csv("A workbook", "Save the sheet as CSV.", b"PK\x03\x04\xff\xfe"),
+    in_csv("A compressed file", "Unpack it.", b"\x1f\x8b\x08\x00\xff"),
     Mistake(
         "A CSV file of another ending",
         REPLAY.replace("energy.csv", "energy.txt"),
         "Name it .csv.",
         {"energy.txt": ENERGY},
     ),
-    Mistake(
-        "A list of records",
-        LINES,
-        "One record a line.",
-        {"events.jsonl": "[\n" + records(1338566400000) + "]\n"},
-    ),
-    Mistake(
+    in_records("A list of records", "One record a line.", "[\n" + records(1338566400000) + "]\n"),
+    in_records(
         "A line that was cut",
-        LINES,
         "Mend that line; the others are decided.",
-        {"events.jsonl": records(1338566400000) + '{"series":"home-7",\n'},
+        records(1338566400000) + '{"series":"home-7",\n',
     ),
-    Mistake(
+    in_records(
         "A member of another name",
-        LINES,
         "Write it as the reference does.",
-        {"events.jsonl": '{"series":"home-7","time":1338566400000,"value":1}\n'},
+        '{"series":"home-7","time":1338566400000,"value":1}\n',
     ),
-    Mistake(
-        "A type that there is not",
-        LINES,
-        "Write it as the reference does.",
-        {"events.jsonl": records(1338566400000, type="observaton")},
+    in_records(
+        "A type that there is not", "Write it as the reference does.", records(1338566400000, type="observaton")
     ),
     Mistake(
         "A file that is not there",

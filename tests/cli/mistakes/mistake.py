@@ -78,3 +78,23 @@ def records(*times: object, **members: object) -> str:
 ENERGY = rows("2012-06-01T16:00:00Z", "2012-06-01T17:00:00Z", "2012-06-01T18:00:00Z")
 FILES: Mapping[str, str | bytes] = {"energy.csv": ENERGY, "policies.jsonl": policy()}
 """What every mistake is made with; its page shows them."""
+
+
+def in_csv(done: str, remedy: str, content: str | bytes, code: int = 2) -> Mistake:
+    """Return a mistake in the readings of a CSV file."""
+    return Mistake(done, REPLAY, remedy, {"energy.csv": content}, code)
+
+
+def in_records(done: str, remedy: str, content: str | bytes, code: int = 2) -> Mistake:
+    """Return a mistake in a file of records."""
+    return Mistake(done, LINES, remedy, {"events.jsonl": content}, code)
+
+
+def in_policies(done: str, remedy: str, content: str | bytes, command: str = CHECK, code: int = 2) -> Mistake:
+    """Return a mistake in the file of policies."""
+    return Mistake(done, command, remedy, {"policies.jsonl": content}, code)
+
+
+def in_settings(done: str, remedy: str, content: str) -> Mistake:
+    """Return a mistake in the file of settings."""
+    return Mistake(done, "check --config my.toml", remedy, {"my.toml": content})

@@ -13,6 +13,7 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.localbroker.broker import LocalBroker
+from tests.command import Cli
 from tests.kafka.installation import START_MS, Installation, readings
 from tests.patience import PATIENCE_SECONDS
 from tests.run import ACCEPTING, policy
@@ -97,7 +98,7 @@ def test_no_events_topic(
     name: str,
     broker: LocalBroker,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """One sentence with the remedy, at once; nothing makes a topic by asking for it."""
@@ -111,7 +112,7 @@ def test_no_events_topic(
     command = name.split(maxsplit=1)[0]
     assert main([command, *words, "--config", str(config)]) == 2
     assert not caplog.records, "the client would ask for 40 s, and log that"
-    out, err = capsys.readouterr()
+    out, err = cli.said()
     waits = "wait" in name or name == "landmarks"
     missing = "nowhere.events, nowhere.ledger, nowhere.rejects are" if waits else "nowhere.events is"
     missing = "nowhere.releases is" if name == "read releases" else missing
@@ -124,7 +125,7 @@ def test_no_events_topic(
 
 
 def test_a_remedy_of_all_topics_is_told_once(
-    broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """By `topics --check` and by a worker: six topics that are missing are one sentence."""
     monkeypatch.chdir(tmp_path)
@@ -134,10 +135,8 @@ def test_a_remedy_of_all_topics_is_told_once(
         "none.events, none.releases, none.ledger, none.rejects, none.heads, none-state-changelog: topic is missing, "
         "must be there. Make it: `topics`; or, if it is there, allow this user to see it: `topics --acls` says how\n"
     )
-    assert main(["topics", "--check", "--config", "my.toml"]) == 2
-    assert capsys.readouterr().out == told
-    assert main(["keys", "new", "landmark.key"]) == 0
-    capsys.readouterr()
+    assert cli("topics", "--check", "--config", "my.toml", code=2).out == told
+    cli("keys", "new", "landmark.key")
     command = [sys.executable, "-m", "stream_app", "worker", "--config", "my.toml"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (2, f"landmark-stream worker: {told}")

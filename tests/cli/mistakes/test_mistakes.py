@@ -209,24 +209,6 @@ def test_an_interrupted_replay_leaves_nothing_and_says_so(number: signal.Signals
     assert not (folder / "private").exists()
 
 
-def test_a_full_disk_leaves_the_run_before(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A limit on the size of files stands for it: what was there stays, and nothing lies beside it."""
-    assert _run(REPLAY) == 0
-    seen = {path.name: path.read_bytes() for path in (folder / "private").iterdir()}
-    _write(folder / "energy.csv", ENERGY + "".join(f"2012-06-02T{hour:02}:00:00Z,1\n" for hour in range(24)))
-    code = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-    code += "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)); "
-    code += "from stream_app.cli import main; sys.exit(main(sys.argv[1:]))"
-    ended = subprocess.run(
-        [sys.executable, "-c", code, *REPLAY.split()], capture_output=True, check=False, cwd=folder, text=True
-    )
-    assert ended.returncode == 2
-    told = "--out private: it cannot be written: file too large; name a folder that can be written"
-    assert ended.stderr == f"landmark-stream replay: {told}\n"
-    assert {path.name: path.read_bytes() for path in (folder / "private").iterdir()} == seen
-    capsys.readouterr()
-
-
 def test_a_folder_without_a_right_to_write(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The option, what is wrong, the remedy; as a user who is not root."""
     if os.geteuid() == 0:

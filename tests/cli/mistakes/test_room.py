@@ -8,11 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
+from matplotlib.font_manager import get_font_names
 
 from stream_app.cli import main
 from stream_app.cli.shared.arguments import ENDED
 from stream_app.replaying.folder import ReplayFolder
 from tests.cli.mistakes.mistake import FILES, REPLAY
+from tests.command import Cli
 from tests.patience import PATIENCE_SECONDS
 
 
@@ -48,6 +50,7 @@ WRITING = {
 @pytest.mark.parametrize("command", WRITING)
 def test_no_room_for_a_file(command: str, folder: Path) -> None:
     """One sentence, and no half of a key, a picture or a matrix that would pass for a whole one, nor a folder."""
+    get_font_names()  # else matplotlib finds no cache of fonts on a new machine, writes one, and says that it cannot
     before = set(folder.iterdir())
     ended = limited(10, *command.split())
     assert ended.returncode == 2
@@ -72,26 +75,35 @@ def test_no_room_for_what_is_printed(command: str) -> None:
     assert ended.returncode == 2
 
 
-def test_no_room_for_the_last_file_of_a_replay(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_room_for_the_last_file_of_a_replay(folder: Path, cli: Cli) -> None:
     """The run before stays whole, and nothing of this one lies beside it."""
     assert main(REPLAY.split()) == 0
     seen = {path.name: path.read_bytes() for path in (folder / "private").iterdir()}
     (folder / "private" / "replay.json.new").symlink_to("/dev/full")
-    capsys.readouterr()
     with (folder / "energy.csv").open("a") as file:
         file.write("2012-06-01T19:00:00Z,1\n")
-    assert main(REPLAY.split()) == 2
     told = "--out private: it cannot be written: no space left on device; name a folder that can be written"
-    assert capsys.readouterr().err.splitlines()[-1] == f"landmark-stream replay: {told}"
+    assert cli(*REPLAY.split(), code=2).err.splitlines()[-1] == f"landmark-stream replay: {told}"
     assert {path.name: path.read_bytes() for path in (folder / "private").iterdir()} == seen
 
 
-def test_a_folder_twice_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_leaves_the_run_before(folder: Path) -> None:
+    """A limit on the size of files stands for it: what was there stays, and nothing lies beside it."""
+    assert main(REPLAY.split()) == 0
+    seen = {path.name: path.read_bytes() for path in (folder / "private").iterdir()}
+    with (folder / "energy.csv").open("a") as file:
+        file.write("".join(f"2012-06-02T{hour:02}:00:00Z,1\n" for hour in range(24)))
+    ended = limited(2000, *REPLAY.split())
+    told = "--out private: it cannot be written: file too large; name a folder that can be written"
+    assert (ended.returncode, ended.stderr) == (2, f"landmark-stream replay: {told}\n")
+    assert {path.name: path.read_bytes() for path in (folder / "private").iterdir()} == seen
+
+
+def test_a_folder_twice_at_once(cli: Cli) -> None:
     """The second run is told to wait, and touches nothing."""
     with ReplayFolder.claimed(Path("private")):
-        assert main(REPLAY.split()) == 2
-    told = "--out private: another `replay` is at work there; wait for it"
-    assert capsys.readouterr().err == f"landmark-stream replay: {told}\n"
+        said = cli(*REPLAY.split(), code=2).err
+    assert said == "landmark-stream replay: --out private: another `replay` is at work there; wait for it\n"
     assert not any(Path("private").iterdir())
 
 

@@ -1,127 +1,54 @@
 """Mistakes about times: units, zones, forms, and steps or landmarks that fit no data."""
 
-from tests.cli.mistakes.mistake import CHECK, LINES, REPLAY, Mistake, policy, records, rows
+from tests.cli.mistakes.mistake import REPLAY, Mistake, in_csv, in_policies, in_records, policy, records, rows
 
 TIMES = (
-    Mistake(
-        "Times of a CSV in seconds",
-        REPLAY,
-        "Write milliseconds: times 1,000.",
-        {"energy.csv": rows(1338566400, 1338570000, 1338573600)},
+    in_csv("Times of a CSV in seconds", "Write milliseconds: times 1,000.", rows(1338566400, 1338570000, 1338573600)),
+    in_csv(
+        "Times of a CSV in seconds, with decimals", "Write whole milliseconds.", rows("1338566400.0", "1338570000.0")
     ),
-    Mistake(
-        "Times of a CSV in seconds, with decimals",
-        REPLAY,
-        "Write whole milliseconds.",
-        {"energy.csv": rows("1338566400.0", "1338570000.0")},
-    ),
-    Mistake(
+    in_csv(
         "Times of a CSV in microseconds",
-        REPLAY,
         "Write milliseconds: divide by 1,000.",
-        {"energy.csv": rows(1338566400000000, 1338570000000000)},
+        rows(1338566400000000, 1338570000000000),
     ),
-    Mistake(
+    in_csv(
         "Times of a CSV in nanoseconds, as pandas has them",
-        REPLAY,
         "Write milliseconds: divide by 1,000,000.",
-        {"energy.csv": rows(1338566400000000000)},
+        rows(1338566400000000000),
     ),
-    Mistake(
-        "Times of records in seconds",
-        LINES,
-        "Write milliseconds: times 1,000.",
-        {"events.jsonl": records(1338566400, 1338570000, 1338573600)},
+    in_records(
+        "Times of records in seconds", "Write milliseconds: times 1,000.", records(1338566400, 1338570000, 1338573600)
     ),
-    Mistake(
-        "Times of records in microseconds",
-        LINES,
-        "Write milliseconds: divide by 1,000.",
-        {"events.jsonl": records(1338566400000000)},
+    in_records("Times of records in microseconds", "Write milliseconds: divide by 1,000.", records(1338566400000000)),
+    in_records(
+        "Times of records as ISO 8601", "Records hold integers; a CSV takes ISO 8601.", records("2012-06-01T16:00:00Z")
     ),
-    Mistake(
-        "Times of records as ISO 8601",
-        LINES,
-        "Records hold integers; a CSV takes ISO 8601.",
-        {"events.jsonl": records("2012-06-01T16:00:00Z")},
-    ),
-    Mistake(
-        "Times of records as text",
-        LINES,
-        "Leave the quotes away.",
-        {"events.jsonl": records("1338566400000")},
-    ),
-    Mistake(
-        "ISO 8601 without a zone",
-        REPLAY,
-        "Write the offset, or Z.",
-        {"energy.csv": rows("2012-06-01T16:00:00Z", "2012-06-01T17:00:00")},
-    ),
-    Mistake(
-        "A space in place of the T, and no zone",
-        REPLAY,
-        "Write the offset, or Z.",
-        {"energy.csv": rows("2012-01-02 03:04")},
-    ),
-    Mistake(
-        "A day as a time",
-        REPLAY,
-        "Write the hour and the offset.",
-        {"energy.csv": rows("2012-01-02")},
-    ),
-    Mistake(
-        "Days with slashes",
-        REPLAY,
-        "Write ISO 8601.",
-        {"energy.csv": rows("02/01/2012", "03/01/2012")},
-    ),
-    Mistake(
-        "Days with points, and hours",
-        REPLAY,
-        "Write ISO 8601.",
-        {"energy.csv": rows("02.01.2012 16:00")},
-    ),
-    Mistake(
-        "Years first, with slashes",
-        REPLAY,
-        "Write ISO 8601.",
-        {"energy.csv": rows("2012/01/02 03:04")},
-    ),
-    Mistake(
-        "Times as in mails (RFC 2822)",
-        REPLAY,
-        "Write ISO 8601.",
-        {"energy.csv": 'time,kwh\n"Mon, 02 Jan 2012 03:04:00 +0100",1.2\n'},
-    ),
-    Mistake(
-        "Months by name",
-        REPLAY,
-        "Write ISO 8601.",
-        {"energy.csv": rows("Jan 2 2012 03:04")},
-    ),
-    Mistake(
+    in_records("Times of records as text", "Leave the quotes away.", records("1338566400000")),
+    in_csv("ISO 8601 without a zone", "Write the offset, or Z.", rows("2012-06-01T16:00:00Z", "2012-06-01T17:00:00")),
+    in_csv("A space in place of the T, and no zone", "Write the offset, or Z.", rows("2012-01-02 03:04")),
+    in_csv("A day as a time", "Write the hour and the offset.", rows("2012-01-02")),
+    in_csv("Days with slashes", "Write ISO 8601.", rows("02/01/2012", "03/01/2012")),
+    in_csv("Days with points, and hours", "Write ISO 8601.", rows("02.01.2012 16:00")),
+    in_csv("Years first, with slashes", "Write ISO 8601.", rows("2012/01/02 03:04")),
+    in_csv("Times as in mails (RFC 2822)", "Write ISO 8601.", 'time,kwh\n"Mon, 02 Jan 2012 03:04:00 +0100",1.2\n'),
+    in_csv("Months by name", "Write ISO 8601.", rows("Jan 2 2012 03:04")),
+    in_csv(
         "One time of many is none",
-        REPLAY,
         "Mend that line; the others are decided.",
-        {"energy.csv": rows("2012-06-01T16:00:00Z", "noon", "2012-06-01T18:00:00Z")},
+        rows("2012-06-01T16:00:00Z", "noon", "2012-06-01T18:00:00Z"),
     ),
-    Mistake(
-        "A time before 1970",
-        REPLAY,
-        "Leave the row out.",
-        {"energy.csv": rows(-5)},
-    ),
-    Mistake(
+    in_csv("A time before 1970", "Leave the row out.", rows(-5)),
+    in_csv(
         "Rows that are not sorted by time",
-        REPLAY,
         "Sort the file.",
-        {"energy.csv": rows("2012-06-01T18:00:00Z", "2012-06-01T17:00:00Z", "2012-06-01T16:00:00Z")},
+        rows("2012-06-01T18:00:00Z", "2012-06-01T17:00:00Z", "2012-06-01T16:00:00Z"),
     ),
-    Mistake(
+    in_policies(
         "Landmarks in seconds",
-        REPLAY,
         "Write milliseconds.",
-        {"policies.jsonl": policy(protection__landmarks=[[1338570000, 1338580800]])},
+        policy(protection__landmarks=[[1338570000, 1338580800]]),
+        command=REPLAY,
     ),
     Mistake(
         "Landmarks in seconds, sent",
@@ -132,50 +59,29 @@ TIMES = (
             "my.toml": 'bootstrap_servers = "127.0.0.1:1"\n',
         },
     ),
-    Mistake(
+    in_policies(
         "Landmarks in microseconds",
-        CHECK,
         "Write milliseconds.",
-        {"policies.jsonl": policy(protection__landmarks=[[1338570000000000, 1338580800000000]])},
+        policy(protection__landmarks=[[1338570000000000, 1338580800000000]]),
     ),
-    Mistake(
-        "A step in seconds",
-        REPLAY,
-        "Write milliseconds.",
-        {"policies.jsonl": policy(protection__step=3600)},
-        code=0,
+    in_policies("A step in seconds", "Write milliseconds.", policy(protection__step=3600), command=REPLAY, code=0),
+    in_policies(
+        "A step in seconds, asked before there are data", "Write milliseconds.", policy(protection__step=3600), code=0
     ),
-    Mistake(
-        "A step in seconds, asked before there are data",
-        CHECK,
-        "Write milliseconds.",
-        {"policies.jsonl": policy(protection__step=3600)},
-        code=0,
+    in_policies("A step in microseconds", "Write milliseconds.", policy(protection__step=3600000000), command=REPLAY),
+    in_policies(
+        "No step: one is 1 ms", "Say how long a step is.", policy(protection__step=None), command=REPLAY, code=0
     ),
-    Mistake(
-        "A step in microseconds",
-        REPLAY,
-        "Write milliseconds.",
-        {"policies.jsonl": policy(protection__step=3600000000)},
-    ),
-    Mistake(
-        "No step: one is 1 ms",
-        REPLAY,
-        "Say how long a step is.",
-        {"policies.jsonl": policy(protection__step=None)},
-        code=0,
-    ),
-    Mistake(
+    in_policies(
         "Landmarks out of the data's range",
-        REPLAY,
         "Compare zones, years and units.",
-        {"policies.jsonl": policy(protection__landmarks=[[1438570000000, 1438580800000]])},
+        policy(protection__landmarks=[[1438570000000, 1438580800000]]),
+        command=REPLAY,
     ),
-    Mistake(
+    in_policies(
         "Landmarks without a zone",
-        CHECK,
         "Name the zone.",
-        {"policies.jsonl": policy(protection__landmarks=["2012-06-01T17:00/2012-06-01T20:00"])},
+        policy(protection__landmarks=["2012-06-01T17:00/2012-06-01T20:00"]),
     ),
     Mistake(
         "Late landmarks without a zone",

@@ -1,23 +1,16 @@
 """``check`` and ``plan``: the times of policies as dates and durations, and what of them looks like seconds."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stream_app.cli import main
+from tests.command import Cli, saved
 from tests.run import policy
 
 HOUR_MS = 3_600_000
 START_MS = 1_338_534_000_000
-
-
-def written(folder: Path, *policies: dict[str, Any]) -> str:
-    """Write a policy file."""
-    file = folder / "policies.jsonl"
-    file.write_text("".join(json.dumps(each) + "\n" for each in policies))
-    return str(file)
 
 
 def of_level(level: str, **members: object) -> dict[str, Any]:
@@ -42,32 +35,28 @@ def of_level(level: str, **members: object) -> dict[str, Any]:
         (of_level("w-event", window=168), "step 1 h; any 168 steps in a row, 7 d"),
     ],
 )
-def test_times_are_said(record: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_times_are_said(record: dict[str, Any], words: str, tmp_path: Path, cli: Cli) -> None:
     """By `check` behind the series, by `plan` under it; programs get integers beside."""
-    file = written(tmp_path, record)
-    assert main(["check", file]) == 0
-    first, second, *promise = capsys.readouterr().out.splitlines()
+    file = saved(tmp_path / "policies.jsonl", record)
+    first, second, *promise = cli("check", file).out.splitlines()
     assert [first, second] == ["policies = 1", f"home-1: {words}"]
-    assert main(["plan", file]) == 0
-    planned = capsys.readouterr().out.splitlines()
+    planned = cli("plan", file).out.splitlines()
     assert planned[1] == words
     assert planned[2 : 2 + len(promise)] == promise
-    assert main(["check", file, "--json"]) == 0
-    (times,) = json.loads(capsys.readouterr().out)["times"]
+    (times,) = cli("check", file, "--json").document["times"]
     assert (times["series"], times["step_ms"], times["words"]) == ("home-1", HOUR_MS, words)
     assert times["promise"] == " ".join(line.strip() for line in promise)
     assert times["promise"].startswith("Any two histories of home-1 that differ only at ")
     assert all(len(line) < 80 for line in promise)
 
 
-def test_integers_are_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_integers_are_for_programs(tmp_path: Path, cli: Cli) -> None:
     """From the start of the first landmark step to the end of the last; under dummies their range alone."""
     landmarks = [START_MS + 5, [START_MS + 9 * HOUR_MS, START_MS + 11 * HOUR_MS]]
     hidden = {"method": "padding", "probability": 0.5, "start": START_MS, "end": START_MS + 12 * HOUR_MS}
     plain = of_level("landmark", landmarks=landmarks)
-    file = written(tmp_path, plain, {**plain, "series": "home-2", "dummies": hidden})
-    assert main(["check", file, "--json"]) == 0
-    first, second = json.loads(capsys.readouterr().out)["times"]
+    file = saved(tmp_path / "policies.jsonl", plain, {**plain, "series": "home-2", "dummies": hidden})
+    first, second = cli("check", file, "--json").document["times"]
     assert (first["landmark_steps"], first["intervals"], first["dummies_ms"]) == (3, 2, None)
     assert first["landmarks_ms"] == [START_MS, START_MS + 11 * HOUR_MS]
     assert (second["landmark_steps"], second["intervals"], second["landmarks_ms"]) == (None, None, None)
@@ -75,7 +64,7 @@ def test_integers_are_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture
     assert second["words"].endswith("landmarks hidden by dummies, drawn in 2012-06-01T07:00Z to 2012-06-01T19:00Z")
 
 
-def test_what_looks_like_seconds_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_looks_like_seconds_is_noted(tmp_path: Path, cli: Cli) -> None:
     """Steps, landmarks and renewals; it is no error, since nobody can know."""
     seconds = policy(
         "home-1",
@@ -84,7 +73,7 @@ def test_what_looks_like_seconds_is_noted(tmp_path: Path, capsys: pytest.Capture
     )
     config = tmp_path / "landmark-stream.toml"
     config.write_text("lifetime_epsilon = 9.0\n")
-    file = written(tmp_path, seconds)
+    file = saved(tmp_path / "policies.jsonl", seconds)
     meant = "for 2012-06-01T07:00Z write 1338534000000"
     moment = f"1338534000 looks like seconds: as milliseconds it is 1970-01-16T11:48:54Z; {meant}"
     notes = [
@@ -93,44 +82,43 @@ def test_what_looks_like_seconds_is_noted(tmp_path: Path, capsys: pytest.Capture
         f"home-1: renew: {moment}",
     ]
     assert main(["check", file, "--config", str(config)]) == 0
-    assert [line[6:] for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")] == notes
-    assert main(["plan", file, "--config", str(config), "--steps", "3", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["warnings"] == notes
+    assert [line[6:] for line in cli.said().out.splitlines() if line.startswith("note: ")] == notes
+    assert cli("plan", file, "--config", config, "--steps", "3", "--json").document["warnings"] == notes
     assert main(["plan", file, "--config", str(config), "--steps", "3"]) == 0
-    assert [line.removeprefix("note: ") for line in capsys.readouterr().out.splitlines()[2:5]] == notes
+    assert [line.removeprefix("note: ") for line in cli.said().out.splitlines()[2:5]] == notes
 
 
-def test_the_settings_bound_what_a_policy_promises(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_settings_bound_what_a_policy_promises(tmp_path: Path, cli: Cli) -> None:
     """The lifetime and a member's cap stand in the paragraph."""
     config = tmp_path / "landmark-stream.toml"
     config.write_text('lifetime_epsilon = 9.0\nmember_separator = "/"\nmember_epsilon = 12.0\n')
-    assert main(["check", written(tmp_path, of_level("event")), "--config", str(config), "--json"]) == 0
-    promise = json.loads(capsys.readouterr().out)["times"][0]["promise"]
+    assert (
+        main(["check", saved(tmp_path / "policies.jsonl", of_level("event")), "--config", str(config), "--json"]) == 0
+    )
+    promise = cli.said().document["times"][0]["promise"]
     assert "together cost at most epsilon 9.0." in promise
     assert "What all series of one member may cost together is epsilon 12.0 at most." in promise
 
 
-def test_default_policies_of_the_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_default_policies_of_the_settings(tmp_path: Path, cli: Cli) -> None:
     """Each by its glob, from the settings and from their file."""
     default = {name: value for name, value in of_level("event").items() if name not in {"type", "version"}}
-    file = written(tmp_path, {**default, "series": "home-*"})
+    file = saved(tmp_path / "policies.jsonl", {**default, "series": "home-*"})
     config = tmp_path / "landmark-stream.toml"
     config.write_text(f'key_file = "{tmp_path / "key"}"\npolicies_file = "{file}"\n')
     assert main(["keys", "new", str(tmp_path / "key")]) == 0
-    assert main(["check", "--config", str(config)]) == 0
-    assert "\nhome-*: step 1 h\n" in capsys.readouterr().out
+    assert "\nhome-*: step 1 h\n" in cli("check", "--config", config).out
 
 
 @pytest.mark.parametrize(
     "command", [["check"], ["plan", "--steps", "5"], ["verify"], ["replay", "--out", "out", "--policies"]]
 )
 def test_names_do_nothing_to_the_terminal(
-    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: list[str], tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A policy of somebody else may name series and members as it likes: they are printed as text on their line."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "events.jsonl").write_text("")
-    file = tmp_path / "policies.jsonl"
     odd = "a\x1b[31m\nb"
     useless = policy(odd, protection={"level": "landmark", "landmarks": [5], "step": 1})
     for record in (
@@ -139,9 +127,36 @@ def test_names_do_nothing_to_the_terminal(
         policy("b", scheme={odd: 1}),
         useless,
     ):
-        file.write_text(json.dumps(record) + "\n")
-        words = ["replay", "events.jsonl", *command[1:], str(file)] if command[0] == "replay" else [*command, str(file)]
+        file = saved(tmp_path / "policies.jsonl", record)
+        words = ["replay", "events.jsonl", *command[1:], file] if command[0] == "replay" else [*command, file]
         main([*words, "--runs", "5", "--jobs", "1"] if command[0] == "verify" else words)
-        said = capsys.readouterr()
+        said = cli.said()
         assert "\x1b" not in said.out + said.err
         assert "\nb" not in said.out + said.err
+
+
+@pytest.mark.parametrize(("kind", "member"), [("local", "value.transitions"), ("renewed", "renew.first")])
+def test_what_no_clock_decides_is_said_before_replay_refuses_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, member: str
+) -> None:
+    """A record is sent today; the same line as a default policy means the same at every start, and names its day."""
+    protection = {"level": "landmark", "step": "1d", "unit": "1h", "open_steps": 1, "zone": "Europe/Paris"}
+    value = {"kind": "number", "lower": 0, "upper": 9, "resolution": 1, "statistic": "mean"}
+    record = {"type": "policy", "series": "home-7", "version": 1, "epsilon": 1.0, "protection": protection}
+    record |= {"scheme": {"name": "uniform"}, "value": value | ({"by": "hour"} if kind == "local" else {})}
+    if kind == "renewed":
+        record["renew"] = {"every": "year", "zone": "Europe/Paris", "until": "2099-12-31"}
+    file, events, config = tmp_path / "policy.json", tmp_path / "events.jsonl", tmp_path / "settings.toml"
+    config.write_text("lifetime_epsilon = 9.0")
+    saved(file, record)
+    events.write_text('{"series":"home-7","timestamp":1700000000000,"value":3}')
+    assert main(["check", str(file), "--config", str(config)]) == 0
+    (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    words = ["replay", str(events), "--policies", str(file), "--out", str(tmp_path / "out"), "--config", str(config)]
+    assert main(words) == 2
+    (refused,) = capsys.readouterr().err.splitlines()
+    place, _, why = refused.removeprefix("landmark-stream replay: ").partition(f" {member}: ")
+    assert (
+        note
+        == f"note: {place} {member}: `policy` takes today, but `policies_file` and `replay --policies` refuse it: {why}"
+    )

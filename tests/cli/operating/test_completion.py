@@ -9,6 +9,7 @@ import pytest
 from stream_app.cli import COMMANDS, main
 from stream_app.cli.operating.completion import SHELLS
 from tests import programs
+from tests.command import Cli
 
 Ask = Callable[..., list[str]]
 """Takes the words of a line, of which the last is completed; returns what the shell offers."""
@@ -81,9 +82,6 @@ def test_scripts_are_sound(name: str, scripts: Path) -> None:
     assert run(scripts, programs.program(name), "-n", str(scripts / name)) == []
 
 
-def test_an_unknown_shell(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_shell(cli: Cli) -> None:
     """Exit code 2 with the shells that there are."""
-    with pytest.raises(SystemExit) as ended:
-        main(["completion", "csh"])
-    assert ended.value.code == 2
-    assert "zsh" in capsys.readouterr().err
+    assert "zsh" in cli.ended("completion", "csh").err

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.cli import main
 from stream_app.cli.operating.docs import DocsPages, page_of
 from stream_app.kafka.stops import REASONS
-from stream_app.localbroker.ports import free_ports
+from stream_app.localbroker.machine import free_ports
 from stream_app.manual import BASE, PORT, page_url
 from stream_app.monitoring.statuspage.markup import prose
+from tests.command import Cli
 from tests.deploy import ROOT
 from tests.deploy.queries import rules
-from tests.deploy.site import get, running, wait_for
+from tests.deploy.site import running, wait_for
+from tests.loopback import ask
 
 ADDRESS = re.compile(re.escape(page_url("")) + r"([\w/-]+\.md)(?:#([\w-]+))?")
 
@@ -51,8 +52,8 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 @pytest.mark.parametrize(("page", "anchor"), sorted(set(named())))
 def test_every_address_leads_to_its_heading(port: int, page: str, anchor: str) -> None:
     """The page is served, and has the heading."""
-    status, body = get(port, f"/docs/{page}")
-    assert status == http.client.OK
+    answer, body = ask(port, f"/docs/{page}")
+    assert answer.status == http.client.OK
     assert not anchor or f' id="{anchor}"'.encode() in body
 
 
@@ -73,10 +74,10 @@ def test_all_pages_are_served_with_their_pictures(port: int) -> None:
     """Each Markdown page becomes HTML, each picture comes as it is; the pages' own policy lets nothing else load."""
     for file in (ROOT / "docs").rglob("*"):
         if file.suffix in {".md", ".png", ".svg"}:
-            status, body = get(port, f"/{file.relative_to(ROOT)}")
-            assert status == http.client.OK
+            answer, body = ask(port, f"/{file.relative_to(ROOT)}")
+            assert answer.status == http.client.OK
             assert body.startswith(b"<!doctype html>") if file.suffix == ".md" else body == file.read_bytes()
-    assert get(port, "/")[0] == http.client.FOUND
+    assert ask(port, "/")[0].status == http.client.FOUND
 
 
 @pytest.mark.parametrize(
@@ -88,8 +89,8 @@ def test_all_pages_are_served_with_their_pictures(port: int) -> None:
 )
 def test_nothing_else_is_served(port: int, path: str) -> None:
     """No path leads out of the docs."""
-    status, body = get(port, path)
-    assert status == http.client.NOT_FOUND
+    answer, body = ask(port, path)
+    assert answer.status == http.client.NOT_FOUND
     assert b"landmark-stream" not in body.lower().replace(b"landmark stream", b"")
 
 
@@ -122,13 +123,11 @@ def test_headings_have_their_anchors() -> None:
     assert '<h2 id="the-groups-offsets">The group\'s offsets</h2>' in page_of("## The group's offsets\n", "x")
 
 
-def test_a_page_can_be_read_in_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_can_be_read_in_a_terminal(cli: Cli) -> None:
     """By its name or as a message names it; another one is refused with the way to the list."""
     for asked in ("operating.md", "docs/operating.md", page_url("operating.md#the-groups-offsets")):
-        assert main(["docs", asked]) == 0
-        assert capsys.readouterr().out == (ROOT / "docs" / "operating.md").read_text()
-    assert main(["docs", "nothing.md"]) == 2
-    assert "`docs README.md` lists them" in capsys.readouterr().err
+        assert cli("docs", asked).out == (ROOT / "docs" / "operating.md").read_text()
+    assert "`docs README.md` lists them" in cli("docs", "nothing.md", code=2).err
 
 
 def test_a_port_in_use_is_told(port: int) -> None:

@@ -1,7 +1,6 @@
 """``top``: frames of endpoints that really serve, on a real terminal and without one."""
 
 import asyncio
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Metrics, WorkerMetric
 from stream_app.monitoring.serve import Server
+from tests.command import Cli
 from tests.monitoring.test_snapshot import busy
 from tests.terminal import CONTROL, terminal
 
@@ -47,12 +47,12 @@ def audit() -> Metrics:
     return metrics
 
 
-def test_one_frame(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_frame(cli: Cli) -> None:
     """Worker and audit beside one that does not answer: figures as text, without control codes."""
     with serving(busy(), audit()) as urls:
         options = [word for url in (*urls, "http://127.0.0.1:9") for word in ("--url", url)]
         assert main(["top", "--once", "--interval", "0", *options]) == 0
-    output = capsys.readouterr().out
+    output = cli.said().out
     assert CONTROL not in output
     lines = {line.strip().rpartition("  ")[0].strip(): line.split()[-1] for line in output.splitlines() if line.strip()}
     assert lines["events"] == "100"
@@ -66,65 +66,62 @@ def test_one_frame(capsys: pytest.CaptureFixture[str]) -> None:
     assert "http://127.0.0.1:9: does not answer: Connection refused" in output
 
 
-def test_a_worker_outside_its_group(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_worker_outside_its_group(cli: Cli) -> None:
     """What waits for it is unknown; of workers of an older version nothing is said."""
     inside, outside = busy(), busy()
     inside.set(WorkerMetric.IN_GROUP, 1)
     outside.set(WorkerMetric.IN_GROUP, 0)
     with serving(inside, outside) as urls:
         options = [word for url in urls for word in ("--url", url)]
-        assert main(["top", "--once", "--interval", "0", *options]) == 0
-        rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+        rows = [line.split() for line in cli("top", "--once", "--interval", "0", *options).out.splitlines()]
         assert main(["top", "--once", "--interval", "0", "--url", urls[0]]) == 0
     assert ["outside", "the", "consumer", "group", "0", "1", "1"] in rows
     assert ["not", "decided", "yet", "7", "unknown", "unknown"] in rows
-    assert "outside" not in capsys.readouterr().out
+    assert "outside" not in cli.said().out
 
 
-def test_workers_are_summed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_workers_are_summed(cli: Cli) -> None:
     """Several workers have a column each and one for all."""
     with serving(busy(), busy()) as urls:
         assert main(["top", "--once", "--interval", "0", "--url", urls[0], "--url", urls[1]]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = [line.split() for line in cli.said().out.splitlines()]
     assert ["events", "100", "100", "200"] in rows
     assert ["decided:", "perturbed", "80", "80", "160"] in rows
 
 
-def test_the_document(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_document(cli: Cli) -> None:
     """One object with an instance for each URL, in their order."""
     with serving(busy(), audit()) as urls:
         assert main(["top", "--json", "--interval", "0.05", "--url", urls[0], "--url", f"{urls[1]}/metrics"]) == 0
-    first, second = json.loads(capsys.readouterr().out)["instances"]
+    first, second = cli.said().document["instances"]
     assert first["budget_left"] == {"counts": dict.fromkeys(first["budget_left"]["counts"], 0), "total": 0.0}
     assert (first["kind"], first["events"], first["events_per_second"]) == ("worker", 100, 0.0)
     assert (second["kind"], second["findings"]) == ("audit", {"share": 2})
 
 
-def test_the_settings_say_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_settings_say_where(tmp_path: Path, cli: Cli) -> None:
     """Without a URL the worker's own settings are asked; one that listens everywhere is asked on loopback."""
     with serving(busy()) as (url,):
         config = tmp_path / "settings.toml"
         config.write_text(f'http_host = "0.0.0.0"\nhttp_port = {url.rpartition(":")[2]}\n')
-        assert main(["top", "--json", "--interval", "0", "--config", str(config)]) == 0
-        assert json.loads(capsys.readouterr().out)["instances"][0]["url"] == url
+        assert cli("top", "--json", "--interval", "0", "--config", config).document["instances"][0]["url"] == url
         config.write_text("http_port = 0\n")
         assert main(["top", "--once", "--config", str(config)]) == 2
-    assert "name it with --url" in capsys.readouterr().err
+    assert "name it with --url" in cli.said().err
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "127.0.0.1:9464", "http://", "http://a:b", "http://a:1/\x1b[2J"])
-def test_urls_that_name_no_endpoint(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_urls_that_name_no_endpoint(url: str, cli: Cli) -> None:
     """Nothing but HTTP is opened; the error says the form."""
-    assert main(["top", "--once", "--url", url]) == 2
-    error = capsys.readouterr().err
+    error = cli("top", "--once", "--url", url, code=2).err
     assert "names no endpoint; write http://HOST:PORT" in error
     assert CONTROL not in error
 
 
-def test_nothing_to_see(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_to_see(cli: Cli) -> None:
     """Exit code 2, and each endpoint's reason."""
     assert main(["top", "--once", "--interval", "0", "--url", "http://127.0.0.1:9"]) == 2
-    assert "127.0.0.1:9: does not answer" in capsys.readouterr().err
+    assert "127.0.0.1:9: does not answer" in cli.said().err
 
 
 def test_a_live_view_on_a_terminal() -> None:

@@ -10,10 +10,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from stream_app.calendar.words import moment_in_words
-from stream_app.cli import main
 from stream_app.privacy.dummies.draw import drawn_landmarks, named_by_series
+from stream_app.privacy.landmarks import Grid
 from stream_app.privacy.policy import policy_of
 from stream_app.setup import keyfile
+from tests.command import Cli
 from tests.run import NUMBER, UNIFORM
 
 HOUR = 3_600_000
@@ -38,18 +39,17 @@ def ask(folder: Path, **members: Any) -> str:
     return str(path)
 
 
-def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+def answer(cli: Cli, *words: str) -> dict[str, Any]:
     """Return what the command prints as JSON."""
-    assert main(["dummies", *words, "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = cli("dummies", *words, "--json").document
     return found
 
 
 @pytest.mark.parametrize("method", ["optimal", "heuristic", "partitioned"])
 @pytest.mark.parametrize("utility", ["proximity", "count"])
-def test_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str, utility: str) -> None:
+def test_the_contract(tmp_path: Path, cli: Cli, method: str, utility: str) -> None:
     """Design section 10: members, growing options without the true landmarks, chances that sum to 1, the drawn set."""
-    found = answer(capsys, ask(tmp_path, method=method, utility=utility))
+    found = answer(cli, ask(tmp_path, method=method, utility=utility))
     assert list(found) == ["options", "probabilities", "chosen", "landmarks"]
     options, chances, chosen = found["options"], found["probabilities"], found["chosen"]
     assert len(options) == len(chances) == 9
@@ -69,56 +69,53 @@ def test_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str], method
         assert not TRUE & set(options[-1]["dummies"])
 
 
-def test_a_key_draws_what_the_worker_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_draws_what_the_worker_draws(tmp_path: Path, cli: Cli) -> None:
     """With a key and a series the set is that of a policy whose charge is the same, again and again; else it varies."""
     key = tmp_path / "noise.key"
     ring = keyfile.create(key)
     file = ask(tmp_path)
-    found = {tuple(answer(capsys, file, "--key", str(key), "--series", "home-7")["landmarks"]) for _ in range(3)}
+    found = {tuple(answer(cli, file, "--key", str(key), "--series", "home-7")["landmarks"]) for _ in range(3)}
     protection = {"level": "landmark", "landmarks": QUESTION["landmarks"], "step": HOUR}
     dummies = {name: QUESTION[name] for name in ("start", "end", "method", "utility")} | {"fraction": 0.25}
     members = {"epsilon": 2.0, "protection": protection, "dummies": dummies, "scheme": UNIFORM, "value": NUMBER}
     request = policy_of(members, 1).dummies
     assert request is not None
-    drawn = drawn_landmarks(ring, named_by_series("home-7"), HOUR, request)
+    drawn = drawn_landmarks(ring, named_by_series("home-7"), Grid(HOUR), request)
     assert drawn is not None
     assert found == {tuple(step * HOUR for start, end in drawn.intervals for step in range(start, end))}
-    assert len({tuple(answer(capsys, file)["landmarks"]) for _ in range(8)}) > 1
+    assert len({tuple(answer(cli, file)["landmarks"]) for _ in range(8)}) > 1
 
 
-def test_times_as_people_say_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_times_as_people_say_them(tmp_path: Path, cli: Cli) -> None:
     """The same draw as of the integers; what is wrong with them is said by member."""
     key = tmp_path / "noise.key"
     keyfile.create(key)
     options = ("--key", str(key), "--series", "home-7")
-    drawn = answer(capsys, ask(tmp_path), *options)
+    drawn = answer(cli, ask(tmp_path), *options)
     clocks = [datetime.fromtimestamp(ms / 1000, ZoneInfo("Europe/Paris")) for ms in (START, START + 12 * HOUR)]
     start, end = (moment.replace(tzinfo=None).isoformat() for moment in clocks)
     landmarks = [moment_in_words(START + 3 * HOUR + 5), [START + 7 * HOUR, START + 9 * HOUR]]
     said = ask(tmp_path, start=start, end=end, zone="Europe/Paris", landmarks=landmarks)
-    assert answer(capsys, said, *options) == drawn
-    assert main(["dummies", ask(tmp_path, start="soon", landmarks=[*landmarks, start])]) == 2
-    message = capsys.readouterr().err
+    assert answer(cli, said, *options) == drawn
+    message = cli("dummies", ask(tmp_path, start="soon", landmarks=[*landmarks, start]), code=2).err
     assert "protection.landmarks.2: found something else; add a zone" in message
     assert 'dummies.start: found "soon"; write ISO 8601' in message
 
 
-def test_padding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_padding(tmp_path: Path, cli: Cli) -> None:
     """It has no options, and says what a landmark loses."""
     file = ask(tmp_path, method="padding", probability=0.5, epsilon=None, utility=None)
-    found = answer(capsys, file)
+    found = answer(cli, file)
     assert (found["options"], found["probabilities"], found["chosen"]) == ([], [], None)
     assert set(found["landmarks"]) >= TRUE
-    assert main(["dummies", file]) == 0
-    assert "ln(1/p) = 0.693147" in capsys.readouterr().out
+    assert "ln(1/p) = 0.693147" in cli("dummies", file).out
 
 
-def test_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_people(tmp_path: Path, cli: Cli) -> None:
     """A table of at most 21 options with the drawn one marked, the cost, and what it does to the shares; a picture."""
     picture = tmp_path / "seen.png"
     end = START + 200 * HOUR
-    assert main(["dummies", ask(tmp_path, end=end), "--picture", str(picture)]) == 0
-    found = capsys.readouterr().out
+    found = cli("dummies", ask(tmp_path, end=end), "--picture", picture).out
     assert found.count("drawn") == 1
     assert "197 options by heuristic; the draw costs epsilon 0.5" in found
     assert "3 of them true landmarks" in found
@@ -139,13 +136,12 @@ def test_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ({"method": "heuristic", "end": START + 3000 * HOUR}, "at most 2048 steps, found 3000"),
     ],
 )
-def test_unusable_input(tmp_path: Path, capsys: pytest.CaptureFixture[str], members: dict[str, Any], said: str) -> None:
+def test_unusable_input(tmp_path: Path, cli: Cli, members: dict[str, Any], said: str) -> None:
     """Exit code 2, and an error that names the member, the limit and the remedy."""
-    assert main(["dummies", ask(tmp_path, **members), "--json"]) == 2
-    assert said in capsys.readouterr().err
+    assert said in cli("dummies", ask(tmp_path, **members), "--json", code=2).err
 
 
-def test_unusable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_files(tmp_path: Path, cli: Cli) -> None:
     """What is no JSON object, is not there, or a series without a key, is said."""
     (tmp_path / "a").write_text("[]")
     (tmp_path / "b").write_text("{")
@@ -157,5 +153,4 @@ def test_unusable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         ([ask(tmp_path), "--key", str(tmp_path / "c")], "make one with `keys new`"),
         ([ask(tmp_path), "--picture", str(tmp_path / "d")], "must name the format"),
     ):
-        assert main(["dummies", *words]) == 2
-        assert said in capsys.readouterr().err
+        assert said in cli("dummies", *words, code=2).err

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stream_app.cli import main
 from stream_app.loss.correlation import Correlation
 from stream_app.loss.landmark import landmark_losses
 from stream_app.loss.matrix import TransitionMatrix
+from tests.command import Cli
 
 CAO = [[0.8, 0.2], [0, 1]]
 QUESTION: dict[str, Any] = {"backward": CAO, "forward": CAO, "epsilons": [0.1] * 10}
@@ -26,16 +26,15 @@ def ask(folder: Path, question: object) -> Path:
     return path
 
 
-def answer(capsys: pytest.CaptureFixture[str], path: Path | str) -> dict[str, Any]:
+def answer(cli: Cli, path: Path | str) -> dict[str, Any]:
     """Return what the command prints as JSON."""
-    assert main(["loss", str(path), "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = cli("loss", path, "--json").document
     return found
 
 
-def test_worked_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_worked_example(tmp_path: Path, cli: Cli) -> None:
     """The figures of design section 7 to the printed digits, under exactly the members that it names."""
-    found = answer(capsys, ask(tmp_path, QUESTION))
+    found = answer(cli, ask(tmp_path, QUESTION))
     assert list(found) == ["backward", "forward", "total", "landmark", "supremum"]
     assert [round(value, 4) for value in found["backward"]] == BACKWARD
     assert [round(value, 4) for value in found["forward"]] == BACKWARD[::-1]
@@ -49,12 +48,10 @@ def test_worked_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     ("matrix", "epsilon", "wanted"),
     [(CAO, 0.15, 1.19224), (CAO, 0.22314, 9.21), (CAO, 0.22315, None), ([[0.8, 0.2], [0.1, 0.9]], 0.23, 0.79234)],
 )
-def test_suprema(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], matrix: object, epsilon: float, wanted: float | None
-) -> None:
+def test_suprema(tmp_path: Path, cli: Cli, matrix: object, epsilon: float, wanted: float | None) -> None:
     """Of the largest epsilon, were it spent for ever; null from ln(1 / 0.8) = 0.223143... on."""
     question = {"backward": matrix, "forward": None, "epsilons": [0, epsilon, epsilon / 2]}
-    found = answer(capsys, ask(tmp_path, question))["supremum"]
+    found = answer(cli, ask(tmp_path, question))["supremum"]
     assert found["forward"] == epsilon
     if wanted is None:
         assert found["backward"] is None
@@ -66,13 +63,13 @@ def test_suprema(
         assert found["backward"] == pytest.approx(math.log1p(grown / (0.2 - 0.8 * grown)), rel=1e-9)
 
 
-def test_digits_are_those_of_doubles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_digits_are_those_of_doubles(tmp_path: Path, cli: Cli) -> None:
     """Every figure reads back as the very double that was computed; landmarks and the sparse form included."""
     generator = np.random.default_rng(7)
     rows, epsilons = generator.dirichlet(np.ones(5), 5), generator.random(40).tolist()
     sparse = {"states": 5, "entries": [[i, j, float(rows[i, j])] for i in range(5) for j in range(5)]}
     question = {"backward": rows.tolist(), "forward": sparse, "epsilons": epsilons, "landmarks": [3, 30, 3]}
-    found = answer(capsys, ask(tmp_path, question))
+    found = answer(cli, ask(tmp_path, question))
     matrix = TransitionMatrix.of(rows)
     adversary = Correlation(matrix, matrix).adversary()
     loss = adversary.temporal_loss(epsilons)
@@ -82,30 +79,28 @@ def test_digits_are_those_of_doubles(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert found["landmark"] == list(landmark_losses(adversary, epsilons, [3, 30]))
 
 
-def test_standard_input_and_few_members(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_and_few_members(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """``-`` reads standard input; left away or null is an adversary without knowledge, and no landmarks."""
     for text in (
         '{"epsilons": [0.25, 0, 1]}',
         '{"backward":null,"forward":null,"epsilons":[0.25,0,1],"landmarks":null}',
     ):
         monkeypatch.setattr("sys.stdin", StringIO(text))
-        found = answer(capsys, "-")
+        found = answer(cli, "-")
         assert found["backward"] == found["forward"] == found["total"] == [0.25, 0, 1]
         assert found["landmark"] is None
     monkeypatch.setattr("sys.stdin", StringIO('{"epsilons": []}'))
-    assert answer(capsys, "-")["total"] == []
+    assert answer(cli, "-")["total"] == []
 
 
-def test_text_says_what_the_figures_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_says_what_the_figures_are(tmp_path: Path, cli: Cli) -> None:
     """The worst timestamp of each loss, the estimate called one, and the sum that always holds."""
-    assert main(["loss", str(ask(tmp_path, {**QUESTION, "landmarks": [2]}))]) == 0
-    said = capsys.readouterr().out
+    said = cli("loss", str(ask(tmp_path, {**QUESTION, "landmarks": [2]}))).out
     assert "1 spent in all" in said
     assert "temporal loss: at most 0.636841, at timestamp 4" in said
     assert "(estimate)" in said
     assert "stays under 0.645907" in said
-    assert main(["loss", str(ask(tmp_path, {**QUESTION, "epsilons": [0.5]}))]) == 0
-    assert "grows without bound" in capsys.readouterr().out
+    assert "grows without bound" in cli("loss", str(ask(tmp_path, {**QUESTION, "epsilons": [0.5]}))).out
 
 
 @pytest.mark.parametrize(
@@ -147,12 +142,11 @@ def test_text_says_what_the_figures_are(tmp_path: Path, capsys: pytest.CaptureFi
     ],
 )
 def test_bad_input_exits_2_and_names_the_place(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], question: object, words: tuple[str, ...]
+    tmp_path: Path, cli: Cli, question: object, words: tuple[str, ...]
 ) -> None:
     """File, matrix, row and remedy in one line, nothing printed as a result."""
     path = ask(tmp_path, question)
-    assert main(["loss", str(path), "--json"]) == 2
-    said = capsys.readouterr()
+    said = cli("loss", path, "--json", code=2)
     assert not said.out
     assert said.err.startswith(f"landmark-stream loss: {path}: ")
     assert len(said.err.splitlines()) == 1
@@ -160,18 +154,17 @@ def test_bad_input_exits_2_and_names_the_place(
         assert word in said.err
 
 
-def test_unreadable_files_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_files_exit_2(tmp_path: Path, cli: Cli) -> None:
     """A file that is not there, a folder, and bytes that are no text."""
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for name in ("missing", ".", "bytes"):
-        assert main(["loss", str(tmp_path / name)]) == 2
-        assert str(tmp_path / name) in capsys.readouterr().err
+        assert str(tmp_path / name) in cli("loss", str(tmp_path / name), code=2).err
 
 
-@pytest.mark.parametrize("command", ["audit --ledger", "loss", "correlate"])
-def test_no_path_holds_nul(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+AUDIT = ("--ledger", "--releases", "--html", "--heads", "--proof")
+
+
+@pytest.mark.parametrize("command", [*(f"audit {option}" for option in AUDIT), "loss", "correlate"])
+def test_no_path_holds_nul(command: str, cli: Cli) -> None:
     """Who calls `main` can write one; it is refused as any argument that is none."""
-    with pytest.raises(SystemExit) as stopped:
-        main([*command.split(), "a\0b"])
-    assert stopped.value.code == 2
-    assert "NUL" in capsys.readouterr().err
+    assert "NUL character" in cli.ended(*command.split(), "a\0b").err

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from stream_app.cli import main
-from stream_app.outlook.horizon import horizon_of
+from stream_app.outlook.course import horizon_of
 from stream_app.outlook.outlook import outlooks
 from stream_app.outlook.plots import errors_of, range_of, spends_of
 from stream_app.outlook.request import PlanRequest
 from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, OWN_COLOUR, REGULAR_COLOUR, canvas
 from stream_app.privacy.policy import policy_of
+from tests.command import Cli, saved
 
 HOUR_MS = 3_600_000
 POLICY: dict[str, Any] = {
@@ -27,23 +28,18 @@ MATRIX = [[0.8, 0.2], [0.1, 0.9]]
 
 def written(tmp_path: Path, *policies: dict[str, Any]) -> str:
     """Write a policy file."""
-    file = tmp_path / "policies.jsonl"
-    file.write_text("".join(json.dumps(policy) + "\n" for policy in policies))
-    return str(file)
+    return saved(tmp_path / "policies.jsonl", *policies)
 
 
 def correlation(tmp_path: Path) -> str:
     """Write a correlation."""
-    file = tmp_path / "correlation.json"
-    file.write_text(json.dumps({"backward": MATRIX, "forward": MATRIX}))
-    return str(file)
+    return saved(tmp_path / "correlation.json", {"backward": MATRIX, "forward": MATRIX})
 
 
-def planned(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+def planned(cli: Cli, *words: str) -> dict[str, Any]:
     """Return the plan of one policy."""
-    capsys.readouterr()
-    assert main(["plan", *words, "--json"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
+    cli.said()
+    (line,) = cli("plan", *words, "--json").out.splitlines()
     plan: dict[str, Any] = json.loads(line)
     return plan
 
@@ -54,17 +50,16 @@ def own(plan: dict[str, Any]) -> dict[str, Any]:
     return dict(found)
 
 
-def test_replay_spends_what_was_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_replay_spends_what_was_planned(tmp_path: Path, cli: Cli) -> None:
     """Budgets, scales and losses are those of the releases that come, whatever they hold."""
     file = written(tmp_path, POLICY)
-    plan = planned(capsys, file, "--correlation", correlation(tmp_path))
+    plan = planned(cli, file, "--correlation", correlation(tmp_path))
     events = [
         {"series": "home-1", "timestamp": plan["start_ms"] + n * plan["every_ms"], "value": n * 7 % 10}
         for n in range(plan["events"])
     ]
-    (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     out = tmp_path / "out"
-    assert main(["replay", str(tmp_path / "events.jsonl"), "--policies", file, "--out", str(out)]) == 0
+    cli("replay", saved(tmp_path / "events.jsonl", *events), "--policies", file, "--out", out)
     entries = [json.loads(line) for line in (out / "ledger.jsonl").read_text().splitlines()][1:]
     releases = [json.loads(line) for line in (out / "releases.jsonl").read_text().splitlines()]
     found = own(plan)
@@ -81,65 +76,60 @@ def test_replay_spends_what_was_planned(tmp_path: Path, capsys: pytest.CaptureFi
             assert side[part]["mean"] == pytest.approx(sum(figures) / len(figures), rel=1e-12)
     question = {"backward": MATRIX, "forward": MATRIX, "epsilons": [entry["epsilon_nano"] / 1e9 for entry in entries]}
     (tmp_path / "question.json").write_text(json.dumps(question))
-    capsys.readouterr()
-    assert main(["loss", str(tmp_path / "question.json"), "--json"]) == 0
-    losses = json.loads(capsys.readouterr().out)
+    cli.said()
+    losses = cli("loss", tmp_path / "question.json", "--json").document
     assert found["temporal_loss"] == {
         part: pytest.approx(max(losses[part]), rel=1e-12) for part in ("backward", "forward", "total")
     }
 
 
-def test_the_correlation_of_the_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_correlation_of_the_configuration(tmp_path: Path, cli: Cli) -> None:
     """The one that the policy names; without an entry of that name the plan says that it forecasts none."""
     file = written(tmp_path, {**POLICY, "correlation": "household"})
     config = tmp_path / "settings.toml"
     config.write_text(f'[correlations]\nhousehold = "{correlation(tmp_path)}"\n')
-    with_it = planned(capsys, file, "--config", str(config))
+    with_it = planned(cli, file, "--config", str(config))
     assert (
         own(with_it)["temporal_loss"]
-        == own(planned(capsys, file, "--correlation", correlation(tmp_path)))["temporal_loss"]
+        == own(planned(cli, file, "--correlation", correlation(tmp_path)))["temporal_loss"]
     )
     config.write_text("")
-    without = planned(capsys, file, "--config", str(config))
+    without = planned(cli, file, "--config", str(config))
     assert own(without)["temporal_loss"] is None
     assert "household" in without["note"]
-    assert main(["plan", file, "--config", str(config), "--bound", "1"]) == 2
-    assert "--correlation" in capsys.readouterr().err
+    assert "--correlation" in cli("plan", file, "--config", config, "--bound", "1", code=2).err
 
 
-def test_the_table_shows_schemes_ends_and_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_shows_schemes_ends_and_bound(tmp_path: Path, cli: Cli) -> None:
     """For people: every scheme, the own one marked, and what may be spent whatever the scheme."""
     file = written(tmp_path, POLICY, {**POLICY, "series": "clinic-[ab]"})
-    assert main(["plan", file, "--correlation", correlation(tmp_path), "--bound", "1.5"]) == 0
-    shown = capsys.readouterr().out
+    shown = cli("plan", file, "--correlation", correlation(tmp_path), "--bound", "1.5").out
     for text in ("uniform", "adaptive, rate 1", "adaptive, rate 0.1", "balanced 0.3 *", "clinic-[ab]: epsilon 1"):
         assert text in shown
     assert "\x1b" not in shown
-    plan = planned(capsys, written(tmp_path, POLICY), "--correlation", correlation(tmp_path), "--bound", "1.5")
+    plan = planned(cli, written(tmp_path, POLICY), "--correlation", correlation(tmp_path), "--bound", "1.5")
     within = plan["within"]
     assert within["constant"] <= within["even"] <= within["first"]
     assert f"{within['constant']:.4g} for ever" in shown
     assert f"{own(plan)['epsilon_within']:.4g}" in shown
 
 
-def test_renewals_are_told_over_the_lifetime(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_renewals_are_told_over_the_lifetime(tmp_path: Path, cli: Cli) -> None:
     """The figures stay those of one version; what all versions cost stands beside them."""
-    plain = planned(capsys, written(tmp_path, POLICY))
+    plain = planned(cli, written(tmp_path, POLICY))
     file = written(tmp_path, {**POLICY, "renew": [10**12, 2 * 10**12, 3 * 10**12]})
-    plan = planned(capsys, file)
+    plan = planned(cli, file)
     assert plain["renewals"] is None
     assert plan["renewals"] == {"versions": 4, "epsilon": 4 * plain["epsilon"]}
     assert "begins its next version by itself at 3 moments" in plan["promise"]
     assert {**plan, "renewals": None, "times": plain["times"], "promise": plain["promise"]} == plain
-    assert main(["plan", file]) == 0
-    assert "Renewals make it 4 versions at most, which cost epsilon 4 together" in capsys.readouterr().out
+    assert "Renewals make it 4 versions at most, which cost epsilon 4 together" in cli("plan", file).out
 
 
-def test_large_figures_are_written_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_large_figures_are_written_out(tmp_path: Path, cli: Cli) -> None:
     """Four digits, and no exponent, which not every reader of the table knows."""
     wide = {**POLICY, "value": {"kind": "number", "lower": 0, "upper": 1_234_567, "resolution": 1}}
-    assert main(["plan", written(tmp_path, wide)]) == 0
-    shown = capsys.readouterr().out
+    shown = cli("plan", written(tmp_path, wide)).out
     assert "e+0" not in shown
     assert ",000 │" in shown
 
@@ -157,7 +147,7 @@ def test_a_picture_highlights_the_own_scheme_and_shades_landmarks() -> None:
     for spends in (True, False):
         with canvas(3.4) as figure:
             axes: Any = figure.subplots()
-            (spends_of(found, horizon) if spends else errors_of(found, policy.kind))(axes)
+            spends_of(found, horizon, axes) if spends else errors_of(found, policy.kind, axes)
             figure.draw_without_rendering()
             (legend,) = figure.legends
             assert not legend.get_window_extent().overlaps(axes.get_window_extent())
@@ -178,15 +168,14 @@ def test_a_picture_highlights_the_own_scheme_and_shades_landmarks() -> None:
                 assert len(bars) > 2
 
 
-def test_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_picture(tmp_path: Path, cli: Cli) -> None:
     """Of one policy, in the format that the name says."""
     file, drawn = written(tmp_path, POLICY), tmp_path / "plan.svg"
     assert main(["plan", file, "--picture", str(drawn), "--correlation", correlation(tmp_path)]) == 0
     assert drawn.read_text().startswith("<?xml")
     for two, name in ((True, "plan.svg"), (False, "plan"), (False, "plan.nothing")):
         words = written(tmp_path, POLICY, POLICY) if two else written(tmp_path, POLICY)
-        assert main(["plan", words, "--picture", str(tmp_path / name)]) == 2
-        assert "--picture" in capsys.readouterr().err
+        assert "--picture" in cli("plan", words, "--picture", str(tmp_path / name), code=2).err
 
 
 WARD: dict[str, Any] = {
@@ -199,37 +188,33 @@ WARD: dict[str, Any] = {
 }
 
 
-def test_the_smallest_ward(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_smallest_ward(tmp_path: Path, cli: Cli) -> None:
     """Of every scheme at landmarks and at other steps: a third of the budget asks for three times the contributors."""
-    plan = planned(capsys, written(tmp_path, WARD), "--error", "0.1")
+    plan = planned(cli, written(tmp_path, WARD), "--error", "0.1")
     assert plan["sensitivity"] == 6.0
     assert plan["ward"] == {"error": 0.1, "probability": 0.95, "what": "a mean within 0.1 of the truth"}
     landmark, regular = own(plan)["landmark"]["contributors"], own(plan)["regular"]["contributors"]
     assert (landmark, regular) == (240, 719)
-    assert main(["plan", written(tmp_path, WARD, POLICY), "--error", "0.1"]) == 0
-    shown = capsys.readouterr().out
+    shown = cli("plan", written(tmp_path, WARD, POLICY), "--error", "0.1").out
     assert "sensitivity: 6\n" in shown
     assert "240 │" in shown
     assert "needed for a mean within 0.1 of the truth, 95% of the time" in shown
     choice = {"kind": "choice", "items": ["a", "b", "c", "d"]}
     chosen = {**WARD, "value": choice, "collect": {"neighbours": "replace", "open_steps": 1}}
-    plan = planned(capsys, written(tmp_path, chosen), "--error", "0.1")
+    plan = planned(cli, written(tmp_path, chosen), "--error", "0.1")
     assert plan["sensitivity"] == 2
     # 57 = 3 * 19 times as likely as each of the three others: ln 57 = 4.04 over half of 0.75.
     assert (own(plan)["landmark"]["lead"], own(plan)["landmark"]["contributors"]) == (11, 110)
-    assert main(["plan", written(tmp_path, chosen), "--error", "0.1"]) == 0
-    assert "lead: an item so many contributors ahead" in capsys.readouterr().out
+    assert "lead: an item so many contributors ahead" in cli("plan", written(tmp_path, chosen), "--error", "0.1").out
     for wrong in ("0", "-1", "x", "1/2", "nan", "1e400"):
-        with pytest.raises(SystemExit):
-            main(["plan", written(tmp_path, WARD), "--error", wrong])
-        assert "--error: takes a number" in capsys.readouterr().err
+        assert "--error: takes a number" in cli.ended("plan", written(tmp_path, WARD), "--error", wrong).err
 
 
-def test_steps_of_several_readings_are_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_steps_of_several_readings_are_planned(tmp_path: Path, cli: Cli) -> None:
     """What readings of a step come to moves no budget: the plan is that of one event a step."""
     several = {**POLICY["protection"], "within": "mean", "open_steps": 2, "absent": 3}
-    found = planned(capsys, written(tmp_path, {**POLICY, "protection": several}))
-    assert found["schemes"] == planned(capsys, written(tmp_path, POLICY))["schemes"]
+    found = planned(cli, written(tmp_path, {**POLICY, "protection": several}))
+    assert found["schemes"] == planned(cli, written(tmp_path, POLICY))["schemes"]
 
 
 @pytest.mark.parametrize(("words", "named"), [
@@ -240,37 +225,32 @@ def test_steps_of_several_readings_are_planned(tmp_path: Path, capsys: pytest.Ca
     (["--error", "1"], "--error"),
     (["--correlation", "none.json"], "none.json"),
 ])  # fmt: skip
-def test_what_cannot_be_planned(
-    tmp_path: Path, words: list[str], named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_planned(tmp_path: Path, words: list[str], named: str, cli: Cli) -> None:
     """The option and the remedy are named, exit code 2."""
-    assert main(["plan", written(tmp_path, POLICY), *words]) == 2
-    assert named in capsys.readouterr().err
+    assert named in cli("plan", written(tmp_path, POLICY), *words, code=2).err
 
 
-def test_faulty_policies_are_all_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_faulty_policies_are_all_named(tmp_path: Path, cli: Cli) -> None:
     """As `check` names them."""
     file = written(tmp_path, {**POLICY, "epsilon": -1}, {**POLICY, "scheme": {"name": "none"}})
-    assert main(["plan", file]) == 2
-    said = capsys.readouterr().err
+    said = cli("plan", file, code=2).err
     assert "policies.jsonl:1: epsilon" in said
     assert "policies.jsonl:2: scheme" in said
     assert main(["plan", str(tmp_path / "nothing")]) == 2
     assert main(["plan", written(tmp_path)]) == 2
 
 
-def test_landmarks_against_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_landmarks_against_noise(tmp_path: Path, cli: Cli) -> None:
     """More landmarks, more noise: in the document for every scheme, in the table for the policy's own."""
     file = written(tmp_path, {**POLICY, "scheme": {"name": "uniform"}})
-    plan = planned(capsys, file)
+    plan = planned(cli, file)
     scales = {
         crowd["landmarks"]: next(each for each in crowd["schemes"] if each["own"])["landmark"]["scale"]
         for crowd in plan["landmarks_against_noise"]
     }
     assert scales[1] == pytest.approx(20)
     assert scales[100] == pytest.approx(1010)
-    assert main(["plan", file]) == 0
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in cli("plan", file).out.splitlines()]
     assert ["100", "1010", "1010"] in rows
-    event = planned(capsys, written(tmp_path, {**POLICY, "protection": {"level": "event", "step": HOUR_MS}}))
+    event = planned(cli, written(tmp_path, {**POLICY, "protection": {"level": "event", "step": HOUR_MS}}))
     assert event["landmarks_against_noise"] == []

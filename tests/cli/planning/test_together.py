@@ -8,6 +8,7 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.deciding.context import Limits
+from tests.command import Cli, saved
 from tests.run import COUNTS, Run, limited, policy
 
 SETTINGS = 'member_separator = "/"\nmember_epsilon = 3.0\n'
@@ -16,8 +17,7 @@ SETTINGS = 'member_separator = "/"\nmember_epsilon = 3.0\n'
 def files(folder: Path, settings: str, *policies: dict[str, Any]) -> list[str]:
     """Write settings and policies; return the words that name them."""
     (folder / "settings.toml").write_text(settings)
-    (folder / "policies.jsonl").write_text("".join(json.dumps(each) + "\n" for each in policies))
-    return [f"{folder}/policies.jsonl", "--config", f"{folder}/settings.toml"]
+    return [saved(folder / "policies.jsonl", *policies), "--config", f"{folder}/settings.toml"]
 
 
 def series(*epsilons: float, **members: Any) -> list[dict[str, Any]]:
@@ -28,13 +28,13 @@ def series(*epsilons: float, **members: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("lifetime", [None, 1.25])
 @pytest.mark.parametrize("epsilons", [(1.0, 1.2), (1.0, 1.0, 1.0), (1.0, 1.0, 0.6, 0.6)])
 def test_an_error_is_what_decisions_refuse(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], epsilons: tuple[float, ...], lifetime: float | None
+    tmp_path: Path, cli: Cli, epsilons: tuple[float, ...], lifetime: float | None
 ) -> None:
     """The sum is that of the claims that decisions make; over the cap the last series is refused, as is the file."""
     settings = SETTINGS + ("" if lifetime is None else f"lifetime_epsilon = {lifetime}\n")
     policies = series(*epsilons)
     code = main(["check", *files(tmp_path, settings, *policies, policies[0] | {"version": 2})])
-    said = capsys.readouterr().out
+    said = cli.said().out
     nano = None if lifetime is None else int(lifetime * 10**9)
     run = Run(limited(member_separator="/", member_nano=3 * 10**9, lifetime_nano=nano))
     for record in policies:
@@ -49,13 +49,12 @@ def test_an_error_is_what_decisions_refuse(
     assert f"{claimed}; the last would be refused (member-cap)\n" if refused else f"note: {claimed}\n" in said
 
 
-def test_plan_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_says_the_same(tmp_path: Path, cli: Cli) -> None:
     """Below its tables, and behind its documents; a smaller lifetime of a policy is what it claims."""
     words = files(tmp_path, SETTINGS, *series(1.0, 0.5, lifetime=0.5 + 0.5))
     assert main(["plan", *words, "--steps", "3"]) == 0
-    assert "p-17: its 2 series claim epsilon 1.5 together, and the cap of a new one is 3\n" in capsys.readouterr().out
-    assert main(["plan", *words, "--steps", "3", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {
+    assert "p-17: its 2 series claim epsilon 1.5 together, and the cap of a new one is 3\n" in cli.said().out
+    assert json.loads(cli("plan", *words, "--steps", "3", "--json").out.splitlines()[-1]) == {
         "member": "p-17",
         "series": ["p-17/0", "p-17/1"],
         "claims_nano": 1_500_000_000,
@@ -76,25 +75,23 @@ def test_plan_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ],
 )
 def test_nothing_is_said_where_nothing_adds_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: str, policies: list[dict[str, Any]]
+    tmp_path: Path, cli: Cli, settings: str, policies: list[dict[str, Any]]
 ) -> None:
     """Without members, of one series, and of what is collected."""
-    assert main(["check", *files(tmp_path, settings, *policies)]) == 0
-    assert "note: member" not in capsys.readouterr().out
+    assert "note: member" not in cli("check", *files(tmp_path, settings, *policies)).out
 
 
-def test_patterns_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_patterns_are_a_note(tmp_path: Path, cli: Cli) -> None:
     """Of default policies nobody knows how many series they will rule."""
     patterns = [policy("*/a", epsilon=2.0), policy("*/b", epsilon=2.0)]
     assert main(["check", *files(tmp_path, SETTINGS, *patterns)]) == 0
-    assert "note: member *: one series of each pattern claim epsilon 4 together, " in capsys.readouterr().out
+    assert "note: member *: one series of each pattern claim epsilon 4 together, " in cli.said().out
 
 
-def test_settings_that_are_named_must_be_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_that_are_named_must_be_good(tmp_path: Path, cli: Cli) -> None:
     """Those that lie about are passed over, as they were: `check` without a file tells what is wrong with them."""
     words = files(tmp_path, "member_epsilon = 3.0\n", *series(1.0, 1.0))
-    assert main(["check", *words]) == 2
-    assert "set member_separator" in capsys.readouterr().err
+    assert "set member_separator" in cli("check", *words, code=2).err
     assert main(["check", words[0]]) == 0
     assert Limits().member_separator is None
 
@@ -111,7 +108,7 @@ def test_settings_that_are_named_must_be_good(tmp_path: Path, capsys: pytest.Cap
 @pytest.mark.parametrize("name", ["p-17/0", "p-*"])
 def test_a_lifetime_above_the_cap_is_refused(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     settings: str,
     members: dict[str, Any],
     said: str,
@@ -119,10 +116,8 @@ def test_a_lifetime_above_the_cap_is_refused(
 ) -> None:
     """By `check` and by `plan`, of one series and of a pattern; at the cap both take it."""
     words = files(tmp_path, SETTINGS + settings, policy(name, **members))
-    assert main(["check", *words]) == 2
-    assert f"error: {tmp_path}/policies.jsonl:1: lifetime: {said}" in capsys.readouterr().out
-    assert main(["plan", *words, "--steps", "3"]) == 2
-    assert f"policies.jsonl:1: lifetime: {said}" in capsys.readouterr().err
+    assert f"error: {tmp_path}/policies.jsonl:1: lifetime: {said}" in cli("check", *words, code=2).out
+    assert f"policies.jsonl:1: lifetime: {said}" in cli("plan", *words, "--steps", "3", code=2).err
     words = files(tmp_path, SETTINGS + settings, policy(name, lifetime=3.0))
     assert main(["check", *words]) == 0
     assert main(["plan", *words, "--steps", "3"]) == 0

@@ -10,8 +10,9 @@ from stream_app.cli import main
 from stream_app.cli.planning.verify import Verified, _print
 from stream_app.privacy.policy import policy_of
 from stream_app.verify.verdict import Measured, PairResult, Verdict
-from stream_app.verify.worker import Decided
+from stream_app.verify.worker import DecidedCounts
 from tests.cli.planning.test_plan import written
+from tests.command import Cli
 
 NUMBER: dict[str, Any] = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}
 POLICY: dict[str, Any] = {
@@ -24,20 +25,18 @@ POLICY: dict[str, Any] = {
 SHORT = ("--runs", "1500", "--seed", "7", "--jobs", "1")
 
 
-def verified(capsys: pytest.CaptureFixture[str], code: int, *words: str) -> list[dict[str, Any]]:
+def verified(cli: Cli, code: int, *words: str) -> list[dict[str, Any]]:
     """Return what ``--json`` prints, and check the exit code."""
-    capsys.readouterr()
-    assert main(["verify", *words, "--json"]) == code
-    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    cli.said()
+    return [json.loads(line) for line in cli("verify", *words, "--json", code=code).out.splitlines()]
 
 
-def test_it_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_holds(tmp_path: Path, cli: Cli) -> None:
     """Text and JSON say the same; two processes find what one does, since the keys come of the seed."""
     file = written(tmp_path, POLICY)
-    assert main(["verify", file, *SHORT]) == 0
-    out = capsys.readouterr().out
+    out = cli("verify", file, *SHORT).out
     assert out.startswith("HOLDS: ")
-    (found,) = verified(capsys, 0, file, *SHORT)
+    (found,) = verified(cli, 0, file, *SHORT)
     pair, close = found.pop("pairs")
     assert close["pair"] == "one cell apart"
     assert close["control"]["runs"] == 0
@@ -55,30 +54,29 @@ def test_it_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not pair["broken"]
     assert pair["control"]["found"]
     assert f"{pair['bound']:.3f}" in out
-    (twice,) = verified(capsys, 0, file, *SHORT[:-1], "2")
+    (twice,) = verified(cli, 0, file, *SHORT[:-1], "2")
     assert twice["pairs"] == [pair, close]
-    (other,) = verified(capsys, 0, file, *SHORT[:3], "8", *SHORT[4:])
+    (other,) = verified(cli, 0, file, *SHORT[:3], "8", *SHORT[4:])
     assert other["pairs"] != [pair, close]
 
 
-def test_no_power(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_power(tmp_path: Path, cli: Cli) -> None:
     """Too few runs find nothing, not the control either: code 3, also beside a policy that holds."""
     faint = {**POLICY, "epsilon": 0.01}
-    found = verified(capsys, 3, written(tmp_path, POLICY, faint), *SHORT)
+    found = verified(cli, 3, written(tmp_path, POLICY, faint), *SHORT)
     assert [each["verdict"] for each in found] == ["holds", "no-power"]
-    assert main(["verify", written(tmp_path, faint), *SHORT]) == 3
-    assert capsys.readouterr().out.startswith("NO POWER: ")
+    assert cli("verify", written(tmp_path, faint), *SHORT, code=3).out.startswith("NO POWER: ")
 
 
-def test_a_bound_above_what_is_declared_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bound_above_what_is_declared_is_said(cli: Cli) -> None:
     """With and without power, as long as it is not broken: neither verdict passes over it."""
     policy = policy_of({name: POLICY[name] for name in ("epsilon", "protection", "scheme", "value")}, 1)
     sure, blind = Measured(3.5, 3.0, 1500, "x"), Measured(0.0, 0.0, 1500, "")
     for control, word in ((sure, "HOLDS"), (blind, "NO POWER")):
         (result,) = results = (PairResult("all steps", 2.0, Measured(2.1, 1.6, 1500, "the value >= 3"), control),)
         assert result.above
-        _print(Verified("home-*", policy, Verdict(results, 1), 1.0, Decided(5_000, 0)))
-        out = " ".join(capsys.readouterr().out.split())
+        _print(Verified("home-*", policy, Verdict(results, 1), 1.0, DecidedCounts(5_000, 0)))
+        out = " ".join(cli.said().out.split())
         assert out.startswith(f"{word}")
         assert "a bound lies above what is declared at 95 %" in out
         assert "no bound passes" not in out
@@ -86,18 +84,56 @@ def test_a_bound_above_what_is_declared_is_said(capsys: pytest.CaptureFixture[st
         assert "a worker decided 5,000 records, 0 of them together, as columns" in out
 
 
-def test_one_key_has_no_neighbours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_key_has_no_neighbours(tmp_path: Path, cli: Cli) -> None:
     """Where every item is the same, nothing can be told: that is no power, and said."""
     alone = {**POLICY, "value": {"kind": "counts", "keys": ["walk"]}}
     alone["collect"] = {"neighbours": "replace", "open_steps": 1}
-    assert main(["verify", written(tmp_path, alone), *SHORT]) == 3
-    assert "one key alone" in capsys.readouterr().out
+    assert "one key alone" in cli("verify", written(tmp_path, alone), *SHORT, code=3).out
 
 
-def test_time_ends_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+HOUR = 3_600_000
+UNITS: dict[str, Any] = {
+    "series": "home-*",
+    "epsilon": 2.0,
+    "protection": {"level": "landmark", "unit": HOUR, "step": 24 * HOUR, "open_steps": 1, "window": 2, "spare": 1},
+    "scheme": {"name": "uniform"},
+    "value": {**NUMBER, "statistic": "mean", "by": "hour"},
+}
+
+
+def test_what_it_looked_at_in_units(tmp_path: Path, cli: Cli) -> None:
+    """In words of 80 columns, and in JSON; landmark units alone are declared 0."""
+    marked = {**UNITS["protection"], "landmarks": [[30 * HOUR, 32 * HOUR]]}
+    file, few = written(tmp_path, {**UNITS, "protection": marked}), ("--runs", "40", "--seed", "7", "--jobs", "1")
+    main(["verify", file, *few])
+    _, title, *lines = cli.said().out.splitlines()
+    assert title.startswith("home-*: landmark, uniform, number, mean of units by hour, epsilon 2; ")
+    table = next(nth for nth, line in enumerate(lines) if "declared  at least" in line)
+    assert max(map(len, lines[: table + 9])) <= 80
+    assert " ".join(" ".join(lines[:table]).split()) == (
+        "Each unit lasts 1 h, and a step of 1 d holds 24. The two histories of a pair differ in one unit; in 2 units "
+        "in a row, within one step or across two; in landmark units. A pair that differs in fewer units than the "
+        "window holds is declared their share of epsilon. A pair that differs in landmark units alone is declared 0: "
+        "no release may depend on them."
+    )
+    (found,) = verified(cli, 3, file, *few)
+    assert {name: found[name] for name in ("kind", "statistic", "by")} == {
+        "kind": "number",
+        "statistic": "mean",
+        "by": "hour",
+    }
+    declared = {pair["pair"]: pair["declared"] for pair in found["pairs"]}
+    assert (declared["one unit"], declared["landmark units"]) == (1.0, 0.0)
+    event = {"level": "event", "unit": HOUR, "step": 24 * HOUR, "open_steps": 1}
+    main(["verify", written(tmp_path, {**UNITS, "protection": event}), *few])
+    out = " ".join(cli.said().out.split())
+    assert "holds 24. The two histories of a pair differ in one unit. declared" in out
+
+
+def test_time_ends_it(tmp_path: Path, cli: Cli) -> None:
     """With the runs done by then."""
     words = ("--runs", "100000000", "--seconds", "1", "--jobs", "1")
-    (found,) = verified(capsys, 3, written(tmp_path, {**POLICY, "epsilon": 1e-6}), *words)
+    (found,) = verified(cli, 3, written(tmp_path, {**POLICY, "epsilon": 1e-6}), *words)
     assert 0 < found["pairs"][0]["runs"] < 100_000_000
 
 
@@ -124,7 +160,7 @@ def test_a_picture(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_verified(
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
     words: list[str],
     said: str,
@@ -140,5 +176,4 @@ def test_what_cannot_be_verified(
     }
     files = {"POLICY": POLICY, "BAD": {**POLICY, "epsilon": -1}, "DUMMIES": hidden}
     named = [written(tmp_path, files[word]) if word in files else word for word in words]
-    assert main(["verify", *named]) == 2
-    assert said in capsys.readouterr().err
+    assert said in cli("verify", *named, code=2).err

@@ -1,20 +1,18 @@
 """``--wait``: `policy` and `watermark` print what a worker made of each record, and the rule that refused it."""
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stream_app.cli import main
 from stream_app.cli.shared.answers import outcome_told, told
 from stream_app.formats import wire
-from stream_app.kafka.client.answer import WorkersAnswer
 from stream_app.kafka.client.sending import Place
-from stream_app.kafka.outcome import Outcome
+from stream_app.kafka.outcome import Outcome, WorkersAnswer
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.privacy.reason import REASONS
+from tests.command import Cli, saved
 from tests.kafka.installation import START_MS, Installation
 from tests.kafka.wards import contribution, ward_policy, watermark
 from tests.run import ACCEPTING, policy
@@ -26,83 +24,70 @@ def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureReq
     return Installation(broker, tmp_path, request.node.name.replace("test_", "").replace("_", "-"))
 
 
-def test_policies_and_watermarks_are_answered(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+def sent(installation: Installation, cli: Cli, *records: Any, seconds: int = 60, code: int) -> dict[str, Any]:
+    """Send records and wait so long; return what was made of them."""
+    file = saved(installation.folder / "own.jsonl", *records)
+    assert installation.command("send", *ACCEPTING, file, "--wait", str(seconds)) == code
+    found: dict[str, Any] = cli.said().document
+    return found
+
+
+def test_policies_and_watermarks_are_answered(installation: Installation, cli: Cli) -> None:
     """Taken with 0, refused with 1 and its rule, and 3 where no worker answers; on a real broker."""
-    file = installation.folder / "own.jsonl"
-    file.write_text(json.dumps(policy("lone-1")) + "\n")
+    file = saved(installation.folder / "own.jsonl", policy("lone-1"))
 
-    def asked(*words: str) -> tuple[int, dict[str, object]]:
-        code = installation.command(*words)
-        said = capsys.readouterr()
+    def asked(*words: str, code: int) -> Any:
+        assert installation.command(*words) == code
+        said = cli.said()
         assert not said.err, said.err
-        found: dict[str, object] = json.loads(said.out)
-        return code, found
+        return said.document
 
-    code, answer = asked("policy", str(file), "--wait", "1")
-    assert (code, answer["entry"], answer["reject"]) == (3, None, None)
+    answer = asked("policy", file, "--wait", "1", code=3)
+    assert (answer["entry"], answer["reject"]) == (None, None)
     with installation.worker() as worker:
         worker.await_committed(1)
-        file.write_text(json.dumps(policy("lone-1", 2)) + "\n")
-        code, answer = asked("policy", str(file), "--wait", "60")
-        assert (code, answer["reject"]) == (0, None)
-        assert isinstance(answer["entry"], dict)
-        assert answer["entry"]["policy"] == 2
-        code, answer = asked("policy", str(file), "--wait", "60")
-        assert code == 1
-        assert isinstance(answer["reject"], dict)
-        assert answer["reject"]["reason"] == "invalid-policy"
-        code, answer = asked("watermark", "lone-1", "--at", "5", "--wait", "60")
-        assert code == 1
-        assert isinstance(answer["reject"], dict)
-        assert answer["reject"]["reason"] == "wrong-type"
-        assert main(["watermark", "lone-1", "--at", "6", "--config", installation.config()]) == 0
-        assert capsys.readouterr().out == (
+        saved(installation.folder / "own.jsonl", policy("lone-1", 2))
+        answer = asked("policy", file, "--wait", "60", code=0)
+        assert (answer["entry"]["policy"], answer["reject"]) == (2, None)
+        assert asked("policy", file, "--wait", "60", code=1)["reject"]["reason"] == "invalid-policy"
+        refused = asked("watermark", "lone-1", "--at", "5", "--wait", "60", code=1)["reject"]
+        assert refused["reason"] == "wrong-type"
+        assert cli("watermark", "lone-1", "--at", "6", "--config", installation.config()).out == (
             "1 sent; refused for a series that neither collects nor reads several times a step: --wait SECONDS tells\n"
         )
 
 
-def test_a_file_of_events_is_answered(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_events_is_answered(installation: Installation, cli: Cli) -> None:
     """Decisions and rejects are counted, of policies, events and contributions; 3 without a worker, 1 where refused."""
-    file = installation.folder / "own.jsonl"
     hour = 3_600_000
-
-    def asked(lines: list[dict[str, object]], *words: str, code: int) -> str:
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        assert installation.command("send", *ACCEPTING, str(file), "--wait", *words) == code
-        return capsys.readouterr().out
-
     reading: dict[str, object] = {"series": "lone-1", "timestamp": START_MS, "value": 1.0}
-    found = json.loads(asked([policy("lone-1"), reading], "1", "--json", code=3))
+    found = sent(installation, cli, policy("lone-1"), reading, seconds=1, code=3)
     assert (found["sent"], found["answered"], found["decisions"]) == (2, 0, {})
     with installation.worker() as worker:
         worker.await_committed(2)
         later = [{**reading, "timestamp": START_MS + nth * hour} for nth in (1, 2)]
-        found = json.loads(asked(later, "60", "--json", code=0))
+        found = sent(installation, cli, *later, code=0)
         assert (found["sent"], found["answered"], found["rejects"], found["kept"]) == (2, 2, {}, 0)
         assert sum(found["decisions"].values()) == 2
-        found = json.loads(asked([*later, policy("lone-2"), {**reading, "series": "elsewhere"}], "60", code=1))
+        found = sent(installation, cli, *later, policy("lone-2"), {**reading, "series": "elsewhere"}, code=1)
         assert (found["sent"], found["answered"], found["decisions"], found["kept"]) == (4, 4, {"policy": 1}, 0)
         assert found["rejects"] == {"late": 1, "duplicate": 1, "no-policy": 1}
 
 
-def test_who_sends_need_not_know_how_many_partitions_there_are(
-    broker: LocalBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_sends_need_not_know_how_many_partitions_there_are(broker: LocalBroker, tmp_path: Path, cli: Cli) -> None:
     """What became of records is looked for in all partitions of the topics, whatever `partitions` says there."""
     installation = Installation(broker, tmp_path, "who-sends", partitions=4)
-    file, config = tmp_path / "own.jsonl", Path(installation.config())
-    file.write_text("".join(json.dumps(policy(f"lone-{nth}")) + "\n" for nth in range(12)))
+    file = saved(tmp_path / "own.jsonl", *(policy(f"lone-{nth}") for nth in range(12)))
+    config = Path(installation.config())
     settings = config.read_text()
     with installation.worker() as worker:
         for said, count in ((1, 12), (9, 24)):
             config.write_text(settings.replace("partitions = 4", f"partitions = {said}"))
-            code = main(["send", *ACCEPTING, str(file), "--wait", "60", "--json", "--config", str(config)])
-            found = json.loads(capsys.readouterr().out)
+            words = [*ACCEPTING, file, "--wait", "60", "--json", "--config", str(config)]
+            found = cli("send", *words, code=0 if said == 1 else 1).document
             worker.await_committed(count)
             assert (found["answered"], found["kept"]) == (12, 0)
-            assert (code, found["decisions"] or found["rejects"]) == (
-                (0, {"policy": 12}) if said == 1 else (1, {"invalid-policy": 12})
-            )
+            assert (found["decisions"] or found["rejects"]) == {"policy" if said == 1 else "invalid-policy": 12}
 
 
 def test_an_outcome_is_told_with_its_remedies() -> None:
@@ -125,24 +110,15 @@ def test_a_watermark_that_nothing_waits_for_says_so() -> None:
     )
 
 
-def test_contributions_are_answered(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+def test_contributions_are_answered(installation: Installation, cli: Cli) -> None:
     """What waits for the end of its step is told as such at once; the watermark that ends it has an entry."""
-    file = installation.folder / "own.jsonl"
-
-    def asked(lines: list[dict[str, object]], seconds: str, code: int) -> dict[str, Any]:
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        assert installation.command("send", *ACCEPTING, str(file), "--wait", seconds) == code
-        found: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return found
-
     ward = "ward-1"
     with installation.worker():
-        begin: list[dict[str, object]] = [ward_policy(ward), watermark(ward, 0, "1" * 64)]
-        found = asked(begin, "60", 0)
+        found = sent(installation, cli, ward_policy(ward), watermark(ward, 0, "1" * 64), code=0)
         assert (found["sent"], found["answered"], found["decisions"], found["kept"]) == (2, 2, {"policy": 1}, 1)
-        items: list[dict[str, object]] = [contribution(ward, 0, member, "walk") for member in ("anna", "bea", "anna")]
-        found = asked(items, "60", 1)
+        items = [contribution(ward, 0, member, "walk") for member in ("anna", "bea", "anna")]
+        found = sent(installation, cli, *items, code=1)
         assert (found["answered"], found["kept"], found["rejects"], found["decisions"]) == (3, 2, {"duplicate": 1}, {})
-        found = asked([watermark(ward, 1, "2" * 64)], "60", 0)
+        found = sent(installation, cli, watermark(ward, 1, "2" * 64), code=0)
         assert (found["answered"], found["kept"], found["rejects"]) == (1, 0, {})
         assert sum(found["decisions"].values()) == 1

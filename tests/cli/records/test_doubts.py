@@ -1,7 +1,5 @@
 """What looks wrong with the rows of a file: `replay` and `send` ask before anything is written or sent."""
 
-import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +7,9 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.replaying.doubts import CHECKS
+from tests.command import Cli, saved
 from tests.run import LOCATION, observation, policy
+from tests.units import units
 
 LANDMARKS = {"level": "landmark", "landmarks": [[150, 160]], "step": 1}
 WEEK: list[Any] = [observation("a", at, 1.0) for at in range(1, 201)]
@@ -28,14 +28,15 @@ DOUBTED: dict[str, tuple[list[Any], str]] = {
 }
 DOUBTED["outside"] = (
     [observation("a", at, 1.0) for at in range(1000, 1200)],
-    "0 of 10 landmark steps met an event: the events are of 1970-01-01T00:00:01",
+    "0 of 10 landmark steps met an event: the events are from 1970-01-01T00:00:01",
 )
 
 
-def written(path: Path, records: Iterable[Any]) -> str:
-    """Write records, one a line; return the name of the file."""
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return str(path)
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Return settings with a broker that is not there."""
+    (tmp_path / "away.toml").write_text('bootstrap_servers = "127.0.0.1:1"\n')
+    return tmp_path / "away.toml"
 
 
 def rows(name: str) -> list[Any]:
@@ -45,15 +46,14 @@ def rows(name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", DOUBTED)
-def test_replay_asks_before_it_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_replay_asks_before_it_writes(tmp_path: Path, cli: Cli, name: str) -> None:
     """What was found, the remedy and the name that accepts it; then nothing is there, not even a key."""
     check = "landmarks" if name == "outside" else name
-    file = written(tmp_path / "events.jsonl", rows(name))
+    file = saved(tmp_path / "events.jsonl", *rows(name))
     command = ["replay", file, "--out", str(tmp_path / "out")]
     others = [word for other in CHECKS if other != check for word in ("--accept", other)]
     for more in ([], others, ["--json"]):
-        assert main([*command, *more]) == 2
-        said = capsys.readouterr()
+        said = cli(*command, *more, code=2)
         assert said.out == ""
         assert said.err.startswith(f"landmark-stream replay: {file}: {DOUBTED[name][1]}")
         assert said.err.count(" if that is meant, add --accept ") == said.err.count(f"--accept {check}\n") == 1
@@ -63,32 +63,33 @@ def test_replay_asks_before_it_writes(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (tmp_path / "out" / "releases.jsonl").stat().st_size > 0
 
 
+def test_rows_out_of_order_are_told_before_the_landmarks_that_they_miss(tmp_path: Path, cli: Cli) -> None:
+    """The file begins with its last row, so no other is decided; zones are not what is wrong."""
+    begun = [policy("a", protection=LANDMARKS, epsilon=50.0), observation("a", 300, 1.0), *WEEK]
+    file = saved(tmp_path / "events.jsonl", *begun)
+    said = cli("replay", file, "--out", tmp_path / "out", code=2).err
+    assert 0 < said.index("--accept order") < said.index("--accept landmarks")
+
+
 @pytest.mark.parametrize("name", DOUBTED)
-def test_send_asks_before_it_sends(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_send_asks_before_it_sends(tmp_path: Path, cli: Cli, config: Path, name: str) -> None:
     """Before it looks for a broker, which is not there: only what is accepted gets so far."""
     check = "landmarks" if name == "outside" else name
-    config = tmp_path / "away.toml"
-    config.write_text('bootstrap_servers = "127.0.0.1:1"\n')
-    command = ["send", written(tmp_path / "events.jsonl", rows(name)), "--config", str(config)]
-    assert main(command) == 2
-    said = capsys.readouterr().err
+    command = ["send", saved(tmp_path / "events.jsonl", *rows(name)), "--config", str(config)]
+    said = cli(*command, code=2).err
     assert DOUBTED[name][1] in said
     assert f"--accept {check}\n" in said
     assert said.endswith("nothing was sent\n")
-    assert main([*command, "--accept", check]) == 2
-    assert "127.0.0.1:1" in capsys.readouterr().err
+    assert "127.0.0.1:1" in cli(*command, "--accept", check, code=2).err
 
 
-def test_send_looks_at_order_without_a_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_send_looks_at_order_without_a_policy(tmp_path: Path, cli: Cli, config: Path) -> None:
     """The topic may have the policy, so nothing is refused for want of one; times alone tell what comes late."""
-    config = tmp_path / "away.toml"
-    config.write_text('bootstrap_servers = "127.0.0.1:1"\n')
     for records, told in ((WEEK, "127.0.0.1:1"), (SHUFFLED, "100 of 200 rows lie before a row of their series")):
-        assert main(["send", written(tmp_path / "events.jsonl", records), "--config", str(config)]) == 2
-        assert told in capsys.readouterr().err
+        assert told in cli("send", saved(tmp_path / "events.jsonl", *records), "--config", config, code=2).err
 
 
-def test_one_per_cent_may_be_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_per_cent_may_be_refused(tmp_path: Path, cli: Cli) -> None:
     """Two of 200 rows are told below the totals; a row more asks."""
     for wrong, code in ((2, 0), (3, 2)):
         records = [
@@ -96,44 +97,42 @@ def test_one_per_cent_may_be_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
             *WEEK[: 199 - wrong],
             *(observation("a", 300 + at, "x") for at in range(wrong)),
         ]
-        file = written(tmp_path / "events.jsonl", records)
-        assert main(["replay", file, "--out", str(tmp_path / f"out-{wrong}")]) == code
-        assert f"{file}:" in capsys.readouterr().err
+        file = saved(tmp_path / "events.jsonl", *records)
+        assert f"{file}:" in cli("replay", file, "--out", str(tmp_path / f"out-{wrong}"), code=code).err
 
 
-def test_checks_regard_new_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_checks_regard_new_rows(tmp_path: Path, cli: Cli) -> None:
     """What was accepted once is not asked about again; new rows are, but not those that repeat earlier ones."""
     path, out = tmp_path / "events.jsonl", tmp_path / "out"
     earlier = [policy("a", protection=LANDMARKS, epsilon=50.0), *SHUFFLED]
 
-    def code(records: list[Any], *words: str) -> int:
-        return main(["replay", written(path, records), "--out", str(out), *words])
+    def asked(records: list[Any], *words: str, code: int = 0) -> str:
+        return cli("replay", saved(path, *records), "--out", out, *words, code=code).err
 
-    assert code(earlier) == 2
-    assert code(earlier, "--accept", "order") == 0
+    asked(earlier, code=2)
+    asked(earlier, "--accept", "order")
     before = (out / "ledger.jsonl").read_bytes()
-    assert code(earlier) == 0, "nothing is new"
+    asked(earlier)  # nothing is new
     later = [observation("a", at, 1.0) for at in range(300, 340)]
     grown = [*earlier, *later]
-    assert code(grown) == 0, "landmarks that lie before the new rows were met by earlier ones"
+    asked(grown)  # landmarks that lie before the new rows were met by earlier ones
     assert (out / "ledger.jsonl").read_bytes().startswith(before)
     repeated = [*grown, *SHUFFLED[:100], *(observation("a", at, 1.0) for at in range(400, 440))]
-    assert code(repeated) == 0, "an export that begins anew with rows of before"
+    asked(repeated)  # an export that begins anew with rows of before
     held = (out / "ledger.jsonl").read_bytes()
-    capsys.readouterr()
-    assert code([*repeated, observation("a", 7, 2.5), observation("a", 500, 1.0)]) == 2
-    assert "1 of 2 rows lie before a row of their series" in capsys.readouterr().err
+    again = [*repeated, observation("a", 7, 2.5), observation("a", 500, 1.0)]
+    assert "1 of 2 rows lie before a row of their series" in asked(again, code=2)
     assert (out / "ledger.jsonl").read_bytes() == held
-    assert code([*repeated, *later[:3], observation("a", 500, "x"), observation("a", 501, 1.0)]) == 2
-    assert "1 of 5 rows would be refused (1 invalid-value)" in capsys.readouterr().err
+    wrong = [*repeated, *later[:3], observation("a", 500, "x"), observation("a", 501, 1.0)]
+    assert "1 of 5 rows would be refused (1 invalid-value)" in asked(wrong, code=2)
 
 
 def test_a_replacement_that_is_refused_moves_nothing(tmp_path: Path) -> None:
     """The files of before stay where they are, and no spare key is left."""
     path, out = tmp_path / "events.jsonl", tmp_path / "out"
-    assert main(["replay", written(path, [policy("a"), *WEEK]), "--out", str(out)]) == 0
+    assert main(["replay", saved(path, policy("a"), *WEEK), "--out", str(out)]) == 0
     before = {each.name: each.read_bytes() for each in out.iterdir()}
-    assert main(["replay", written(path, [policy("a"), *SHUFFLED]), "--out", str(out), "--replace"]) == 2
+    assert main(["replay", saved(path, policy("a"), *SHUFFLED), "--out", str(out), "--replace"]) == 2
     assert {each.name: each.read_bytes() for each in out.iterdir()} == before
 
 
@@ -150,19 +149,44 @@ CLAMPED: dict[str, tuple[Any, list[Any]]] = {
 
 @pytest.mark.parametrize("kind", CLAMPED)
 @pytest.mark.parametrize("command", ["replay", "send"])
-def test_clamped_values_are_told_privately(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, command: str
-) -> None:
+def test_clamped_values_are_told_privately(tmp_path: Path, cli: Cli, config: Path, kind: str, command: str) -> None:
     """On standard error alone, with its mark; no output has the count, and no value shows."""
     begun, values = CLAMPED[kind]
     records = [begun, *(observation("a", at, value) for at, value in enumerate(values, 1))]
-    file, config = written(tmp_path / "events.jsonl", records), tmp_path / "away.toml"
-    config.write_text('bootstrap_servers = "127.0.0.1:1"\n')
+    file = saved(tmp_path / "events.jsonl", *records)
     words = ["--out", str(tmp_path / "out"), "--json"] if command == "replay" else ["--config", str(config), "--json"]
-    assert main([command, file, *words]) == (0 if command == "replay" else 2)
-    said = capsys.readouterr()
+    said = cli(command, file, *words, code=0 if command == "replay" else 2)
     told = f"2 of {len(records)} rows have a value outside the range of their policy"
-    assert f"landmark-stream {command}: PRIVATE, keep it as the raw data: {told}" in said.err
+    assert f"landmark-stream {command}: PRIVATE, protect this like the raw data: {told}" in said.err
     assert "clamped" not in said.out
     if command == "replay":
         assert not [each for each in (tmp_path / "out").iterdir() if b"outside" in each.read_bytes()]
+
+
+def test_what_a_reading_of_a_unit_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A unit takes many readings, so the moment and the unit are named; a step takes one record, or one a moment."""
+    hour, half = 3_600_000, 1_800_000
+    readings = [observation("sugar-1", at, 1.0) for at in (half, hour + 1, half, 1)]
+    divided = units(series="sugar-1", protection={"step": 4 * hour, "unit": hour, "open_steps": 1})
+    words = [
+        "replay",
+        saved(tmp_path / "units.jsonl", divided, *readings),
+        "--accept",
+        "refused",
+        "--accept",
+        "order",
+    ]
+    assert main([*words, "--out", str(tmp_path / "units")]) == 0
+    said = capsys.readouterr().err
+    second = "a second reading of sugar-1 at 1970-01-01T00:30Z, in the unit from 1970-01-01T00:00Z on"
+    assert f"units.jsonl:4: {second}, which takes one of each moment\n" in said
+    assert "lies before another reading of the unit from 1970-01-01T00:00Z on, or in a step that is over" in said
+    within = policy("a", protection={"level": "event", "step": hour, "within": "sum", "open_steps": 1})
+    twice = [observation("a", half, 1.0)] * 2
+    for name, ruling, told in (
+        ("within", within, "a second reading of a at 1970-01-01T00:30Z, of which a step takes one\n"),
+        ("plain", policy("a"), "a second record of a for the step of 1970-01-01T00:30Z, which has one release\n"),
+    ):
+        file = saved(tmp_path / f"{name}.jsonl", ruling, *twice)
+        assert main(["replay", file, "--out", str(tmp_path / name), "--accept", "refused"]) == 0
+        assert f"{name}.jsonl:3: {told}" in capsys.readouterr().err

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from stream_app.cli import main
+from tests.command import Cli
 
 SUMMER = '{"weekly":["sat"],"from":"22:00","to":"06:00","first":"2026-07-04","last":"2026-07-11"}'
 
@@ -16,13 +17,12 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANDMARK_STREAM_BOOTSTRAP_SERVERS", "127.0.0.1:1")
 
 
-def test_dry_run_prints_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dry_run_prints_the_record(tmp_path: Path, cli: Cli) -> None:
     """One record of integers, from all that was named; and in words, by the clocks of the zone that was named."""
     calendar = tmp_path / "mine.ics"
     calendar.write_text("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20260715\nEND:VEVENT\nEND:VCALENDAR\n")
     words = ["landmarks", "home-7", "--add", "1783008000000", SUMMER, "--ics", str(calendar), "--zone", "Europe/Paris"]
-    assert main([*words, "--dry-run"]) == 0
-    said, record = capsys.readouterr().out.splitlines()
+    said, record = cli(*words, "--dry-run").out.splitlines()
     assert said == "home-7: 4 landmarks, 2026-07-02T18:00+02:00 to 2026-07-16T00:00+02:00, 1 d 16 h in all"
     assert json.loads(record) == {
         "type": "landmarks",
@@ -34,16 +34,13 @@ def test_dry_run_prints_the_record(tmp_path: Path, capsys: pytest.CaptureFixture
             [1784066400000, 1784152800000],
         ],
     }
-    assert main([*words, "--dry-run", "--json"]) == 0
-    assert capsys.readouterr().out == record + "\n"
-    assert main(words) == 2
-    assert "brokers at 127.0.0.1:1" in capsys.readouterr().err
+    assert cli(*words, "--dry-run", "--json").out == record + "\n"
+    assert "brokers at 127.0.0.1:1" in cli(*words, code=2).err
 
 
-def test_a_moment_that_looks_like_seconds_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_moment_that_looks_like_seconds_is_said(cli: Cli) -> None:
     """It is sent all the same: nobody can know."""
-    assert main(["landmarks", "home-7", "--add", "1783008000", "--dry-run", "--json"]) == 0
-    said = capsys.readouterr()
+    said = cli("landmarks", "home-7", "--add", "1783008000", "--dry-run", "--json")
     assert json.loads(said.out)["add"] == [1783008000]
     assert "1783008000 looks like seconds: as milliseconds it is 1970-01-21T15:16:48Z" in said.err
     assert "for 2026-07-02T16:00Z write 1783008000000" in said.err
@@ -63,19 +60,17 @@ def test_a_moment_that_looks_like_seconds_is_said(capsys: pytest.CaptureFixture[
         (["--add", "253402300800000"], "name times from 1970 to 9999"),
     ],
 )
-def test_what_is_wrong_is_told(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_is_told(words: list[str], said: str, cli: Cli) -> None:
     """By the words that were typed; nothing is sent, with --dry-run or without."""
     for more in ([], ["--dry-run"]):
-        assert main(["landmarks", "home-7", *words, *more]) == 2
-        assert said in capsys.readouterr().err
+        assert said in cli("landmarks", "home-7", *words, *more, code=2).err
 
 
-def test_all_of_it_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_of_it_is_told_at_once(tmp_path: Path, cli: Cli) -> None:
     """Every word and every event of a calendar."""
     calendar = tmp_path / "mine.ics"
     calendar.write_text("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20260715\nEND:VEVENT\nEND:VCALENDAR\n")
-    assert main(["landmarks", "home-7", "--add", "soon", "2026-07-02", "--ics", str(calendar)]) == 2
-    said = capsys.readouterr().err.splitlines()
+    said = cli("landmarks", "home-7", "--add", "soon", "2026-07-02", "--ics", calendar, code=2).err.splitlines()
     assert [line.partition(": found")[0] for line in said] == [
         "landmark-stream landmarks: --add soon",
         "--add 2026-07-02",
@@ -83,15 +78,14 @@ def test_all_of_it_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture
     ]
 
 
-def test_a_series_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_series_is_one(cli: Cli) -> None:
     """Of 1 to 200 bytes."""
     for name in ("", "x" * 201):
-        assert main(["landmarks", name, "--add", "5", "--dry-run"]) == 2
-        assert "is no series; it has 1 to 200 bytes" in capsys.readouterr().err
+        assert "is no series; it has 1 to 200 bytes" in cli("landmarks", name, "--add", "5", "--dry-run", code=2).err
 
 
-def test_more_than_a_record_holds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_more_than_a_record_holds(cli: Cli) -> None:
     """With how large it would be."""
     every = '{"weekly":["mon","wed","fri","sun"],"first":"1970-01-01","last":"2025-12-31","from":"01:00","to":"02:00"}'
     assert main(["landmarks", "home-7", "--add", every, "--zone", "UTC", "--dry-run"]) == 2
-    assert "bytes, a record has at most 262,144; register them in several commands" in capsys.readouterr().err
+    assert "bytes, a record has at most 262,144; register them in several commands" in cli.said().err

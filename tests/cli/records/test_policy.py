@@ -12,6 +12,7 @@ from stream_app.cli import main
 from stream_app.cli.shared.policyfile import documents_in
 from stream_app.formats import wire
 from stream_app.formats.records import PolicyRecord
+from tests.command import Cli
 from tests.run import NUMBER, observation, policy
 
 
@@ -29,44 +30,38 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("series", ["home-*", "home-?", "home-[12]"])
-def test_a_glob_is_not_sent(tmp_path: Path, capsys: pytest.CaptureFixture[str], series: str) -> None:
+def test_a_glob_is_not_sent(tmp_path: Path, cli: Cli, series: str) -> None:
     """It would rule the one series of that name; where it belongs is said, and none of the file is sent."""
     file = written(tmp_path, policy("home-1"), policy(series))
-    assert main(["policy", file]) == 2
-    said = capsys.readouterr().err
+    said = cli("policy", file, code=2).err
     assert said.splitlines() == [
         "landmark-stream policy: nothing sent",
         f"{file}:2: {series}: a glob is a default policy; name the file in `policies_file`",
     ]
 
 
-def test_a_series_of_its_name_is_sent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_series_of_its_name_is_sent(tmp_path: Path, cli: Cli) -> None:
     """A record over several lines is one: it comes as far as the brokers."""
-    assert main(["policy", written(tmp_path, policy("home-1"), indent=1)]) == 2
-    assert "brokers at 127.0.0.1:1" in capsys.readouterr().err
+    assert "brokers at 127.0.0.1:1" in cli("policy", written(tmp_path, policy("home-1"), indent=1), code=2).err
 
 
 @pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize("missing", [("type",), ("version",), ("type", "series", "version")])
 def test_members_that_are_missing_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], missing: tuple[str, ...], indent: int | None
+    tmp_path: Path, cli: Cli, missing: tuple[str, ...], indent: int | None
 ) -> None:
     """These and no others."""
     document = {name: value for name, value in policy("home-1").items() if name not in missing}
     file = written(tmp_path, document, indent=indent)
-    assert main(["policy", file]) == 2
-    assert f"{file}:1: no policy record; it lacks {', '.join(missing)}\n" in capsys.readouterr().err
+    assert f"{file}:1: no policy record; it lacks {', '.join(missing)}\n" in cli("policy", file, code=2).err
 
 
 @pytest.mark.parametrize(("changed", "defaults"), [({}, 0), ({"series": "home-*"}, 1), ({"type": None}, 1)])
-def test_check_says_what_policy_cannot_send(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any], defaults: int
-) -> None:
+def test_check_says_what_policy_cannot_send(tmp_path: Path, cli: Cli, changed: dict[str, Any], defaults: int) -> None:
     """Default policies are right where the configuration has them: code 0, and a line on it."""
     document = {name: value for name, value in (policy("home-1") | changed).items() if value is not None}
     file = written(tmp_path, policy("home-2"), document)
-    assert main(["check", file]) == 0
-    said = capsys.readouterr().out
+    said = cli("check", file).out
     assert said.startswith("policies = 2\n")
     assert ("defaults_only = 1\n" in said) == bool(defaults)
     assert ("`policies_file`" in said) == bool(defaults)
@@ -75,36 +70,32 @@ def test_check_says_what_policy_cannot_send(
 LANDMARKS = {"level": "landmark", "landmarks": [5, 9]}
 
 
-def test_versions_of_a_file_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_versions_of_a_file_are_compared(tmp_path: Path, cli: Cli) -> None:
     """What no event between them can mend is an error; landmarks that may have passed by then are a note."""
     weaker = policy("home-1", 2, protection={"level": "w-event", "window": 2})
     file = written(tmp_path, weaker, policy("home-1", 3, protection={"level": "event"}), policy("home-2", 1))
     lost = "fewer steps in a row, or shorter ones, are protected together"
     told = f'protects less than version 2: {lost}; keep that, or say "weaker":true and set accept_weaker_policies'
-    assert main(["check", file]) == 2
-    assert f"error: {file}:2: version: {told}\n" in capsys.readouterr().out
-    assert main(["policy", file]) == 2
-    assert f"nothing sent\n{file}:2: {told}\n" in capsys.readouterr().err
+    assert f"error: {file}:2: version: {told}\n" in cli("check", file, code=2).out
+    assert f"nothing sent\n{file}:2: {told}\n" in cli("policy", file, code=2).err
 
 
-def test_what_may_have_passed_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_may_have_passed_is_a_note(tmp_path: Path, cli: Cli) -> None:
     """So is what the record itself says; neither keeps a file from being right."""
     first = policy("home-1", protection=LANDMARKS)
     file = written(tmp_path, first, policy("home-1", 2, protection={"level": "event"}), policy("home-2", 1))
     assert main(["check", file]) == 0
     told = "version 2 protects less than version 1: landmarks to come of the version before are none of its own; "
-    assert f"note: {file}:2: {told}" in capsys.readouterr().out
+    assert f"note: {file}:2: {told}" in cli.said().out
     file = written(
         tmp_path, first, policy("home-1", 2, value={**NUMBER, "sensitivity": 1}, weaker=True, protection=LANDMARKS)
     )
-    assert main(["check", file, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = cli("check", file, "--json").document
     assert told["problems"] == []
     assert "fewer values of one step are neighbours" in told["notes"][0]
-    assert main(["check", written(tmp_path, first, policy("home-1", 2, protection=LANDMARKS))]) == 0
-    assert "note" not in capsys.readouterr().out
+    assert "note" not in cli("check", written(tmp_path, first, policy("home-1", 2, protection=LANDMARKS))).out
     assert main(["check", written(tmp_path, policy("home-1", weaker="yes"))]) == 2
-    assert ": weaker: found a text; write true or false" in capsys.readouterr().out
+    assert ": weaker: found a text; write true or false" in cli.said().out
 
 
 WEEKENDS = {
@@ -150,21 +141,20 @@ def test_the_record_that_is_sent_holds_integers(tmp_path: Path) -> None:
     assert sent[1] == file.read_bytes().splitlines()[1]
 
 
-def test_a_calendar_lies_beside_its_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_calendar_lies_beside_its_policy(tmp_path: Path, cli: Cli) -> None:
     """Wherever the command runs."""
     (tmp_path / "nights.ics").write_text(CALENDAR)
     file = written(tmp_path, policy("home-1", protection={"level": "landmark", "landmarks": [{"ics": "nights.ics"}]}))
     (document,) = documents_in(Path(file))
     assert len(document.content["protection"]["landmarks"]) == 5
-    assert main(["policy", file]) == 2
-    assert "brokers at 127.0.0.1:1" in capsys.readouterr().err, "nothing else is wrong"
+    assert "brokers at 127.0.0.1:1" in cli("policy", file, code=2).err, "nothing else is wrong"
     (tmp_path / "nights.ics").unlink()
     assert main(["policy", file]) == 2
     told = f'{file}:1: protection.landmarks.0.ics: found "nights.ics"; there is no such file'
-    assert told in capsys.readouterr().err
+    assert told in cli.said().err
 
 
-def test_what_is_wrong_with_times_is_told_beside_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_with_times_is_told_beside_the_rest(tmp_path: Path, cli: Cli) -> None:
     """By both commands, in every record of the file, with a member that no policy has too."""
     wrong = policy("home-1", protection={"level": "landmark", "landmarks": ["2026-01-01", {"dates": []}], "spares": 1})
     file = written(tmp_path, wrong, policy("home-2", epsilon=-1, renew={"every": "month", "until": 5}))
@@ -177,23 +167,20 @@ def test_what_is_wrong_with_times_is_told_beside_the_rest(tmp_path: Path, capsys
         "2{}renew.until",
         "2{}epsilon",
     ]
-    assert main(["check", file]) == 2
-    said = capsys.readouterr().out
+    said = cli("check", file, code=2).out
     for member in members:
         assert f"error: {file}:{member.format(': ')}: " in said
-    assert main(["policy", file]) == 2
-    said = capsys.readouterr().err
+    said = cli("policy", file, code=2).err
     assert said.startswith("landmark-stream policy: nothing sent\n")
     for member in members:
         assert f"{file}:{member.format(': ')}: " in said
 
 
-def test_a_record_that_no_topic_takes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_record_that_no_topic_takes_is_refused(tmp_path: Path, cli: Cli) -> None:
     """With how large it is, and where the later landmarks can go."""
     years = {**WEEKENDS, "weekly": ["mon", "wed", "fri", "sun"], "first": "1970-01-01", "last": "2020-12-31"}
     file = written(tmp_path, policy("home-1", protection={"level": "landmark", "landmarks": [years]}))
-    assert main(["policy", file]) == 2
-    said = capsys.readouterr().err
+    said = cli("policy", file, code=2).err
     assert "bytes, a record has at most 262,144; name fewer landmarks, and add the later ones with `landmarks`" in said
 
 
@@ -215,20 +202,16 @@ def test_default_policies_may_say_them_too(tmp_path: Path) -> None:
     assert b'"landmark":true' in ledgers[0]
 
 
-def test_renewal_needs_a_lifetime(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_renewal_needs_a_lifetime(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """`check` names each policy that would never be renewed, in integers or as people say it, and what to set."""
     monkeypatch.chdir(tmp_path)
     every = {"every": "month", "zone": "Europe/Paris", "first": "2026-02-01", "until": "2026-12-31"}
     file = written(tmp_path, policy("a", renew=[5]), policy("b"), policy("c", renew=every), policy("d", renew=[]))
-    assert main(["check", file, "--json"]) == 2
-    problems = json.loads(capsys.readouterr().out)["problems"]
+    problems = cli("check", file, "--json", code=2).document["problems"]
     assert [problem["field"] for problem in problems] == [f"{file}:1: renew", f"{file}:3: renew"]
     assert all("lifetime_epsilon" in problem["message"] for problem in problems)
     (tmp_path / "with.toml").write_text("lifetime_epsilon = 12.0")
     assert main(["check", file, "--config", "with.toml"]) == 0
     monkeypatch.setenv("LANDMARK_STREAM_LIFETIME_EPSILON", "-1")
-    capsys.readouterr()
-    assert main(["check", file]) == 2
-    assert "lifetime_epsilon" in capsys.readouterr().out
+    cli.said()
+    assert "lifetime_epsilon" in cli("check", file, code=2).out

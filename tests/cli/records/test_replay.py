@@ -13,6 +13,7 @@ from stream_app.cli import main
 from stream_app.deciding.context import Context, Limits
 from stream_app.setup import keyfile
 from tests.collected import schedules
+from tests.command import Cli, saved
 from tests.deciding.test_rows import records
 from tests.hostile import hostile
 from tests.run import ACCEPTING, KINDS, NUMBER, Run, observation, policy
@@ -27,16 +28,14 @@ CSV = """when,kwh,house
 """
 
 
-def policies(folder: Path) -> Path:
+def policies(folder: Path) -> str:
     """Write the default policies of these tests."""
-    path = folder / "policies.jsonl"
-    path.write_text(json.dumps({**POLICY, "scheme": {"name": "uniform"}, "value": NUMBER}) + "\n")
-    return path
+    return saved(folder / "policies.jsonl", {**POLICY, "scheme": {"name": "uniform"}, "value": NUMBER})
 
 
-def test_csv_and_json_lines_of_the_same_events_decide_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_csv_and_json_lines_of_the_same_events_decide_alike(tmp_path: Path, cli: Cli) -> None:
     """ISO and integer timestamps, numbers and text read as the records they stand for."""
-    key, table, lines = tmp_path / "key", tmp_path / "events.csv", tmp_path / "events.jsonl"
+    key, table = tmp_path / "key", tmp_path / "events.csv"
     keyfile.create(key)
     table.write_text(CSV)
     rows = [
@@ -46,14 +45,12 @@ def test_csv_and_json_lines_of_the_same_events_decide_alike(tmp_path: Path, caps
         ("home-7", 2000, 3),
         ("shed", 9, 1),
     ]
-    lines.write_text("".join(json.dumps(observation(*row)) + "\n" for row in rows))
-    common = ["--policies", str(policies(tmp_path)), "--key", str(key), "--json"]
+    lines = saved(tmp_path / "events.jsonl", *(observation(*row) for row in rows))
+    common = ["--policies", policies(tmp_path), "--key", str(key), "--json"]
     mapping = ["--series-column", "house", "--timestamp-column", "when", "--value-columns", "kwh"]
-    assert main(["replay", str(table), "--out", str(tmp_path / "a"), *mapping, *common, *ACCEPTING]) == 0
-    assert main(["replay", str(lines), "--out", str(tmp_path / "b"), *common, *ACCEPTING]) == 0
-    totals = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert totals[0] == totals[1]
-    assert (totals[0]["events"], totals[0]["perturbed"], totals[0]["rejected"]) == (5, 2, 3)
+    totals = cli("replay", table, "--out", tmp_path / "a", *mapping, *common, *ACCEPTING).document
+    assert cli("replay", lines, "--out", tmp_path / "b", *common, *ACCEPTING).document == totals
+    assert (totals["events"], totals["perturbed"], totals["rejected"]) == (5, 2, 3)
     for name in ("releases", "ledger", "rejects"):
         assert (tmp_path / "a" / f"{name}.jsonl").read_bytes() == (tmp_path / "b" / f"{name}.jsonl").read_bytes()
     rejects = [json.loads(line) for line in (tmp_path / "a" / "rejects.jsonl").read_text().splitlines()]
@@ -65,66 +62,56 @@ def test_csv_and_json_lines_of_the_same_events_decide_alike(tmp_path: Path, caps
     assert main(["audit", "--ledger", str(tmp_path / "a" / "ledger.jsonl")]) == 0
 
 
-def test_it_says_why_records_were_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_says_why_records_were_rejected(tmp_path: Path, cli: Cli) -> None:
     """A line for each reason below the totals: how many, what it means, what to do; no value and no series."""
-    events = tmp_path / "events.jsonl"
     rows = [("home-7", 2000, 1.5), ("home-7", 1000, 4.5), ("home-7", 500, 4.5), ("secret-shed", 9, 1)]
-    events.write_text("".join(json.dumps(observation(*row)) + "\n" for row in rows))
-    out = ["--out", str(tmp_path / "out"), "--policies", str(policies(tmp_path))]
-    assert main(["replay", str(events), *out, *ACCEPTING]) == 0
-    _, totals, *reasons, _ = capsys.readouterr().out.splitlines()
+    events = saved(tmp_path / "events.jsonl", *(observation(*row) for row in rows))
+    out = ["--out", str(tmp_path / "out"), "--policies", policies(tmp_path)]
+    _, totals, *reasons, _ = cli("replay", events, *out, *ACCEPTING).out.splitlines()
     assert "3 rejected" in totals
     assert [line.partition(":")[0] for line in reasons] == ["2 late", "1 no-policy"]
     assert all("; what to do: " in line for line in reasons)
     assert "secret" not in "".join(reasons)
 
 
-def test_whatever_was_rejected_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_whatever_was_rejected_is_explained(tmp_path: Path, cli: Cli) -> None:
     """Each record that can be written has a sentence of its own, and none of them an error of Python's."""
     odd: list[dict[str, Any]] = [
         observation("home-7", 2000, found) for found in ([1], [], {"a": [1]}, {}, None, True, "")
     ]
     odd += [{"type": "member", "member": "", "epsilon": 3}, {"type": "member"}, {"type": ["member"]}, {"series": [1]}]
     odd += [{"type": name, "series": 5} for name in ("policy", "landmarks", "watermark", "intrusion", "contribution")]
-    events, out = tmp_path / "events.jsonl", tmp_path / "out"
     for nth, record in enumerate(odd):
-        events.write_text(f"{json.dumps(observation('home-7', 1000, 1.5))}\n{json.dumps(record)}\n")
-        words = ["replay", str(events), "--out", str(out / str(nth)), "--policies", str(policies(tmp_path))]
-        assert main([*words, *ACCEPTING]) == 0
-        said = capsys.readouterr().err
+        events = saved(tmp_path / "events.jsonl", observation("home-7", 1000, 1.5), record)
+        words = ["replay", events, "--out", f"{tmp_path}/out/{nth}", "--policies", policies(tmp_path)]
+        said = cli(*words, *ACCEPTING).err
         assert f"{events}:2: " in said, record
         assert record.get("type") != "member" or "series" not in said.partition(":2: ")[2]
 
 
 @pytest.mark.parametrize("json_too", [[], ["--json"]])
-def test_a_series_that_no_policy_is_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], json_too: list[str]
-) -> None:
+def test_a_series_that_no_policy_is_for(tmp_path: Path, cli: Cli, json_too: list[str]) -> None:
     """Where all records lack a policy the code is 2, and nothing is written; the option and the file are named."""
     table, rules = tmp_path / "events.csv", policies(tmp_path)
     table.write_text("t,v\n1000,1\n2000,2\n")
     words = ["replay", str(table), "--out", str(tmp_path / "out"), "--timestamp-column", "t", "--value-columns", "v"]
-    assert main([*words, "--series", "shed", "--policies", str(rules), *json_too]) == 2
-    said = capsys.readouterr()
+    said = cli(*words, "--series", "shed", "--policies", rules, *json_too, code=2)
     assert said.out == ""
     assert not (tmp_path / "out").exists()
     assert said.err == (
         f"landmark-stream replay: no record was decided: no policy of {rules} (--policies) is for --series shed; "
         "write both alike\n"
     )
-    assert main([*words, "--series", "shed", *json_too]) == 2
-    assert "give --policies" in capsys.readouterr().err
+    assert "give --policies" in cli(*words, "--series", "shed", *json_too, code=2).err
     table.write_text("t,v\n")
     assert main([*words, "--series", "shed", *json_too]) == 0, "nothing was to be decided"
 
 
-def test_it_decides_what_the_decision_path_decides(tmp_path: Path) -> None:
+def test_it_decides_what_the_decision_path_decides(tmp_path: Path, cli: Cli) -> None:
     """Without ``--key`` the noise key is made of the folder's own one and of the input; the outputs are of that key."""
     records = [policy("a"), *(observation("a", step, 1) for step in range(5)), {"type": "close", "series": "a"}]
-    events = tmp_path / "events.jsonl"
-    events.write_text("".join(json.dumps(record) + "\n" for record in records))
     out = tmp_path / "out"
-    assert main(["replay", str(events), "--out", str(out)]) == 0
+    cli("replay", saved(tmp_path / "events.jsonl", *records), "--out", out)
     told = json.loads((out / "replay.json").read_text())
     keys = keyfile.load(out / "replay.key").derived(bytes.fromhex(told["digest"]))
     assert (told["first"], told["records"], told["key"]) == (told["digest"], len(records), keys.fingerprint)
@@ -133,20 +120,16 @@ def test_it_decides_what_the_decision_path_decides(tmp_path: Path) -> None:
     assert (out / "releases.jsonl").read_bytes().splitlines() == run.releases
 
 
-def test_wrong_words_exit_2_with_the_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_words_exit_2_with_the_remedy(tmp_path: Path, cli: Cli) -> None:
     """A missing mapping, a missing column and a faulty policy each name field and remedy."""
     table = tmp_path / "events.csv"
     table.write_text(CSV)
     out = ["--out", str(tmp_path / "out")]
-    assert main(["replay", str(table), *out]) == 2
-    assert "--timestamp-column" in capsys.readouterr().err
+    assert "--timestamp-column" in cli("replay", table, *out, code=2).err
     mapping = ["--series", "x", "--timestamp-column", "time", "--value-columns", "kwh"]
-    assert main(["replay", str(table), *out, *mapping]) == 2
-    assert "no column time" in capsys.readouterr().err
-    faulty = tmp_path / "faulty.jsonl"
-    faulty.write_text(json.dumps({**POLICY, "scheme": {"name": "skip"}, "value": NUMBER, "sparee": 2}) + "\n")
-    assert main(["replay", str(table), *out, *mapping, "--policies", str(faulty)]) == 2
-    assert "sparee" in capsys.readouterr().err
+    assert "no column time" in cli("replay", table, *out, *mapping, code=2).err
+    faulty = saved(tmp_path / "faulty.jsonl", {**POLICY, "scheme": {"name": "skip"}, "value": NUMBER, "sparee": 2})
+    assert "sparee" in cli("replay", table, *out, *mapping, "--policies", faulty, code=2).err
 
 
 OUTPUTS = ("releases", "ledger", "rejects")
@@ -184,7 +167,7 @@ def test_reruns_with_the_same_key_are_identical(tmp_path: Path, kind: str) -> No
     assert main(["audit", *files, "--lifetime", "10"]) == 0
 
 
-def test_no_raw_value_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_raw_value_is_said(tmp_path: Path, cli: Cli) -> None:
     """Neither messages nor outputs of rejected and unreadable input hold a cell of it."""
     table = tmp_path / "events.csv"
     out = ["--out", str(tmp_path / "out")]
@@ -198,31 +181,28 @@ def test_no_raw_value_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ):
         table.write_text(text)
         assert main(["replay", str(table), *out, *mapping, *ACCEPTING]) in {0, 2}
-        said = capsys.readouterr()
+        said = cli.said()
         assert "canary" not in said.out + said.err
     table.write_bytes(b"t,v\n1000,canary\xff\n")
-    assert main(["replay", str(table), *out, *mapping]) == 2
-    assert "UTF-8" in capsys.readouterr().err
+    assert "UTF-8" in cli("replay", table, *out, *mapping, code=2).err
     assert "canary" not in "".join(path.read_text() for path in (tmp_path / "out").iterdir())
 
 
-def test_unusable_files_leave_earlier_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_files_leave_earlier_results(tmp_path: Path, cli: Cli) -> None:
     """A missing input, policies or key, or a folder that is a file, is exit 2, and nothing is emptied."""
-    events = tmp_path / "events.jsonl"
-    events.write_text("".join(json.dumps(record) + "\n" for record in (policy("a"), observation("a", 1, 1))))
+    events = saved(tmp_path / "events.jsonl", policy("a"), observation("a", 1, 1))
     out = tmp_path / "out"
-    assert main(["replay", str(events), "--out", str(out)]) == 0
+    assert main(["replay", events, "--out", str(out)]) == 0
     before = outputs(out)
     for words in (
         [str(tmp_path / "none.jsonl"), "--out", str(out)],
         [str(tmp_path / "none.csv"), "--out", str(out)],
-        [str(events), "--out", str(out), "--policies", str(tmp_path / "none")],
-        [str(events), "--out", str(out), "--key", str(tmp_path / "none")],
-        [str(events), "--out", str(out), "--config", str(tmp_path / "none")],
-        [str(events), "--out", str(events)],
+        [events, "--out", str(out), "--policies", str(tmp_path / "none")],
+        [events, "--out", str(out), "--key", str(tmp_path / "none")],
+        [events, "--out", str(out), "--config", str(tmp_path / "none")],
+        [events, "--out", events],
     ):
-        assert main(["replay", *words]) == 2
-        assert "Traceback" not in capsys.readouterr().err
+        assert "Traceback" not in cli("replay", *words, code=2).err
         assert outputs(out) == before
 
 
@@ -230,13 +210,13 @@ def test_unusable_files_leave_earlier_results(tmp_path: Path, capsys: pytest.Cap
 @given(log=schedules())
 def test_collected_data(tmp_path: Path, log: list[dict[str, Any]]) -> None:
     """Contributions, watermarks and intrusions are decided byte for byte as by the worker's decision path."""
-    key, events, config = tmp_path / "key", tmp_path / "events.jsonl", tmp_path / "settings.toml"
+    key, config = tmp_path / "key", tmp_path / "settings.toml"
     if not key.exists():
         keyfile.create(key)
-    events.write_text("".join(json.dumps(record) + "\n" for record in log))
+    events = saved(tmp_path / "events.jsonl", *log)
     config.write_text("lifetime_epsilon = 1000000\n")
     words = ["--out", str(tmp_path / "out"), "--key", str(key), "--config", str(config)]
-    assert main(["replay", str(events), *words, *ACCEPTING, "--replace"]) == 0
+    assert main(["replay", events, *words, *ACCEPTING, "--replace"]) == 0
     context = Context(keyfile.load(key), limits=Limits(lifetime_nano=10**15))
     run = Run(context).feed_all(log)
     assert outputs(tmp_path / "out") == [b"".join(line + b"\n" for line in lines) for lines in run.outputs]

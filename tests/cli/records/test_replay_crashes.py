@@ -2,19 +2,16 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from stream_app.cli import main
 from stream_app.replaying.folder import KEY_NAME, OUTPUTS, ReplayFolder
 from tests.cli.records.test_replayfolder import STEPS, VALUES, Site, log
+from tests.command import saved
 from tests.run import observation
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """A folder of the test's own."""
-    return Site(tmp_path)
 
 
 class _Died(BaseException):
@@ -38,12 +35,11 @@ def test_a_crash_anywhere_draws_nothing_anew(site: Site, monkeypatch: pytest.Mon
     cuts, ended = 0, False
     while not ended:
         for nth, following in enumerate((begun, other, records)):
-            one = Site(site.folder / f"{cuts}-{nth}")
-            one.folder.mkdir()
-            assert one.run(records) == 0
-            ended = _cut(monkeypatch, lambda one=one: one.run(begun, *words), cuts) == 0  # type: ignore[misc]
+            one = Site(site.folder / f"{cuts}-{nth}", site.cli)
+            one.run(records)
+            ended = _cut(monkeypatch, lambda one=one: one.run(begun, *words), cuts)  # type: ignore[misc]
             found = shown(one)
-            code = one.run(following, *words)
+            code = main(["replay", saved(one.folder / "events.jsonl", *following), "--out", str(one.out), *words])
             found |= shown(one)
             assert code == 0 or (following is not begun and not words)
             assert len({(key, step) for key, step, _ in found}) == len(found)
@@ -51,8 +47,8 @@ def test_a_crash_anywhere_draws_nothing_anew(site: Site, monkeypatch: pytest.Mon
     assert cuts > len(OUTPUTS) + 1
 
 
-def _cut(monkeypatch: pytest.MonkeyPatch, attempt: Callable[[], int], after: int) -> int | None:
-    """Run ``attempt`` and let it die at its change of a name number ``after``; None: it died."""
+def _cut(monkeypatch: pytest.MonkeyPatch, attempt: Callable[[], object], after: int) -> bool:
+    """Run ``attempt`` and let it die at its change of a name number ``after``; tell whether it lived."""
     left = after
     true = {name: getattr(Path, name) for name in ("rename", "replace")}
 
@@ -70,45 +66,41 @@ def _cut(monkeypatch: pytest.MonkeyPatch, attempt: Callable[[], int], after: int
     with monkeypatch.context() as patched:
         for name in true:
             patched.setattr(Path, name, dying(name))
-        try:
-            return attempt()
-        except _Died:
-            return None
+        with suppress(_Died):
+            attempt()
+            return True
+    return False
 
 
-def test_one_run_at_a_time(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_run_at_a_time(site: Site) -> None:
     """Two of them could decide two inputs under one key."""
     with ReplayFolder.claimed(site.out):
-        assert site.run(log(VALUES)) == 2
-    assert "another `replay`" in capsys.readouterr().err
-    assert site.run(log(VALUES)) == 0
+        assert "another `replay`" in site.run(log(VALUES), code=2)
+    site.run(log(VALUES))
 
 
 def test_a_crash_leaves_no_part_of_a_key(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key has its name when it is whole; what a crash left of one under another name is in nobody's way."""
-    assert _cut(monkeypatch, lambda: site.run(log(VALUES)), 0) is None
+    assert _cut(monkeypatch, lambda: site.run(log(VALUES)), 0) is False
     assert not site.out.exists() or [path.name for path in site.out.iterdir()] in ([], [f"{KEY_NAME}.new"])
     site.out.mkdir(exist_ok=True)
     (site.out / f"{KEY_NAME}.new").write_bytes(b"")
-    assert site.run(log(VALUES)) == 0
+    site.run(log(VALUES))
 
 
 @pytest.mark.parametrize("damage", [b"", b'{"format":1,"fing'])
-def test_a_damaged_key_is_moved_aside_on_demand_alone(
-    site: Site, capsys: pytest.CaptureFixture[str], damage: bytes
-) -> None:
+def test_a_damaged_key_is_moved_aside_on_demand_alone(site: Site, damage: bytes) -> None:
     """Another key is a second measurement: the error names both ways, and the old ledger stays."""
-    assert site.run(log(VALUES)) == 0
+    site.run(log(VALUES))
     before, key = site.outputs(), (site.out / KEY_NAME).read_bytes()
     (site.out / KEY_NAME).write_bytes(damage)
-    assert site.run(log(VALUES)) == 2
-    told = capsys.readouterr().err
+    told = site.run(log(VALUES), code=2)
     assert "is no key file of format 1; restore it from a backup. Or name another folder, or add --replace" in told
     (site.out / KEY_NAME).write_bytes(key)
-    assert site.run(log(VALUES)) == 0
+    site.run(log(VALUES))
     assert site.outputs() == before
     (site.out / KEY_NAME).write_bytes(damage)
-    assert site.run(log(VALUES), "--replace") == 0
+    site.run(log(VALUES), "--replace")
     assert [(site.out / f"{name}.1").read_bytes() for name in OUTPUTS] == before
     assert (site.out / f"{KEY_NAME}.1").read_bytes() == damage
     assert site.measurements() != site.measurements("releases.jsonl.1")

@@ -1,14 +1,13 @@
 """What ``replay`` says first and last: what was used of what was promised, and the sum that nobody was promised."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stream_app.cli import main
 from stream_app.words.amount import promised, summed
 from tests.audit.test_agreement import literally_spent
+from tests.command import Cli, saved
 from tests.deciding.test_rows import records
 from tests.run import ACCEPTING, SCHEMES, observation, policy
 from tests.used import literally_used, worst
@@ -27,16 +26,11 @@ LOGS["several"] = [*LOGS["user"], *LOGS["adaptive"]]
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_what_was_used_is_first_and_the_sum_is_last(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_what_was_used_is_first_and_the_sum_is_last(tmp_path: Path, cli: Cli, name: str) -> None:
     """Both against literal sums over the ledger that it wrote; amounts are in nano-epsilon with ``--json`` alone."""
-    (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in LOGS[name]))
-    command = ["replay", *ACCEPTING, str(tmp_path / "events.jsonl"), "--out", str(tmp_path / "out")]
-    main(command)
-    printed = capsys.readouterr().out
-    main([*command, "--json"])
-    totals = json.loads(capsys.readouterr().out)
+    command = ["replay", *ACCEPTING, saved(tmp_path / "events.jsonl", *LOGS[name]), "--out", str(tmp_path / "out")]
+    printed = cli(*command).out
+    totals = cli(*command, "--json").document
     ledger = (tmp_path / "out" / "ledger.jsonl").read_bytes().splitlines()
     spent, steps = literally_spent(ledger), sum(totals[each] for each in ("perturbed", "approximated", "withheld"))
     assert totals["spent_nano"] == spent

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream_app.cli import main
 from stream_app.replaying.folder import OUTPUTS, read
 from stream_app.setup import keyfile
+from tests.command import Cli, saved
 from tests.run import ACCEPTING, NUMBER, observation, policy
 
 Record = dict[str, Any]
@@ -31,15 +31,15 @@ def log(values: list[float], epsilon: float = 50.0) -> list[Record]:
 class Site:
     """A folder with an input and what `replay` makes of it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, cli: Cli) -> None:
         """Begin with neither."""
-        self.folder, self.out = folder, folder / "out"
+        folder.mkdir(exist_ok=True)
+        self.folder, self.out, self.cli = folder, folder / "out", cli
 
-    def run(self, records: list[Record], *words: str) -> int:
-        """Decide ``records`` in the folder; return the exit code."""
-        events = self.folder / "events.jsonl"
-        events.write_text("".join(json.dumps(record) + "\n" for record in records))
-        return main(["replay", str(events), "--out", str(self.out), *words])
+    def run(self, records: list[Record], *words: str, code: int = 0) -> str:
+        """Decide ``records`` in the folder, which ends with a code; return what was said on standard error."""
+        events = saved(self.folder / "events.jsonl", *records)
+        return self.cli("replay", events, "--out", self.out, *words, code=code).err
 
     def words(self, keyed: str) -> list[str]:
         """Return the options for the folder's own key, or for a key file, which is made then."""
@@ -57,12 +57,6 @@ class Site:
         return [json.loads(line)["measurement"] for line in (self.out / name).read_text().splitlines()]
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """An empty one."""
-    return Site(tmp_path)
-
-
 KEYED = ("the folder's key", "a key file")
 VALUES = [0.1 * step for step in range(STEPS)]
 
@@ -71,9 +65,9 @@ VALUES = [0.1 * step for step in range(STEPS)]
 def test_a_corrected_cell_cannot_be_found(site: Site, cell: int) -> None:
     """With ``--replace`` the noise of every other step is another, too: all differ as the corrected one does."""
     corrected = [*VALUES[:cell], VALUES[cell] + 0.5, *VALUES[cell + 1 :]]
-    assert site.run(log(VALUES)) == 0
-    assert site.run(log(corrected)) == 2
-    assert site.run(log(corrected), "--replace") == 0
+    site.run(log(VALUES))
+    site.run(log(corrected), code=2)
+    site.run(log(corrected), "--replace")
     pairs = zip(site.measurements(), site.measurements("releases.jsonl.1"), strict=True)
     same = sum(first == second for first, second in pairs)
     # Noise of rate 50 a 10000th of the range: two draws are equal with probability below 0.002 each.
@@ -83,8 +77,8 @@ def test_a_corrected_cell_cannot_be_found(site: Site, cell: int) -> None:
 def test_noise_of_two_runs_is_unrelated(site: Site) -> None:
     """Over many steps the noises of a run and of its correction correlate no more than independent ones do."""
     values = [5.0] * 4000
-    assert site.run(log(values)) == 0
-    assert site.run(log([*values[:-1], 6.0]), "--replace") == 0
+    site.run(log(values))
+    site.run(log([*values[:-1], 6.0]), "--replace")
     first, second = (np.array(site.measurements(name)) - 5.0 for name in ("releases.jsonl.1", "releases.jsonl"))
     correlation = float(np.corrcoef(first, second)[0, 1])
     assert abs(correlation) < 5 / math.sqrt(len(values))  # five standard deviations
@@ -107,14 +101,13 @@ def test_start_noise_differs_with_the_key(site: Site) -> None:
     ]
     found: dict[str, list[bytes]] = {"mixed": [], "unmixed": []}
     for nth in range(2):
-        one = Site(site.folder / str(nth))
-        one.folder.mkdir()
-        assert one.run([ruling, *marks]) == 0
+        one = Site(site.folder / str(nth), site.cli)
+        one.run([ruling, *marks])
         found["mixed"].append(one.outputs()[1])
         key = one.folder / "key"
         keyfile.create(key)
         one.out = one.folder / "unmixed"
-        assert one.run([ruling, *marks], "--key", str(key)) == 0
+        one.run([ruling, *marks], "--key", str(key))
         found["unmixed"].append(one.outputs()[1])
     assert found["unmixed"][0] == found["unmixed"][1]
     mixed = [{json.loads(line)["measurement"]["walk"] for line in lines.splitlines()} for lines in found["mixed"]]
@@ -129,20 +122,20 @@ def test_start_noise_differs_with_the_key(site: Site) -> None:
     keyed=st.sampled_from(KEYED),
 )
 def test_inputs_that_grow_keep_what_was_written(
-    tmp_path_factory: pytest.TempPathFactory, values: list[int], cuts: list[int], keyed: str
+    tmp_path_factory: pytest.TempPathFactory, cli: Cli, values: list[int], cuts: list[int], keyed: str
 ) -> None:
     """Every file is a beginning of the one after it, and the audit of the last finds nothing."""
-    site = Site(tmp_path_factory.mktemp("site"))
+    site = Site(tmp_path_factory.mktemp("site"), cli)
     words = site.words(keyed)
     records = log([float(value) for value in values], epsilon=1.0)
     before = [b"", b"", b""]
     for cut in (*cuts, len(records)):
         # A folder that decided nothing is as good as an empty one.
-        assert site.run(records[:cut], *words) == 0
+        site.run(records[:cut], *words)
         for old, new in zip(before, site.outputs(), strict=True):
             assert new.startswith(old)
         before = site.outputs()
-    assert main(["audit", "--ledger", str(site.out / OUTPUTS[0]), "--releases", str(site.out / OUTPUTS[1])]) == 0
+    cli("audit", "--ledger", site.out / OUTPUTS[0], "--releases", site.out / OUTPUTS[1])
 
 
 Change = Callable[[list[Record]], list[Record]]
@@ -159,32 +152,29 @@ CHANGES: dict[str, Change] = {
 
 @pytest.mark.parametrize("keyed", KEYED)
 @pytest.mark.parametrize("change", CHANGES)
-def test_any_other_input_is_refused(site: Site, capsys: pytest.CaptureFixture[str], change: str, keyed: str) -> None:
+def test_any_other_input_is_refused(site: Site, change: str, keyed: str) -> None:
     """Also when it has grown since; nothing is touched, and the message names option, reason and way out."""
     words = site.words(keyed)
     records = log(VALUES)
-    assert site.run(records, *words) == 0
+    site.run(records, *words)
     before = {path.name: path.read_bytes() for path in site.out.iterdir()}
-    capsys.readouterr()
     for more in ([], [observation("a", STEPS, 1), observation("a", STEPS + 1, 1)]):
         if change == "shorter" and more:
             continue
-        assert site.run([*CHANGES[change](records), *more], *words) == 2
-        said = capsys.readouterr().err
+        said = site.run([*CHANGES[change](records), *more], *words, code=2)
         assert said.startswith(f"landmark-stream replay: --out {site.out}: holds a ledger, and ")
         assert "its latest run" in said
         assert "--replace" in said
         assert {path.name: path.read_bytes() for path in site.out.iterdir()} == before
-    assert site.run(CHANGES[change](records), *words, *ACCEPTING, "--replace") == 0
-    said = capsys.readouterr().err
+    said = site.run(CHANGES[change](records), *words, *ACCEPTING, "--replace")
     assert "*.1" in said
     assert "both budgets are spent" in said
     assert ("which values changed" in said) == (keyed == KEYED[1])
     for name, content in before.items():
         assert (site.out / f"{name}.1").read_bytes() == content
     # A folder goes on from its latest run, and a further replacement takes nothing away.
-    assert site.run(CHANGES[change](records), *words) == 0
-    assert site.run(log([1.0, 2.0]), *words, "--replace") == 0
+    site.run(CHANGES[change](records), *words)
+    site.run(log([1.0, 2.0]), *words, "--replace")
     assert (site.out / "ledger.jsonl.1").read_bytes() == before["ledger.jsonl"]
     assert (site.out / "ledger.jsonl.2").exists()
 
@@ -192,27 +182,25 @@ def test_any_other_input_is_refused(site: Site, capsys: pytest.CaptureFixture[st
 def test_what_was_published_is_never_drawn_with_again(site: Site) -> None:
     """A way back over ``--replace`` begins under a fresh key: a run that had grown then cannot be grown otherwise."""
     grown = log(VALUES)
-    assert site.run(grown[:-1]) == 0
-    assert site.run(grown) == 0
+    site.run(grown[:-1])
+    site.run(grown)
     keys = {json.loads((site.out / "replay.json").read_text())["key"]}
     for records in (log([1.0]), grown[:-1]):
-        assert site.run(records, "--replace") == 0
+        site.run(records, "--replace")
         keys.add(json.loads((site.out / "replay.json").read_text())["key"])
     assert len(keys) == 3
 
 
-def test_other_policies_and_settings_are_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_policies_and_settings_are_refused(site: Site) -> None:
     """Default policies and configuration are part of what a run decided."""
     defaults, config = site.folder / "policies.jsonl", site.folder / "settings.toml"
     defaults.write_text(json.dumps(policy("*")))
     config.write_text("lifetime_epsilon = 5.0\n")
     records, ruled = log(VALUES)[1:], ["--policies", str(defaults)]
-    assert site.run(records, *ruled) == 0
-    assert site.run(records, *ruled, "--config", str(config)) == 2
-    assert "--config" in capsys.readouterr().err
+    site.run(records, *ruled)
+    assert "--config" in site.run(records, *ruled, "--config", str(config), code=2)
     defaults.write_text(json.dumps(policy("*", epsilon=2.0)))
-    assert site.run(records, *ruled) == 2
-    assert "--policies" in capsys.readouterr().err
+    assert "--policies" in site.run(records, *ruled, code=2)
 
 
 @pytest.mark.parametrize("keyed", KEYED)
@@ -222,66 +210,59 @@ def test_landmarks_that_dummies_hide_are_part_of_a_default_policy(site: Site, ke
     words = [*site.words(keyed), "--policies", str(defaults)]
     records = log(VALUES)[1:]
 
-    def run(*landmarks: int | list[int]) -> int:
+    def run(*landmarks: int | list[int], code: int = 0) -> None:
         protection = {"level": "landmark", "step": 1, "landmarks": landmarks}
         dummies = {"method": "padding", "start": 0, "end": STEPS, "probability": 0.3}
         defaults.write_text(json.dumps(policy("*", protection=protection, scheme={"name": "uniform"}, dummies=dummies)))
-        return site.run(records, *words)
+        site.run(records, *words, code=code)
 
-    assert run(10, 11) == 0
+    run(10, 11)
     decided = site.outputs()
     for others in ((30, 31, 32), (10,), ()):
-        assert run(*others) == 2
+        run(*others, code=2)
         assert site.outputs() == decided
-    assert run([10, 12]) == 0, "spelt otherwise they are the same"
+    run([10, 12])  # spelt otherwise they are the same
     assert site.outputs() == decided
 
 
-def test_another_key_a_lost_one_and_an_old_folder_are_refused(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_key_a_lost_one_and_an_old_folder_are_refused(site: Site) -> None:
     """What a version before left (a key and a ledger, no `replay.json`) draws nothing anew without a word."""
     records = log(VALUES)
-    assert site.run(records) == 0
-    capsys.readouterr()
+    site.run(records)
     kept = (site.out / "replay.json").read_bytes()
     for damage in (None, b"", b"{}", b'{"key":1,"first":2,"configuration":3,"digest":4,"records":5}'):
         (site.out / "replay.json").unlink(missing_ok=True)
         if damage is not None:
             (site.out / "replay.json").write_bytes(damage)
-        assert site.run(records) == 2
-        assert "no replay.json that can be read" in capsys.readouterr().err
+        assert "no replay.json that can be read" in site.run(records, code=2)
     (site.out / "replay.json").write_bytes(kept)
     key = keyfile.create(site.folder / "key")
-    assert site.run(records, "--key", str(site.folder / "key")) == 2
-    assert f"this run has {key.fingerprint}" in capsys.readouterr().err
+    assert f"this run has {key.fingerprint}" in site.run(records, "--key", str(site.folder / "key"), code=2)
     (site.out / "replay.key").unlink()
-    assert site.run(records) == 2
-    assert "replay.key is not there" in capsys.readouterr().err
+    assert "replay.key is not there" in site.run(records, code=2)
     assert not (site.out / "replay.key").exists()
     keyfile.create(site.out / "replay.key")
-    assert site.run(records) == 2
-    assert "was made under key" in capsys.readouterr().err
+    assert "was made under key" in site.run(records, code=2)
     (site.out / "replay.key").unlink()
-    assert site.run(records, "--replace") == 0
-    assert site.run(records) == 0
+    site.run(records, "--replace")
+    site.run(records)
 
 
 def test_a_pipe_is_read_as_a_file_is(site: Site) -> None:
     """It can be read once alone, and is decided as the same records in a file; nothing of it stays behind."""
-    assert site.run(log(VALUES)) == 0
+    site.run(log(VALUES))
     seen, names = site.outputs(), {path.name for path in site.out.iterdir()}
     pipe = site.folder / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=((site.folder / "events.jsonl").read_bytes(),))
     writer.start()
-    assert main(["replay", str(pipe), "--out", str(site.out)]) == 0
+    site.cli("replay", pipe, "--out", site.out)
     writer.join()
     assert site.outputs() == seen
     assert {path.name for path in site.out.iterdir()} == names
 
 
-def test_a_file_that_changes_meanwhile_is_refused(
-    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_meanwhile_is_refused(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its key is made of what was read first: what is decided must be the same, or nothing is written."""
 
     def and_then(*arguments: Any) -> Any:
@@ -291,6 +272,5 @@ def test_a_file_that_changes_meanwhile_is_refused(
         return found
 
     monkeypatch.setattr("stream_app.replaying.run.read", and_then)
-    assert site.run(log(VALUES)) == 2
-    assert "changed while it was read" in capsys.readouterr().err
+    assert "changed while it was read" in site.run(log(VALUES), code=2)
     assert not site.out.exists(), "nothing was decided: neither the key nor the folder is left"

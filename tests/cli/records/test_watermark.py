@@ -4,10 +4,11 @@ import argparse
 
 import pytest
 
-from stream_app.cli import UsageError, main
+from stream_app.cli import UsageError
 from stream_app.cli.records import watermark
 from stream_app.formats import wire
 from stream_app.formats.records import Intrusion, Watermark
+from tests.command import Cli
 
 
 def given(*words: str) -> argparse.Namespace:
@@ -51,7 +52,6 @@ def test_what_no_worker_takes_is_not_sent(series: str, timestamp_ms: int) -> Non
         (["--at", "5", "--lag", "1"], "a time of 0"),
     ],
 )
-def test_unusable_options(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_options(words: list[str], told: str, cli: Cli) -> None:
     """Exit code 2, with the remedy, before anything is sent."""
-    assert main(["watermark", "ward-3", *words]) == 2
-    assert told in capsys.readouterr().err
+    assert told in cli("watermark", "ward-3", *words, code=2).err

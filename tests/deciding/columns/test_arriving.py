@@ -7,8 +7,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding import rows
-from stream_app.deciding.columns.arriving import arrivals
-from stream_app.deciding.columns.states import GROUP, States
+from stream_app.deciding.columns.carried import Carried
+from stream_app.deciding.columns.states import States, arrive
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
@@ -30,12 +30,12 @@ def table_of(held: dict[str, SeriesRow]) -> MemoryRows:
 def figures_of(states: States, series: str) -> tuple[Any, ...]:
     """Return all that columns say of a series but the number of its group."""
     place = states.index[series]
-    period, figures = states.periods[place], states.figures[place].tolist()
+    period, figures = states.periods[place], Carried(*states.figures[place].item())
     levels = (
         states.levels[place].tolist() if period.group.rule.filtered and states.row(place).state.latest.level else []
     )
-    texts = (period.beginning, period.middle, period.ending, period.start_ms, period.promise)
-    return (figures[:GROUP], figures[GROUP + 1 :], levels, period.policy, period.group.default, texts)
+    known = (period.texts, period.start_ms, period.promise)
+    return (figures._replace(group=0), levels, period.policy, period.group.default, known)
 
 
 @given(
@@ -80,9 +80,16 @@ def test_of_default_policies_no_row_is_made() -> None:
     def policy_of(name: str) -> Policy:
         return rows.default_policy(lambda key: table.read(0, key), name, defaults)
 
-    arriving, others = arrivals(States(1000), stored, policy_of)
-    assert sorted(others) == ["home-3", "own-1"]
-    assert sorted(name for arrived in arriving for name in arrived.names) == sorted({*names} - {"home-3"})
+    made: dict[str, SeriesRow] = {}
+
+    def load(name: str) -> SeriesRow:
+        made[name] = row = rows.load_read(lambda key: table.read(0, key), name, stored[name], defaults)
+        return row
+
+    states = States(1000)
+    arrive(states, {}, stored, policy_of, load, 2)
+    assert sorted(states.index) == sorted({*names} - {"home-3"})
+    assert sorted(made) == ["filtered-0", "home-0", "own-1"]  # a period of each default policy, and the other
 
 
 def test_more_arrive_than_there_is_room_for() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from stream_app.deciding.context import Limits
-from stream_app.deciding.rows import ROW_FIELDS, SeriesRow, dump
+from stream_app.deciding.rows import SeriesRow, Views, dump
+from stream_app.deciding.units.opened import OpenStep, OpenUnits
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.collected.steps import OpenSteps
@@ -25,7 +26,7 @@ from tests.run import observation as sent
 
 MEMBERS: dict[type[object], str] = {
     Policy: "version epsilon_nano step_ms protection scheme filter kind parameters identity dummies renew "
-    "lifetime_nano collect correlation within",
+    "lifetime_nano collect correlation within units",
     LandmarkLevel: "landmarks spare fixed window",
     EventLevel: "",
     UserLevel: "length",
@@ -36,13 +37,13 @@ MEMBERS: dict[type[object], str] = {
     Adaptive: "increase_nano decrease_nano minimum_nano name",
     Skip: "name",
     Balanced: "regular_millionth name",
-    SeriesRow: "series key sequence previous policy default state backward_loss open_steps",
+    SeriesRow: "series key sequence previous policy default state backward_loss open_steps open_units view views",
     State: "clock closed guard latest promise",
     Clock: "decided_end_ms decided_ms first_step last_step period_start_ms",
     Latest: "estimate level measurement rate_nano source_ms",
     Promise: "claim_nano first_budget_nano landmarks prior_nano spare_left",
     Guard: "budget_nano landmark_spent_nano regular_peak_nano window",
-    Window: "opens_ms spent_end_ms reach_ms spends peak_nano last",
+    Window: "opens_ms spent_end_ms reach_ms spends peak_nano last whole",
 }
 """All that deciding a step as columns was written for.
 
@@ -54,8 +55,7 @@ keeps its series out, lets the draws of `test_same_bytes` have it, and then name
 @pytest.mark.parametrize("part", MEMBERS, ids=lambda part: part.__name__)
 def test_columns_know_of_each_member(part: type[Any]) -> None:
     """A new member of a policy, a limit or a row is unknown to columns until it is named above."""
-    named: tuple[str, ...] = getattr(part, "_fields", ()) or getattr(part, "__slots__", ())
-    known = [one.name for one in fields(part) if one.init] if is_dataclass(part) else named
+    known = [one.name for one in fields(part) if one.init] if is_dataclass(part) else part._fields
     assert set(known) == set(MEMBERS[part].split())
 
 
@@ -88,9 +88,8 @@ def within(*path: str) -> Callable[[SeriesRow, Any], SeriesRow]:
     def changed(found: Any, names: tuple[str, ...], value: Any) -> Any:
         if not names:
             return value
-        own = getattr(type(found), "_fields", None) or type(found).__slots__
-        parts = {name: getattr(found, name) for name in own}
-        return type(found)(**parts | {names[0]: changed(parts[names[0]], names[1:], value)})
+        part = {names[0]: changed(getattr(found, names[0]), names[1:], value)}
+        return found._replace(**part) if isinstance(found, Guard | Window) else replace(found, **part)
 
     return lambda found, value: changed(found, path, value)
 
@@ -110,6 +109,9 @@ OTHERS: dict[str, list[Any]] = {
     "default": [""],
     "backward_loss": [0.5],
     "open_steps": [OpenSteps(3, (1,))],
+    "open_units": [OpenUnits(3, (OpenStep(4, 1, "ab" * 8, 5),)), OpenUnits(3)],
+    "view": [True],
+    "views": [Views(("day",)), Views((), ("day",))],
     "closed": [True],
     "decided_ms": [-1, 0],
     "decided_end_ms": [7],
@@ -135,6 +137,7 @@ OTHERS: dict[str, list[Any]] = {
     "spends": [((1, 5),)],
     "peak_nano": [5],
     "last": [(1, 5)],
+    "whole": [True],
 }
 """Other values of each part of a row; its name, key and policy have checks of their own."""
 PARTS = [
@@ -151,7 +154,6 @@ def test_each_part_of_a_row_has_other_values() -> None:
     asked = {name for part in STATE for name in MEMBERS[part].split()}
     whole = {"series", "key", "policy", "state", "clock", "guard", "latest", "promise", "window"}
     assert asked == OTHERS.keys() | whole
-    assert set(ROW_FIELDS) == set(MEMBERS[SeriesRow].split())
 
 
 @pytest.mark.parametrize(("path", "value"), PARTS)

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from stream_app.deciding import checks
 from stream_app.deciding.columns.counting import Counting
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import recall
+from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from tests.collected import STEP, collected, contribution, intrusion, watermark
@@ -106,7 +108,7 @@ def test_contributions_count_as_they_do_one_by_one(
         again, floor = Collection(bytes(32)), one.collection.floor()
         lost = records[end if floor is None else floor : end]
         counting = Counting(context, one.rows.get, again)
-        for nth in counting.others([record.key for record in lost], [record.value for record in lost]):
+        for nth in counting.others([record.key for record in lost], wire.parsed_all([record.value for record in lost])):
             recall(context, one.rows.get, again, lost[nth])
         assert again == one.collection
     event(f"steps are open: {len(one.collection) > 0}")
@@ -121,9 +123,23 @@ def test_most_contributions_are_counted_without_being_decided() -> None:
     way = Way(together=True, fewest=3, cached=100)
     way.decide(context, [InputRecord("events", 0, nth, 0, None, value) for nth, value in enumerate(values[:2])])
     counting = Counting(context, way.reader.find, way.collection)
-    assert list(counting.others([None] * 5, values[2:])) == [2, 3]
+    assert list(counting.others([None] * 5, wire.parsed_all(values[2:]))) == [2, 3]
     (counters,) = [found for step, found in way.collection.opened("ward-3").items() if step == 0]
     assert list(counters.cells) == [2, 1]
+
+
+def test_a_check_that_says_nothing_of_contributions_has_each_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever adds a check of a record says whether it may refuse one; until then none is counted without it."""
+    context = Context(KEYS, limits=Limits(lifetime_nano=10**17))
+    way = Way(together=True, fewest=3, cached=100)
+    first, *sent = (json.dumps(one).encode() for one in (collected(), watermark(0), contribution(1, "ada", "walk")))
+    way.decide(context, [InputRecord("events", 0, nth, 0, None, value) for nth, value in enumerate((first, sent[0]))])
+    monkeypatch.setattr(checks, "CHECKS", (*checks.CHECKS, checks.Check(lambda *_: None)))
+    counting = Counting(context, way.reader.find, way.collection)
+    assert list(counting.others([None], wire.parsed_all(sent[1:]))) == [0]
+    monkeypatch.undo()
+    counting = Counting(context, way.reader.find, way.collection)
+    assert list(counting.others([None], wire.parsed_all(sent[1:]))) == []
 
 
 @pytest.mark.parametrize("text", ["contribution", {"type": "contribution"}])
@@ -135,7 +151,7 @@ def test_no_raw_text_chooses_how_others_are_read(text: object) -> None:
     opened.decide(context, [InputRecord("events", 0, nth, 0, None, value) for nth, value in enumerate(first)])
     for way in (closed, opened):
         others = [
-            Counting(context, way.reader.find, way.collection).others([None], [json.dumps(observed).encode()])
+            Counting(context, way.reader.find, way.collection).others([None], [observed])
             for observed in (observation("home", 1, "another"), observation("home", 1, text))
         ]
         assert [isinstance(one, range) for one in others] == [way is closed] * 2
@@ -157,6 +173,6 @@ def test_what_is_refused_before_its_step_is_asked_is_left_over() -> None:
     )
     counting = Counting(context, way.reader.find, way.collection)
     values = [json.dumps(one).encode() for one in sent]
-    assert list(counting.others([key, b"ward-4", key, key], values)) == [1, 2, 3]
+    assert list(counting.others([key, b"ward-4", key, key], wire.parsed_all(values))) == [1, 2, 3]
     (counters,) = way.collection.opened("ward-3").values()
     assert list(counters.cells) == [1, 0]

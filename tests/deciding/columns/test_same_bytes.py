@@ -15,8 +15,8 @@ from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.members import Member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord, Records
-from stream_app.kafka.budgets import counted_budgets
 from stream_app.kafka.memory.rows import MemoryRows
+from stream_app.kafka.owner.budgets import counted_budgets
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.parameters import LARGEST_VERSION, LAST_TIMESTAMP_MS
@@ -193,7 +193,7 @@ class Way:
         self.members |= decider.alone.members
         # As a worker does: the rows of a batch are stored while the next one is decided, at last behind it.
         self._commit()
-        self.reader.hold(decider.alone.changed, decider.alone.members)
+        self.reader.hold(decider.alone.changed, decider.alone.members, self.collection.units.written())
         self.uncommitted = stored
         counts = decider.decisions, decider.spent, decider.used
         return links, stored, counts, decider.alone.rejected, decider.alone.renewals

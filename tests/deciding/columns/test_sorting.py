@@ -1,23 +1,38 @@
 """What sorting takes of a batch to be decided together, and what it leaves to be decided one by one."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from stream_app.deciding import checks
 from stream_app.deciding.columns.sorting import Together, together
 from stream_app.deciding.context import Context, Limits
-from stream_app.formats.records import InputRecord, Records
+from stream_app.formats.records import Contribution, InputRecord, Observation, Records
 from stream_app.formats.wire import dump
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+from stream_app.privacy.values import Raw
 from tests.collected import contribution
 from tests.run import CATEGORY, COUNTS, KEYS, LOCATION, NUMBER, VECTOR, Record, Run, default, observation, policy
 
 HOMES = [f"home-{nth}" for nth in range(8)]
 PLAIN = Context(KEYS, (default("*"),))
 PLACE = {"latitude": -11.0, "longitude": -37.1}
+TIMES = st.integers(0, LAST_TIMESTAMP_MS)
+VALUES = st.one_of(st.none(), st.booleans(), st.text(max_size=9), st.integers(), st.floats())
+
+
+@dataclass(frozen=True, slots=True)
+class Quota(Limits):
+    """Limits with one that nobody thought of when columns were written."""
+
+    quota: int | None = None
 
 
 class Desk:
@@ -171,11 +186,51 @@ def test_the_end_of_a_batch() -> None:
     assert found.before(9) is found
 
 
-def test_a_name_that_lost_its_member_is_decided_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A series began before members were configured: its records are refused from then on, which columns never do."""
-    names = ["a-", "b-", "-c", "d-e"]
-    monkeypatch.setattr("tests.deciding.columns.test_sorting.HOMES", names)
+def test_each_check_says_what_it_asks_elsewhere() -> None:
+    """Of observations in columns, of contributions that are counted, of what is recalled: nothing is left unsaid."""
+    assert not [check for check in checks.CHECKS if None in check]
+
+
+@given(
+    st.lists(st.tuples(st.text("ab-\u00e9 ", max_size=250), TIMES, TIMES, VALUES), min_size=1, max_size=8),
+    st.sampled_from([Limits(), Limits(max_future_ms=5), Limits(member_separator="-", max_future_ms=10**12)]),
+)
+def test_each_check_says_the_same_of_one_and_of_many(sent: list[tuple[str, int, int, object]], limits: Limits) -> None:
+    """Whatever names, times and values are: what columns and counting let pass, nothing refuses one by one."""
+    context, plain = replace(PLAIN, limits=limits), Desk().rows[HOMES[0]]
+    names, times, appended, _ = zip(*sent, strict=True)
+    many = checks.Many(names, np.array(times, np.int64), np.array(appended, np.int64))
+    for check in checks.CHECKS:
+        assert check.many is not None
+        assert check.counted is not None
+        together = np.broadcast_to(np.asarray(check.many(context, many)), len(sent)).tolist()
+        for (name, time_ms, appended_ms, value), refused in zip(sent, together, strict=True):
+            row, record = replace(plain, series=name, key=name.encode()), InputRecord("", 0, 0, appended_ms, None, b"")
+            seen = Observation(name, time_ms, Raw(value))
+            assert (check.one(context, row, seen, record) is not None) is refused
+            told = Contribution(name, time_ms, "m", Raw(value))
+            assert check.counted(context, row) or check.one(context, row, told, record) is None
+
+
+def test_a_check_that_says_nothing_of_many_keeps_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever adds a check of a record says what it asks of columns; until then all are decided one by one."""
     desk = Desk()
-    assert desk.taken(*steps(1)) == [0, 1, 2, 3]
+    assert desk.taken(*steps(1)) == [*range(8)]
+    monkeypatch.setattr(checks, "CHECKS", (*checks.CHECKS, checks.Check(lambda *_: None)))
+    assert desk.taken(*steps(1)) == []
+
+
+def test_a_limit_that_checks_do_not_know_keeps_all_apart() -> None:
+    """Where it is set; where it is not, nothing has changed."""
+    for quota, kept in ((None, [*range(8)]), (7, [])):
+        assert Desk(replace(PLAIN, limits=Quota(quota=quota))).taken(*steps(1)) == kept
+    assert {one.name for one in fields(Limits)} == checks.LIMITS
+
+
+def test_a_name_that_lost_its_member_is_decided_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A series began before members were configured: columns refuse its name then as one by one."""
+    monkeypatch.setattr("tests.deciding.columns.test_sorting.HOMES", ["a-", "b-", "-c", "d-e"])
+    desk = Desk()
+    assert desk.taken(*(observation(name, 1, 4.0) for name in HOMES)) == [0, 1, 2, 3]
     desk.context = replace(desk.context, limits=Limits(member_separator="-"))
-    assert desk.taken(*steps(1)) == [3]
+    assert desk.taken(*(observation(name, 1, 4.0) for name in HOMES)) == [3]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import fields
 
 import pytest
 
@@ -15,7 +16,7 @@ from stream_app.formats.wire import dump
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.landmarks import LandmarkSet
-from stream_app.privacy.rule import _rule
+from stream_app.privacy.rule import _shared
 from stream_app.privacy.state import Clock, Promise, State
 from tests.run import KEYS, NUMBER, Run, default, observation, policy
 
@@ -99,7 +100,7 @@ def test_periods_are_shared_by_those_alone_that_agree_in_all() -> None:
     """Series read back have one policy object where its bytes are the same; what else a period holds is their own."""
     row = rows_of("own-1", epsilon=1.0)["own-1"]
     promise, clock = row.state.promise, row.state.clock
-    kept = {name: getattr(promise, name) for name in Promise.__slots__}
+    kept = {name: getattr(promise, name) for name in (one.name for one in fields(Promise))}
     others = [
         Promise(**kept | {"spare_left": 2}),
         Promise(**kept | {"prior_nano": 3}),
@@ -108,7 +109,7 @@ def test_periods_are_shared_by_those_alone_that_agree_in_all() -> None:
         Promise(**kept | {"landmarks": LandmarkSet(((70, 71),))}),
     ]
     states = [State(row.state.guard, other, clock, row.state.latest, closed=False) for other in (promise, *others)]
-    times = {name: getattr(clock, name) for name in Clock.__slots__}
+    times = {name: getattr(clock, name) for name in (one.name for one in fields(Clock))}
     later = Clock(**times | {"period_start_ms": -1})
     states.append(State(row.state.guard, promise, later, row.state.latest, closed=False))
     rows = {
@@ -127,7 +128,7 @@ def test_equal_rules_may_be_two_objects() -> None:
     names = [f"own-{nth}" for nth in range(8)]
     rows: dict[str, SeriesRow] = {}
     for some in (names[:4], names[4:]):
-        _rule.cache_clear()  # as more rules than it keeps do
+        _shared.cache_clear()  # as more rules than it keeps do
         rows |= rows_of(*some, value={**NUMBER, "upper": 40})
     assert rows["own-0"].policy.rule is not rows["own-7"].policy.rule
     reader = RowReader(MemoryRows(), 0, 10_000, 1)
@@ -142,7 +143,7 @@ def test_equal_rules_may_be_two_objects() -> None:
 
 _GROWN = """
 import numpy as np
-from stream_app.deciding.columns.states import WIDTH, _grown
+from stream_app.deciding.columns.carried import FIGURES, grown
 def resident():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) << 10 for line in status if line.startswith("RssAnon"))
@@ -150,10 +151,10 @@ for size in (1 << 20, 16 << 20, 31 << 20):
     np.full(size, 1, np.uint8)  # as large fetches do: from now on the heap has what is smaller
 before, kept = resident(), []
 for _ in range(4):
-    figures = _grown(np.zeros((0, WIDTH), np.int64), 1024)
+    figures = grown(np.zeros(0, FIGURES), 1024)
     while len(figures) < 150_000:
-        figures[:] = 1
-        figures = _grown(figures, 2 * len(figures))
+        figures["used"] = 1
+        figures = grown(figures, 2 * len(figures))
     kept.append(figures)
 print((resident() - before) / (sum(figures.nbytes for figures in kept) / 2))
 """

@@ -7,9 +7,9 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.audit.auditor import check
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rebuild import rebuilt
+from tests.audit.ways import audit
 from tests.run import KEYS, Record, Run, default, observation, policy
 
 E = 10**9
@@ -107,7 +107,7 @@ def test_no_trace_passes_a_cap(log: list[Record]) -> None:
         assert all(totals[name] <= nano for name, nano in own.items())
     told = rebuilt(run.context, run.ledger, run.releases)
     assert (told.rows, told.members) == (run.rows, run.members)
-    assert check(run.ledger, run.releases, lifetime_nano=E).findings == ()
+    assert audit(run.ledger, run.releases, lifetime_nano=E).findings == ()
 
 
 @given(st.lists(records, min_size=20, max_size=60), st.integers(0, 60))

@@ -5,12 +5,12 @@ from typing import Any
 import orjson
 import pytest
 
-from stream_app.audit.auditor import check
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.members import MOST_SERIES, Member, load_member
-from stream_app.deciding.outcome import Decided, Outcome, Rejected
+from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rebuild import rebuilt
-from tests.run import KEYS, Run, default, limited, observation, policy
+from tests.audit.ways import audit
+from tests.run import KEYS, Run, default, limited, observation, policy, reason
 
 E = 10**9
 COLLECTED: Any = {
@@ -29,21 +29,11 @@ def cap(member: str, epsilon: float) -> dict[str, object]:
     return {"type": "member", "member": member, "epsilon": epsilon}
 
 
-def reason(outcome: Outcome) -> str | None:
-    """Return why a record was refused."""
-    return outcome.reason if isinstance(outcome, Rejected) else None
-
-
-def entries(run: Run) -> list[Any]:
-    """Return the ledger, read."""
-    return [orjson.loads(entry) for entry in run.ledger]
-
-
 def test_first_policies_claim() -> None:
     """The lifetime, or less where the policy says so, stands in the first entry, and nowhere else."""
     run = Run(members(lifetime_nano=3 * E, member_nano=5 * E))
     run.feed_all([policy("p-17/a"), policy("p-17/b", lifetime=1.5), policy("p-17/a", 2), observation("p-17/a", 1, 5)])
-    cap_entry, first, second, version, _ = entries(run)
+    cap_entry, first, second, version, _ = run.entries()
     assert list(cap_entry) == ["series", "sequence", "entry", "cap_nano", "key", "epoch", "previous", "hash"]
     assert (cap_entry["series"], cap_entry["cap_nano"], cap_entry["epoch"]) == ("p-17/", 5 * E, 0)
     assert list(first)[5:8] == ["charged_nano", "lifetime_nano", "parameters"]
@@ -72,7 +62,7 @@ def test_lifetime_of_a_policy(lifetime: float) -> None:
     if lifetime < 1:
         assert reason(outcome) == "budget-cap"
         return
-    assert entries(run)[0]["lifetime_nano"] == min(3 * E, int(lifetime * E))
+    assert run.entries()[0]["lifetime_nano"] == min(3 * E, int(lifetime * E))
     run.feed(observation("a", 1, 5))
     used = run.rows["a"].state.guard.used_nano
     run.context = limited(lifetime_nano=9 * E)
@@ -85,7 +75,7 @@ def test_lifetime_of_a_policy(lifetime: float) -> None:
 def test_nothing_changes_without_the_settings() -> None:
     """No entry, no row and no fingerprint tells of members."""
     run = Run(limited(lifetime_nano=3 * E)).feed_all([policy("p/a"), observation("p/a", 1, 5)])
-    assert "lifetime_nano" not in entries(run)[0]
+    assert "lifetime_nano" not in run.entries()[0]
     assert Context(KEYS, limits=Limits()).fingerprint != members().fingerprint
     assert members().fingerprint != members(member_nano=E).fingerprint
 
@@ -125,7 +115,7 @@ def test_default_policies_claim_too() -> None:
     """A series under a default policy claims with its first event, and is refused with it."""
     context = Context(KEYS, (default("*"),), Limits(member_separator="/", member_nano=E))
     run = Run(context).feed_all([observation("p/a", 1, 5), observation("p/b", 1, 5)])
-    assert [entry["entry"] for entry in entries(run)] == ["member", "policy", "release"]
+    assert [entry["entry"] for entry in run.entries()] == ["member", "policy", "release"]
     assert [orjson.loads(reject)["reason"] for reject in run.rejects] == ["member-cap"]
 
 
@@ -146,7 +136,7 @@ def test_caps_of_records() -> None:
         if epsilon == 2.6:
             run.feed(policy("p/a"))
         assert reason(run.feed(cap("p", epsilon))) == expected, epsilon
-    chain = [entry for entry in entries(run) if entry["entry"] == "member"]
+    chain = [entry for entry in run.entries() if entry["entry"] == "member"]
     assert [entry["cap_nano"] for entry in chain] == [5 * E // 2, E]
     assert [entry["sequence"] for entry in chain] == [1, 2]
     assert chain[1]["previous"] == chain[0]["hash"]
@@ -166,7 +156,7 @@ def test_a_cap_of_zero(limits: dict[str, int]) -> None:
     assert reason(run.feed(cap("q", 0))) == "member-cap", "below the claims"
     assert load_member(dict([run.members["p/"].dump()]).get, "p/") == run.members["p/"]
     assert rebuilt(run.context, run.ledger, run.releases).members == run.members
-    assert check(run.ledger, releases=run.releases).holds
+    assert audit(run.ledger, releases=run.releases).holds
 
 
 def test_later_settings_change_no_cap() -> None:
@@ -240,7 +230,7 @@ def test_collected_series() -> None:
     run = Run(members(member_nano=E, accept_weaker_policies=True))
     assert reason(run.feed(policy("p/cell", **COLLECTED))) == "invalid-policy"
     assert reason(run.feed(policy("cell", epsilon=5.0, **COLLECTED))) is None
-    assert "lifetime_nano" not in entries(run)[0]
+    assert "lifetime_nano" not in run.entries()[0]
     assert run.members == {}
     assert reason(run.feed(policy("cell", 2, epsilon=1.0, weaker=True))) == "invalid-policy"
     assert reason(run.feed(policy("p/a"))) is None
@@ -254,4 +244,4 @@ def test_dummies_join_once() -> None:
     outcome = run.feed(policy("p/a", protection={"level": "landmark", "landmarks": [1]}, dummies=dummies))
     assert isinstance(outcome, Decided)
     assert outcome.joined is not None
-    assert [entry["entry"] for entry in entries(run)] == ["member", "policy", "dummies"]
+    assert [entry["entry"] for entry in run.entries()] == ["member", "policy", "dummies"]

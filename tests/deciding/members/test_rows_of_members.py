@@ -3,10 +3,10 @@
 import orjson
 import pytest
 
-from stream_app.audit.auditor import check
 from stream_app.deciding import rows
 from stream_app.deciding.members import load_member
 from stream_app.deciding.rebuild import RebuildError, rebuilt
+from tests.audit.ways import audit
 from tests.deciding.members.test_members import COLLECTED, E, cap, members
 from tests.run import Run, limited, observation, policy
 
@@ -28,7 +28,7 @@ def test_ledger_alone_tells_members(limits: dict[str, int]) -> None:
     assert (told.rows, told.members) == (run.rows, run.members)
     stored = dict(member.dump() for member in run.members.values())
     assert {chain: load_member(stored.get, chain) for chain in run.members} == run.members
-    assert check(run.ledger, run.releases, lifetime_nano=2 * E).findings == ()
+    assert audit(run.ledger, run.releases, lifetime_nano=2 * E).findings == ()
 
 
 def test_claims_in_rows() -> None:

@@ -1,7 +1,6 @@
 """Records that renew, and what a run of them left: its entries, its versions, and its rows found again."""
 
 import json
-from typing import Any
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import Limits
@@ -21,11 +20,6 @@ def landmarks(*spans: object, **members: object) -> dict[str, object]:
 def renewing(series: str = "a", **members: object) -> dict[str, object]:
     """Return a policy record with bounds at 100, 200 and 300."""
     return policy(series, renew=[100, 200, 300], protection=landmarks([150, 160])) | members
-
-
-def entries(run: Run, kind: str = "policy") -> list[dict[str, Any]]:
-    """Return the ledger's entries of a kind."""
-    return [found for entry in run.ledger if (found := json.loads(entry))["entry"] == kind]
 
 
 def versions(run: Run) -> list[tuple[int, int]]:

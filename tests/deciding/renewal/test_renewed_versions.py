@@ -7,7 +7,7 @@ import pytest
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import Decided
 from stream_app.kafka.client.topics import OUTPUT_BYTES
 from stream_app.privacy.landmarks import MOST_INTERVALS
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -15,14 +15,13 @@ from stream_app.privacy.policy import Policy
 from tests.deciding.renewal.renewing import (
     DRAWN,
     ROOM,
-    entries,
     landmarks,
     parameters_of,
     rebuilt,
     renewing,
     versions,
 )
-from tests.run import KEYS, SCHEMES, Record, Run, default, observation, policy
+from tests.run import KEYS, SCHEMES, Record, Run, default, observation, policy, reason
 
 
 def test_late_landmarks_stay_and_spare_is_whole_again() -> None:
@@ -37,15 +36,15 @@ def test_late_landmarks_stay_and_spare_is_whole_again() -> None:
             observation("a", 120, 1),
         ]
     )
-    protection = entries(run)[1]["parameters"]["protection"]
+    protection = run.entries("policy")[1]["parameters"]["protection"]
     assert protection == landmarks([90, 150], [170, 200], [210, 220], spare=2)
-    assert entries(run, "landmarks")[0]["landmarks_left"] == 15
-    assert entries(run, "release")[2]["landmarks_left"] == 2 + 3 + 1 + 2
-    refused = run.feed({"type": "landmarks", "series": "a", "add": [80]})
-    assert isinstance(refused, Rejected)
-    assert refused.reason == "refused-landmark", "a step of the version before"
+    assert run.entries("landmarks")[0]["landmarks_left"] == 15
+    assert run.entries("release")[2]["landmarks_left"] == 2 + 3 + 1 + 2
+    assert reason(run.feed({"type": "landmarks", "series": "a", "add": [80]})) == "refused-landmark", (
+        "a step of the version before"
+    )
     run.feed({"type": "landmarks", "series": "a", "add": [90]})
-    assert len(entries(run, "landmarks")) == 2
+    assert len(run.entries("landmarks")) == 2
     rebuilt(run)
 
 
@@ -54,16 +53,14 @@ def test_drawn_landmarks_stay_fixed() -> None:
     run = Run(Context(KEYS, limits=ROOM))
     drawing = policy("a", renew=[30, 60], protection={"level": "landmark", "landmarks": [20, [50, 55]]}, dummies=DRAWN)
     run.feed_all([drawing, *(observation("a", at, 1) for at in range(0, 70, 7))])
-    first, second, third = (entry["parameters"] for entry in entries(run))
+    first, second, third = (entry["parameters"] for entry in run.entries("policy"))
     drawn = {step for start, end in first["protection"]["landmarks"] for step in range(start, end)}
     for parameters, start in ((second, 29), (third, 57)):
         kept = {step for start, end in parameters["protection"]["landmarks"] for step in range(start, end)}
         assert kept == {step for step in drawn if step >= start}
-    assert len(entries(run, "dummies")) == 1
+    assert len(run.entries("dummies")) == 1
     assert run.rows["a"].policy.fixed
-    refused = run.feed({"type": "landmarks", "series": "a", "add": [99]})
-    assert isinstance(refused, Rejected)
-    assert refused.reason == "refused-landmark"
+    assert reason(run.feed({"type": "landmarks", "series": "a", "add": [99]})) == "refused-landmark"
     rebuilt(run)
 
 
@@ -72,7 +69,7 @@ def test_a_copy_of_a_renewal_keeps_drawn_landmarks_fixed() -> None:
     run = Run(Context(KEYS, limits=ROOM))
     drawing = policy("a", renew=[30], protection={"level": "landmark", "landmarks": [20]}, dummies=DRAWN)
     run.feed_all([drawing, observation("a", 0, 1)])
-    parameters = dict(entries(run)[0]["parameters"])
+    parameters = dict(run.entries("policy")[0]["parameters"])
     to_come = [[max(1, start), end] for start, end in parameters["protection"]["landmarks"] if end > 1]
     parameters["protection"] = {**parameters["protection"], "landmarks": to_come}
     del parameters["renew"]
@@ -172,7 +169,7 @@ def test_a_renewed_row_never_outgrows_its_topic() -> None:
         assert all(len(value) < OUTPUT_BYTES for _, value in written)
         table.update(written)
     assert stored.outputs == kept.outputs
-    assert [found["policy"] for found in entries(kept)] == [1, 2, 3]
+    assert [found["policy"] for found in kept.entries("policy")] == [1, 2, 3]
     assert len(kept.rows["a"].state.promise.landmarks) == MOST_INTERVALS
     assert max(map(len, kept.ledger)) < OUTPUT_BYTES
     rebuilt(kept)

@@ -20,11 +20,6 @@ from tests.run import KEYS, NUMBER, VECTOR, Run, default, limited, policy
 LANDMARK = {"level": "landmark", "landmarks": [20]}
 
 
-def reasons(run: Run) -> list[str]:
-    """Return why records were refused, in order."""
-    return [json.loads(reject)["reason"] for reject in run.rejects]
-
-
 def steps(run: Run) -> list[tuple[int, Any]]:
     """Return the steps that were released, with their values."""
     return [(one["timestamp"], one.get("value")) for one in map(json.loads, run.releases)]
@@ -41,7 +36,7 @@ def test_a_reading_closes_the_steps_behind_it_all_at_once() -> None:
     assert isinstance(run.feed(reading(42, 4)), Counted)
     run.feed_all([reading(39, 1), watermark(80)])
     assert steps(run)[3:] == [(40, 8.0), (70, 5.0)]
-    assert reasons(run) == ["late"]
+    assert run.reasons == ["late"]
 
 
 def test_a_watermark_closes_steps_for_good() -> None:
@@ -49,7 +44,7 @@ def test_a_watermark_closes_steps_for_good() -> None:
     run = Run().feed_all([within(), watermark(25), reading(19, 1), reading(20, 2), watermark(29), watermark(19)])
     run.feed({**watermark(30), "seed": "5e" * 32})
     assert steps(run) == [(20, 2.0)]
-    assert reasons(run) == ["late", "duplicate", "late"]
+    assert run.reasons == ["late", "duplicate", "late"]
 
 
 def test_a_series_says_which_watermarks_it_takes() -> None:
@@ -59,9 +54,9 @@ def test_a_series_says_which_watermarks_it_takes() -> None:
         "collect": {"neighbours": "replace", "open_steps": 1},
     }
     run = Run().feed_all([policy("a"), policy("b", **collect), *(watermark(5, series) for series in "abc")])
-    assert reasons(run) == ["wrong-type", "malformed", "malformed"]
+    assert run.reasons == ["wrong-type", "malformed", "malformed"]
     run = Run().feed_all([within(), {**watermark(5), "seed": "none"}])
-    assert reasons(run) == ["malformed"], "a seed is one or is not there"
+    assert run.reasons == ["malformed"], "a seed is one or is not there"
 
 
 def test_a_step_takes_so_many_readings() -> None:
@@ -69,7 +64,7 @@ def test_a_step_takes_so_many_readings() -> None:
     step = {"step": 20_000}
     run = Run().feed_all([within(aggregate="last", protection=step), *(reading(at, 1) for at in range(MOST_READINGS))])
     run.feed_all([reading(MOST_READINGS, "none"), reading(5, "none"), watermark(20_000)])
-    assert reasons(run) == ["too-large", "duplicate"]
+    assert run.reasons == ["too-large", "duplicate"]
     assert steps(run) == [(0, 1.0)]
 
 
@@ -77,11 +72,11 @@ def test_an_invalid_reading_is_refused_by_itself() -> None:
     """It neither opens nor closes anything, nor uses its moment up; a substitute is read in its place."""
     run = Run().feed_all([within(open_steps=1), reading(1, 1), reading(11, "none"), reading(2, None), reading(2, 2)])
     run.feed(watermark(10))
-    assert reasons(run) == ["invalid-value", "invalid-value"]
+    assert run.reasons == ["invalid-value", "invalid-value"]
     assert steps(run) == [(0, 3.0)]
     hiding = within(open_steps=1, value=NUMBER | {"invalid": 0.25})
     run = Run().feed_all([hiding, reading(1, 1), reading(2, "none"), reading(2, 3), reading(11, None)])
-    assert reasons(run) == ["duplicate"]
+    assert run.reasons == ["duplicate"]
     assert steps(run) == [(0, 1.25)]
 
 
@@ -94,7 +89,7 @@ def test_the_far_future_is_refused_where_it_would_open_a_step() -> None:
     run.feed(reading(19, 1), appended_ms=0)
     run.feed(watermark(30), appended_ms=0)
     run.feed(watermark(30), appended_ms=20)
-    assert reasons(run) == ["future", "future"]
+    assert run.reasons == ["future", "future"]
     assert steps(run) == [(10, 2.0)]
 
 
@@ -107,7 +102,7 @@ def test_readings_of_an_erased_epoch_are_refused_and_open_steps_passed_over() ->
     run.feed_all([within(open_steps=20), reading(95, 1), reading(105, 2)])
     run.context = Context(later)
     run.feed_all([reading(96, 1), watermark(120)])
-    assert reasons(run) == ["key-erased"]
+    assert run.reasons == ["key-erased"]
     assert steps(run) == [(100, 2.0)]
 
 
@@ -139,7 +134,7 @@ def test_a_closed_series_drops_what_is_open() -> None:
     """Nothing of it is released."""
     run = Run().feed_all([within(), reading(11, 1), {"type": "close", "series": "ward-3"}])
     run.feed_all([reading(12, 1), watermark(20)])
-    assert reasons(run) == ["closed", "closed"]
+    assert run.reasons == ["closed", "closed"]
     assert not run.releases
     assert run.collection == Collection(bytes(32))
 
@@ -184,7 +179,7 @@ def test_a_member_claims_with_the_first_reading() -> None:
     context = Context(KEYS, (default("*", protection=form),), limits)
     log = [reading(5, 1, "p/a"), reading(15, 2, "p/a"), reading(5, 1, "p/b")]
     run = Run(context).feed_all(log)
-    assert reasons(run) == ["member-cap"]
+    assert run.reasons == ["member-cap"]
     found: list[tuple[str, str]] = []
 
     def noted(_key: object, value: bytes, _at: int, _headers: object) -> None:
@@ -202,7 +197,7 @@ def test_a_watermark_adopts_a_default_policy_that_fills_gaps() -> None:
     form = {"level": "event", "step": 10, "within": "sum", "open_steps": 1, "absent": 1}
     run = Run(Context(KEYS, (default("*", protection=form),)))
     run.feed_all([reading(5, 1), watermark(0), reading(5, 2), reading(15, 2), watermark(30)])
-    assert reasons(run) == ["early", "early"]
+    assert run.reasons == ["early", "early"]
     assert [at for at, _ in steps(run)] == [0, 10, 20]
 
 
@@ -210,12 +205,12 @@ def test_what_a_watermark_may_close_is_bounded() -> None:
     """Only where every step is decided; without `absent` none but open ones are."""
     for form, refused in (({"absent": 1}, ["future"]), ({"absent": "approximated"}, ["future"]), ({}, [])):
         run = Run().feed_all([within(protection=form), watermark(0), watermark(100_010)])
-        assert reasons(run) == refused
+        assert run.reasons == refused
     names = {f"{nth:02}" + "x" * 198: {"lower": 0, "upper": 1, "resolution": 0.5} for nth in range(64)}
     wide = within(aggregate="last", value={"kind": "vector", "parts": names}, protection={"absent": "approximated"})
-    assert reasons(Run().feed_all([wide, watermark(0), watermark(20_000)])) == ["future"]
+    assert Run().feed_all([wide, watermark(0), watermark(20_000)]).reasons == ["future"]
     narrow = within(aggregate="last", value=VECTOR, protection={"absent": "approximated"})
-    assert not reasons(Run().feed_all([narrow, watermark(0), watermark(20_000)]))
+    assert not Run().feed_all([narrow, watermark(0), watermark(20_000)]).reasons
 
 
 def test_lost_readings_are_told() -> None:

@@ -14,6 +14,7 @@ from tests.faults.fleet import Fleet, Site, Worker
 from tests.faults.gathered import Gathered
 from tests.faults.load.pauses import Pause, beats, summary
 from tests.faults.load.steady import Steady
+from tests.faults.measured import Measured
 from tests.faults.topics import Sent, Topics
 from tests.faults.verdict import judge
 from tests.faults.workload import DEFAULTS, LIFETIME_EPSILON, Workload
@@ -86,10 +87,14 @@ def served(worker: Worker) -> list[int]:
 
 
 def mixed(seed: int) -> Iterator[Sent]:
-    """Yield events without end, a quarter of them collected data; `closing` of its `Gathered` ends that."""
-    workload, gathered = Workload(seed), Gathered(seed)
+    """Yield events without end: half plain, a quarter collected, a quarter statistics of many units.
+
+    `closing` of its `Gathered` ends the collected ones.
+    """
+    workload = Workload(seed)
+    of_four = (Gathered(seed), workload, Measured(seed), workload)
     for nth in itertools.count():
-        yield from (gathered if nth % 4 == 0 else workload).events(1)
+        yield from of_four[nth % 4].events(1)
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from stream_app.localbroker.broker import STOP_SECONDS, LocalBroker
-from stream_app.localbroker.ports import HOST, free_ports
+from stream_app.localbroker.machine import HOST, free_ports
 from tests.patience import ANSWER_SECONDS
 
 COUNT = 3

@@ -115,7 +115,7 @@ async def run(cluster: Cluster, name: str, folder: Path, seed: int, events: int)
             if not stuck:
                 await asyncio.to_thread(fleet.stop)
         stops = _stops(fleet)
-    allowed = frozenset() if cluster.verified else scenario.stops
+    allowed = scenario.stops if cluster.count > 1 or not cluster.verified else frozenset()
     if stuck and stops and stops.keys() <= allowed:
         stuck = await _recover(topics, events + AFTERWARDS)
     verdict = await weigh(site)

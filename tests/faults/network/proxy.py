@@ -14,7 +14,7 @@ from enum import Enum
 from types import TracebackType
 from typing import Final, Self
 
-from stream_app.localbroker.ports import HOST
+from stream_app.localbroker.machine import HOST
 
 PRODUCE: Final = 0
 FETCH: Final = 1

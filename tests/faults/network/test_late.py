@@ -29,33 +29,6 @@ QUICK = {"late between ledger and releases", "copied, then killed in the window"
 """What `make test` runs, on one broker; the rest belongs to `make long`."""
 
 
-class Clusters:
-    """At most one cluster runs: asking for another one stops it."""
-
-    def __init__(self, folder: Path) -> None:
-        """Start none yet."""
-        self._folder = folder
-        self._name = ""
-        self._cluster: Cluster | None = None
-
-    def get(self, name: str) -> Cluster:
-        """Return the running cluster of a name, started unless it is the last one that was asked for."""
-        if self._cluster is None or self._name != name:
-            self.stop()
-            count, transactions, verified = CLUSTERS[name]
-            more = {"transaction.partition.verification.enable": str(verified).lower()}
-            brokers = Brokers(self._folder / name, count, more)
-            self._name, self._cluster = name, Cluster(brokers, count, transactions, verified)
-            asyncio.run(_begin(brokers, transactions))
-        return self._cluster
-
-    def stop(self) -> None:
-        """Stop what runs."""
-        if self._cluster is not None:
-            asyncio.run(self._cluster.brokers.__aexit__(None, None, None))
-        self._cluster = None
-
-
 async def _begin(brokers: Brokers, transactions: int) -> None:
     await brokers.__aenter__()
     if transactions:
@@ -63,17 +36,14 @@ async def _begin(brokers: Brokers, transactions: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
-    """Return clusters whose brokers advertise the ports of a proxy."""
-    found = Clusters(tmp_path_factory.mktemp("clusters"))
-    yield found
-    found.stop()
-
-
-@pytest.fixture
-def cluster(request: pytest.FixtureRequest, clusters: Clusters) -> Cluster:
-    """Return the cluster that the test names."""
-    return clusters.get(request.param)
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Run a cluster whose brokers advertise the ports of a proxy; it ends before the next one is made."""
+    count, transactions, verified = CLUSTERS[request.param]
+    more = {"transaction.partition.verification.enable": str(verified).lower()}
+    brokers = Brokers(tmp_path_factory.mktemp(request.param), count, more)
+    asyncio.run(_begin(brokers, transactions))
+    yield Cluster(brokers, count, transactions, verified)
+    asyncio.run(brokers.__aexit__(None, None, None))
 
 
 def _each(names: list[str], cluster: str) -> list[object]:
@@ -94,7 +64,7 @@ EACH = [
 ]
 
 
-@pytest.mark.parametrize(("cluster", "scenario"), EACH, indirect=["cluster"])
+@pytest.mark.parametrize(("cluster", "scenario"), EACH, indirect=["cluster"], scope="module")
 async def test_late(
     cluster: Cluster, scenario: str, tmp_path: Path, seed: int, late: int, request: pytest.FixtureRequest
 ) -> None:

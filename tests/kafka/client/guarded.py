@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +17,7 @@ from stream_app.setup.settings import Settings
 from tests.kafka.client.secured import SecuredBroker
 from tests.kafka.forked import Forked
 from tests.kafka.installation import readings
-from tests.patience import PATIENCE_SECONDS
-from tests.stacks import last_words
+from tests.kafka.workerprocess import WorkerProcess
 
 DAY_MS = 86_400_000
 BEFORE_LANDMARKS = ("--accept", "landmarks")
@@ -74,8 +72,8 @@ class Guarded:
         assert self.run("producer", "send", str(file), *BEFORE_LANDMARKS) == 0
         self.sent += count
 
-    def until_committed(self, worker: "GuardedWorker") -> None:
-        """Wait until the group has acknowledged all that was sent."""
+    def committed(self) -> int:
+        """Return how many events the group has acknowledged."""
         plain: dict[str, Any] = {
             "bootstrap_servers": self.secured.broker.bootstrap_servers,
             "key_file": self.folder / "noise.key",
@@ -83,49 +81,16 @@ class Guarded:
             "prefix": self.name,
             "partitions": 1,
         }
-        settings = Settings(**plain)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while sum(asyncio.run(group_offsets(settings, f"{self.name}.events")).values()) < self.sent:
-            assert worker.process.poll() is None, worker.said()[-3000:]
-            assert time.monotonic() < deadline, worker.said()[-3000:]
-            time.sleep(0.3)
+        return sum(asyncio.run(group_offsets(Settings(**plain), f"{self.name}.events")).values())
 
     @contextmanager
-    def worker(self, **more: Any) -> Iterator["GuardedWorker"]:
+    def worker(self, **more: Any) -> Iterator[WorkerProcess]:
         """Run a worker until the block ends."""
         log = self.folder / f"worker-{time.monotonic_ns()}.log"
         config = self.config("worker", **more)
         process = Forked(("worker", "--config", str(config)), log, self.folder, os.environ)  # noqa: TID251 (the child's)
         try:
-            yield GuardedWorker(process, log)
+            yield WorkerProcess(process, log, self.committed)
         finally:
             process.kill()
             process.wait()
-
-
-@dataclass
-class GuardedWorker:
-    """A worker in a process of its own."""
-
-    process: Forked
-    log: Path
-
-    def said(self) -> str:
-        """Return what it logged."""
-        return self.log.read_text()
-
-    def ended(self) -> int:
-        """Wait until it ends by itself; return its exit code."""
-        try:
-            return self.process.wait(PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"does not end: {last_words(self.process, self.log)}") from None
-
-    def stop(self) -> int:
-        """Ask it to end once it works; return its exit code."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while "owns partitions" not in self.said():
-            assert time.monotonic() < deadline, self.said()[-3000:]
-            time.sleep(0.1)
-        self.process.terminate()
-        return self.ended()

@@ -20,8 +20,8 @@ from cryptography.x509.oid import NameOID
 
 from stream_app.kafka.provision import Access
 from stream_app.localbroker.broker import LocalBroker
-from stream_app.localbroker.jars import fetch_jars, find_java
-from stream_app.localbroker.ports import HOST, free_ports
+from stream_app.localbroker.machine import HOST, fetch_jars, find_java, free_ports
+from tests.admin import administration
 from tests.patience import PATIENCE_SECONDS
 
 PASSWORD = "correct-horse-battery"  # noqa: S105 (of a broker that lives as long as its tests)
@@ -143,9 +143,7 @@ class SecuredBroker:
     async def _change(
         self, principal: str, given: Iterable[Access], taken: Iterable[Access], wanted: Iterable[Access]
     ) -> None:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
-        await admin.start()
-        try:
+        async with administration(bootstrap_servers=self.broker.bootstrap_servers) as admin:
             for request, accesses in ((CreateAclsRequest, given), (DeleteAclsRequest, taken)):
                 for access in accesses:
                     kind, pattern = _RESOURCES[access.resource], _PATTERNS[access.pattern]
@@ -163,8 +161,6 @@ class SecuredBroker:
             while (found := await _in_force(admin, principal)) != in_force:
                 assert time.monotonic() < deadline, f"{principal} has {found}, not {in_force}"
                 await asyncio.sleep(0.02)
-        finally:
-            await admin.close()
 
 
 async def _in_force(admin: AIOKafkaAdminClient, principal: str) -> set[tuple[int, str, int, int]]:

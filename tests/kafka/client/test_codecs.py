@@ -1,6 +1,6 @@
 """Every codec that Kafka knows can be read; what still cannot be decoded is named, and stops its partition alone."""
 
-from pathlib import Path
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -11,18 +11,11 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
 from stream_app.kafka.client.batches import CODECS, UnreadableBatchError
-from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.evidence.cutlog import file_of, pieces
 from tests.kafka.installation import Installation, readings
 
 _BASE_OFFSET, _CRC, _BEHIND_CRC, _RECORDS = slice(0, 8), slice(17, 21), 21, 61
 """Where they stand in a batch: https://kafka.apache.org/documentation/#recordbatch."""
-
-
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """Make an installation for one test."""
-    name = "codecs-" + "".join(letter if letter.isalnum() else "-" for letter in str(request.node.name))[-40:]
-    return Installation(broker, tmp_path, name)
 
 
 def batch_of(number: int, base: int, *values: bytes) -> bytes:
@@ -107,16 +100,17 @@ def test_a_damaged_batch_stops_its_partition_alone(installation: Installation) -
     before = _in_first(installation)
     installation.send(readings(100, start=100), "zstd")
     others = 200 - _in_first(installation)
-    (log,) = installation.broker.folder.glob(f"data/{installation.names.events}-0/00000000000000000000.log")
-    content = log.read_bytes()
-    place = _place_of(content, before)
-    with log.open("r+b") as file:
-        file.seek(place)
-        file.write(damaged(content[place : _behind(content, place)]))
+    found = pieces(installation.broker, installation.names.events)
+    (piece,) = [piece for piece in found if piece.offset == before]
+    with file_of(installation.broker, installation.names.events).open("r+b") as file:
+        file.seek(piece.position)
+        batch = file.read(piece.end - piece.position)
+        file.seek(piece.position)
+        file.write(damaged(batch))
     with installation.worker() as worker:
         worker.await_log("batch-unreadable")
         worker.await_committed(before + others)
-        said = worker.log.read_text()
+        said = worker.said()
         assert f"offset {before} of {installation.names.events}, partition 0" in said
         assert "codec zstd" in said
         assert "Report this as a bug" not in said
@@ -131,23 +125,5 @@ def _in_first(installation: Installation) -> int:
 
 def _codecs(installation: Installation, topic: str) -> set[int]:
     """Return the numbers of the codecs of a topic's batches, as they lie on the broker's disk."""
-    found = set()
-    for log in installation.broker.folder.glob(f"data/{topic}-?/00000000000000000000.log"):
-        content, place = log.read_bytes(), 0
-        while place < len(content):
-            found.add(content[place + 22] & 0b111)  # the last byte of the attributes
-            place = _behind(content, place)
-    return found
-
-
-def _place_of(log: bytes, offset: int) -> int:
-    """Return where in a log's file the batch begins that begins with an offset."""
-    place = 0
-    while int.from_bytes(log[place : place + 8], "big") != offset:
-        place = _behind(log, place)
-    return place
-
-
-def _behind(log: bytes, place: int) -> int:
-    """Return where the batch that begins at a place of a log's file ends."""
-    return place + 12 + int.from_bytes(log[place + 8 : place + 12], "big")
+    found = (pieces(installation.broker, topic, number) for number in range(installation.partitions))
+    return {piece.codec for piece in chain.from_iterable(found)}

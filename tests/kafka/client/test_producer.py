@@ -2,11 +2,9 @@
 
 import asyncio
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import (
     ConcurrentTransactions,
@@ -23,15 +21,21 @@ from aiokafka.protocol.transaction import EndTxnResponse_v0
 from stream_app.kafka.client.brokers import KafkaPages, PartitionProducer
 from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.stops import can_reopen
-from stream_app.localbroker.broker import LocalBroker
+from tests.admin import administration
 from tests.kafka.installation import Installation
 
 
+async def send_record(writer: PartitionProducer, topic: str) -> None:
+    """Send a page of one record."""
+    pages = writer.pages()
+    pages.append(b"key", b"value", 0, [])
+    await writer.send(topic, pages)
+
+
 def test_one_request_takes_all_topics_into_a_transaction(
-    broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever is sent first, the coordinator is asked once for the topics, and once for the end."""
-    installation = Installation(broker, tmp_path, "producer-requests")
     names, asked = installation.names, Counter[str]()
     send = AIOKafkaClient.send
 
@@ -47,9 +51,7 @@ def test_one_request_takes_all_topics_into_a_transaction(
         try:
             await writer.begin(names.ledger, names.releases, names.changelog)
             for topic in (names.ledger, names.releases, names.changelog):
-                pages = writer.pages()
-                pages.append(b"key", b"value", 0, [])
-                await writer.send(topic, pages)
+                await send_record(writer, topic)
             await writer.commit()
         finally:
             await writer.stop()
@@ -60,9 +62,8 @@ def test_one_request_takes_all_topics_into_a_transaction(
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_topic_that_is_gone_is_not_waited_for_without_end(broker: LocalBroker, tmp_path: Path, count: int) -> None:
+def test_a_topic_that_is_gone_is_not_waited_for_without_end(installation: Installation, count: int) -> None:
     """Its partition cannot be added to the transaction: the answers of all pages are waited for while that lasts."""
-    installation = Installation(broker, tmp_path, f"producer-gone-{count}")
     bounds = {"transaction_timeout_ms": 10_000, "output_batch_bytes": 300_000}
     names, settings = installation.names, installation.settings().model_copy(update=bounds)
 
@@ -85,12 +86,10 @@ def test_a_topic_that_is_gone_is_not_waited_for_without_end(broker: LocalBroker,
         writer = await PartitionProducer.open(settings, 0)
         try:
             await transaction(writer, names.releases)
-            admin = AIOKafkaAdminClient(**client_arguments(settings))
-            await admin.start()
-            await admin.delete_topics([names.releases])
-            await asyncio.sleep(2)
-            assert names.releases not in await admin.list_topics()
-            await admin.close()
+            async with administration(**client_arguments(settings)) as admin:
+                await admin.delete_topics([names.releases])
+                await asyncio.sleep(2)
+                assert names.releases not in await admin.list_topics()
             # Where the client has looked at its topics since, it says so; where not, only the coordinator knows.
             with pytest.raises((RequestTimedOutError, UnknownTopicOrPartitionError)) as found:
                 await transaction(writer, names.releases)
@@ -109,10 +108,9 @@ def test_a_topic_that_is_gone_is_not_waited_for_without_end(broker: LocalBroker,
 @pytest.mark.parametrize("act", ["commit", "abort"])
 @pytest.mark.parametrize("error", [KafkaConnectionError, RequestTimedOutError])
 def test_an_end_without_an_answer_is_not_repeated(
-    broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str, error: type[KafkaError]
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, act: str, error: type[KafkaError]
 ) -> None:
     """A copy that arrives late would end a later transaction of the epoch; under the next owner's it is refused."""
-    installation = Installation(broker, tmp_path, f"producer-{act}-{error.__name__.lower()}")
     asked: list[Any] = []
     send = AIOKafkaClient.send
 
@@ -127,9 +125,7 @@ def test_an_end_without_an_answer_is_not_repeated(
     async def written(writer: PartitionProducer) -> None:
         """Write a record in a transaction that stays open."""
         await writer.begin(installation.names.ledger)
-        pages = writer.pages()
-        pages.append(b"key", b"value", 0, [])
-        await writer.send(installation.names.ledger, pages)
+        await send_record(writer, installation.names.ledger)
 
     async def end() -> None:
         """End a transaction without an answer, then let the next owner begin one, and the late copy come."""
@@ -162,10 +158,9 @@ def test_an_end_without_an_answer_is_not_repeated(
 
 @pytest.mark.parametrize("error", [ConcurrentTransactions, NodeNotReadyError])
 def test_an_end_that_was_refused_or_not_sent_is_asked_again(
-    broker: LocalBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[KafkaError]
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, error: type[KafkaError]
 ) -> None:
     """No copy of it is on its way; a worker that gave up would take the partition over for nothing."""
-    installation = Installation(broker, tmp_path, f"producer-again-{error.__name__.lower()}")
     send, asked = AIOKafkaClient.send, 0
 
     async def refused(client: Any, node: int, request: Any, **named: Any) -> Any:
@@ -186,9 +181,7 @@ def test_an_end_that_was_refused_or_not_sent_is_asked_again(
         monkeypatch.setattr(AIOKafkaClient, "send", refused)
         try:
             await writer.begin(installation.names.ledger)
-            pages = writer.pages()
-            pages.append(b"key", b"value", 0, [])
-            await writer.send(installation.names.ledger, pages)
+            await send_record(writer, installation.names.ledger)
             await writer.commit()
         finally:
             await writer.stop()

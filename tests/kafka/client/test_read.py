@@ -8,11 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaProducer
 
 from stream_app.cli import main
 from stream_app.localbroker.broker import LocalBroker
-from tests.kafka.aborted import abort_entries
+from tests.kafka.acts import abort_entries, send_raw
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
 from tests.patience import PATIENCE_SECONDS
 
@@ -35,20 +34,8 @@ def line(series: str, step: int) -> bytes:
 
 def release(installation: Installation, series: str, step: int) -> None:
     """Write a release as a worker does, stamped with its step."""
-    write(installation, installation.names.releases, line(series, step), series.encode(), START_MS + step * HOUR_MS)
-
-
-def write(installation: Installation, topic: str, value: bytes, key: bytes | None, timestamp_ms: int) -> None:
-    """Write a record."""
-
-    async def send() -> None:
-        """Send it."""
-        producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers)
-        await producer.start()
-        await producer.send_and_wait(topic, value, key=key, timestamp_ms=timestamp_ms)
-        await producer.stop()
-
-    asyncio.run(send())
+    value, at = line(series, step), START_MS + step * HOUR_MS
+    asyncio.run(send_raw(installation, installation.names.releases, value, series.encode(), at, None))
 
 
 def read(installation: Installation, capfd: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, int]]:
@@ -79,7 +66,8 @@ def test_a_reject_of_no_series_is_none_that_was_asked_for(
     """Of a record that could not be read no series is known: neither a glob nor the word None finds its reject."""
     rejects = [{"series": series, "reason": "malformed"} for series in (None, "home-1", "None")]
     for reject in rejects:
-        write(installation, installation.names.rejects, json.dumps(reject).encode(), b"key", START_MS)
+        value = json.dumps(reject).encode()
+        asyncio.run(send_raw(installation, installation.names.rejects, value, b"key", START_MS, None))
 
     def found(*words: str) -> list[object]:
         """Return what is printed."""

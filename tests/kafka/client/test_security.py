@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,11 @@ from stream_app.cli import main
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.provision import ROLES, Access, Operation, commands, needs
 from stream_app.setup.settings import Settings
-from tests.kafka.client.guarded import BEFORE_LANDMARKS, Guarded, GuardedWorker
+from tests.kafka.client.guarded import BEFORE_LANDMARKS, Guarded
 from tests.kafka.client.secured import PASSWORD, Authority, secured_broker
 from tests.kafka.installation import POLICY, readings
-from tests.patience import PATIENCE_SECONDS
+from tests.kafka.workerprocess import WorkerProcess
+from tests.patience import awaited
 
 ONLY_WITH_LOST_INPUT = {
     Access("topic", f"guarded.{topic}", "Write") for topic in ("ledger", "releases")
@@ -41,27 +41,27 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         (folder / "public.pem").write_text(SigningKey.load(folder / "signing.key").public_pem())
         guarded.send(10)
         with guarded.worker() as worker:
-            guarded.until_committed(worker)
+            worker.await_committed(guarded.sent)
             assert guarded.run("producer", "watermark", "home-1", "--at", "0") == 0  # whoever reads rejects finds one
             guarded.send(1)
-            guarded.until_committed(worker)
+            worker.await_committed(guarded.sent)
             assert worker.stop() == 0, worker.said()
         yield guarded
 
 
-def decided(guarded: Guarded, worker: GuardedWorker, capfdbinary: pytest.CaptureFixture[bytes]) -> list[Any]:
+def decided(guarded: Guarded, worker: WorkerProcess, capfdbinary: pytest.CaptureFixture[bytes]) -> list[Any]:
     """Wait until a worker has decided all that was sent; return the releases, read by the reader."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
+
+    def read() -> list[Any]:
         capfdbinary.readouterr()
         assert guarded.run("reader", "read", "releases") == 0
         found = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
-        if len(found) >= guarded.sent:
-            assert len({(one["series"], one["timestamp"]) for one in found}) == len(found) == guarded.sent
-            return found
-        assert worker.process.poll() is None, worker.said()[-3000:]
-        assert time.monotonic() < deadline, f"{len(found)} of {guarded.sent}: {worker.said()[-3000:]}"
-        time.sleep(0.3)
+        assert len(found) >= guarded.sent or worker.process.poll() is None, worker.said()[-3000:]
+        return found if len(found) >= guarded.sent else []
+
+    found = awaited(read, worker.said)
+    assert len({(one["series"], one["timestamp"]) for one in found}) == len(found) == guarded.sent
+    return found
 
 
 def test_every_role_with_what_it_needs(guarded: Guarded, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -195,7 +195,7 @@ def test_a_worker_is_given_no_more_than_it_needs(guarded: Guarded, capfdbinary: 
         guarded.send(1)
         assert guarded.run("producer", "watermark", "home-1", "--at", "0") == 0  # rejected
         with guarded.worker() as worker:
-            assert worker.ended() in (1, 2), taken
+            assert worker.await_end() in (1, 2), taken
             assert taken.name in worker.said(), taken
             assert "allow" in worker.said().lower(), taken
             assert "Report this as a bug" not in worker.said(), taken
@@ -218,7 +218,7 @@ def test_a_running_worker_that_loses_a_right(
         decided(guarded, worker, capfdbinary)
         guarded.secured.allow("worker", [access for access in needed if access != taken])
         guarded.send(5)
-        assert worker.ended() == 1
+        assert worker.await_end() == 1
         assert worker.said().rstrip().endswith("stream_app.kafka.worker: stopped")  # by itself, with nothing amiss
         assert "ends by force" not in worker.said()
         assert f"TopicAuthorizationFailedError({taken.name!r})" in worker.said().replace("{", "").replace("}", "")

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 from aiokafka.errors import KafkaError
@@ -18,7 +17,7 @@ from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
 from tests.kafka.workerprocess import WorkerProcess
-from tests.patience import ANSWER_SECONDS, PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, awaited
 
 MOST_SECONDS = 20.0
 """Until a worker has ended: docs/how-to/scale-out.md says so."""
@@ -91,7 +90,7 @@ def test_a_worker_ends_while_brokers_are_silent(installation: Installation, when
             with silent(installation.broker):
                 time.sleep(1)
                 code, seconds = ended(worker)
-    said = worker.log.read_text()
+    said = worker.said()
     assert code == 0, said
     assert seconds < MOST_SECONDS, said
     assert "bug" not in said
@@ -104,23 +103,14 @@ def test_a_worker_ends_while_brokers_are_silent(installation: Installation, when
     assert_topics_hold_what_replay_computes(installation)
 
 
-def asked(worker: WorkerProcess, path: str) -> str:
-    """Return what the worker's endpoint says."""
-    (address,) = re.findall(r"health at (http://[0-9.:]+)", worker.log.read_text())
-    with urlopen(f"{address}{path}", timeout=ANSWER_SECONDS) as answer:  # noqa: S310 (our own server)
-        return str(answer.read().decode())
-
-
 def test_a_worker_whose_broker_is_down_stays_ready(tmp_path: Path) -> None:
     """Nobody is in a group then: that is an outage, and no worker that others should replace."""
     with LocalBroker.start(tmp_path / "kafka") as own, Installation(own, tmp_path, "down").worker() as worker:
         worker.await_ready(200, "partitions [")
         own.stop()
         worker.await_ready(200, "partitions [0, 1]; degraded: the brokers give no answer")
-        shown = asked(worker, "/metrics")
-        assert "landmark_in_group 0.0" in shown
-        assert "landmark_partitions_running 2.0" in shown
-        assert asked(worker, "/healthz") == "alive\n"
+        assert (worker.metric("landmark_in_group"), worker.metric("landmark_partitions_running")) == (0, 2)
+        assert worker.get("/healthz") == (200, "alive\n")
         worker.process.kill()
 
 
@@ -131,19 +121,16 @@ def test_silent_brokers_show(installation: Installation) -> None:
     with installation.worker() as worker:
         worker.await_committed(total)
         worker.await_ready(200, "partitions [0, 1]")
-        assert "landmark_degraded 0.0" in asked(worker, "/metrics")
+        assert worker.metric("landmark_degraded") == 0
         with silent(installation.broker):
             worker.await_ready(200, "partitions [0, 1]; degraded: the brokers give no answer")
-            assert "landmark_degraded 1.0" in asked(worker, "/metrics")
-            assert "Degraded: the brokers give no answer" in asked(worker, "/")
+            assert worker.metric("landmark_degraded") == 1
+            assert "Degraded: the brokers give no answer" in worker.get("/")[1]
             worker.await_log("degraded: no answer of the brokers for 20 s; nothing is decided until they answer again")
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while "degraded" in worker.ready()[1]:
-            assert time.monotonic() < deadline
-            time.sleep(0.5)
-        assert "landmark_degraded 0.0" in asked(worker, "/metrics")
+        awaited(lambda: "degraded" not in worker.ready()[1])
+        assert worker.metric("landmark_degraded") == 0
         worker.await_log("the brokers answer again")
-        said = worker.log.read_text()
+        said = worker.said()
         assert [said.count(line) for line in ("degraded: no", "answer again\n", ": decides, ")] == [1, 1, 2]
         total += installation.send(readings(200, start=200))
         worker.await_committed(total)

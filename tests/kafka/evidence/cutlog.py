@@ -11,6 +11,8 @@ from stream_app.localbroker.broker import STOP_SECONDS, LocalBroker
 
 _HEADER = struct.Struct(">qi")
 """Of a Kafka batch: base offset, and the bytes behind these two."""
+_CODEC = 0x07
+"""The bits of a batch's attributes that number its codec."""
 _CONTROL = 0x20
 """The bit of a batch's attributes that makes it a transaction's marker."""
 _ATTRIBUTES = 21
@@ -22,12 +24,14 @@ class Piece(NamedTuple):
 
     offset: int
     position: int
+    end: int
+    codec: int
     control: bool
 
 
-def pieces(broker: LocalBroker, topic: str) -> list[Piece]:
-    """Return the batches of the only segment of a topic's partition 0."""
-    return list(_walk(_file(broker, topic).read_bytes()))
+def pieces(broker: LocalBroker, topic: str, partition: int = 0) -> list[Piece]:
+    """Return the batches of the only segment of a topic's partition."""
+    return list(_walk(file_of(broker, topic, partition).read_bytes()))
 
 
 def _walk(log: bytes) -> Iterator[Piece]:
@@ -37,8 +41,9 @@ def _walk(log: bytes) -> Iterator[Piece]:
         if not size:
             return
         (attributes,) = struct.unpack_from(">h", log, position + _ATTRIBUTES)
-        yield Piece(offset, position, bool(attributes & _CONTROL))
-        position += _HEADER.size + size
+        end = position + _HEADER.size + size
+        yield Piece(offset, position, end, attributes & _CODEC, bool(attributes & _CONTROL))
+        position = end
 
 
 def lose_power(broker: LocalBroker, ends: Iterable[tuple[str, int]]) -> None:
@@ -47,7 +52,7 @@ def lose_power(broker: LocalBroker, ends: Iterable[tuple[str, int]]) -> None:
     assert broker.state.process.wait(STOP_SECONDS)
     data = broker.folder / "data"
     for topic, offset in ends:
-        file = _file(broker, topic)
+        file = file_of(broker, topic)
         cut = [piece.position for piece in pieces(broker, topic) if piece.offset >= offset]
         assert cut, f"{topic} has nothing from offset {offset} on"
         os.truncate(file, cut[0])
@@ -60,6 +65,7 @@ def lose_power(broker: LocalBroker, ends: Iterable[tuple[str, int]]) -> None:
     (data / ".kafka_cleanshutdown").unlink(missing_ok=True)
 
 
-def _file(broker: LocalBroker, topic: str) -> Path:
-    (file,) = (broker.folder / "data" / f"{topic}-0").glob("*.log")
+def file_of(broker: LocalBroker, topic: str, partition: int = 0) -> Path:
+    """Return the file of the only segment of a topic's partition."""
+    (file,) = (broker.folder / "data" / f"{topic}-{partition}").glob("*.log")
     return file

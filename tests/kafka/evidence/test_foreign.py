@@ -2,34 +2,28 @@
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
 
 from stream_app.kafka.brokers import Isolation
-from stream_app.kafka.client.brokers import KafkaBrokers, PartitionProducer
+from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.parts import Site
 from stream_app.kafka.stops import PartitionStoppedError
-from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup.settings import Settings
+from tests.kafka.acts import send_raw, stopped, write
 from tests.kafka.installation import Installation, readings
 from tests.run import limited
 
-
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """Make an installation of one partition, named after the test."""
-    name = request.node.name.replace("test_", "").replace("_", "-")
-    return Installation(broker, tmp_path / "first", name, partitions=1)
+INSTALLED: dict[str, Any] = {"partitions": 1}
 
 
 def beside(installation: Installation) -> Installation:
     """Return a second application under the same prefix, with the same key, as a copied configuration has it."""
-    folder = installation.folder.parent / "second"
+    folder = installation.folder / "second"
     folder.mkdir()
     (folder / "key").write_bytes((installation.folder / "key").read_bytes())
     (folder / "key").chmod(0o600)
@@ -51,7 +45,7 @@ def test_the_second_application_writes_nothing(installation: Installation, capsy
         second = beside(installation)
         with second.worker(exit_when_stopped="never") as late:
             late.await_log("stopped (foreign-writer)")
-            assert f"the claim of application {installation.name} under prefix" in late.log.read_text()
+            assert f"the claim of application {installation.name} under prefix" in late.said()
             total += installation.send(readings(40, start=40))
             first.await_committed(total)
             assert late.stop() == 0
@@ -107,7 +101,7 @@ def test_a_claim_behind_entries_rules_an_old_partition(installation: Installatio
     old = installation.read(installation.names.ledger)
     for topic in (installation.names.ledger, installation.names.changelog):
         installation.delete(topic)
-    asyncio.run(_write(installation, old))
+    asyncio.run(write(installation, {installation.names.ledger: old}))
     assert installation.command("recover") == 0
     for start in (20, 40):
         total += installation.send(readings(20, start=start))
@@ -120,22 +114,10 @@ def test_a_claim_behind_entries_rules_an_old_partition(installation: Installatio
     assert installation.command("audit") == 0
 
 
-async def _write(installation: Installation, records: list[Any]) -> None:
-    producer = await PartitionProducer.open(installation.settings(), 0)
-    pages = producer.pages()
-    for record in records:
-        pages.append(record.key, record.value, record.timestamp, list(record.headers))
-    await producer.begin()
-    await producer.send(installation.names.ledger, pages)
-    await producer.commit()
-    await producer.stop()
-
-
 @pytest.mark.parametrize("topic", ["ledger", "releases"])
 @pytest.mark.parametrize("when", ["running", "stopped"])
-def test_foreign_records_stop_the_partition(broker: LocalBroker, tmp_path: Path, topic: str, when: str) -> None:
+def test_foreign_records_stop_the_partition(installation: Installation, topic: str, when: str) -> None:
     """Byte for byte what this application writes, from another producer: found by the next batch, or the next start."""
-    installation = Installation(broker, tmp_path, f"foreign-{topic}-{when}", partitions=1)
     total = installation.send(readings(40))
     name: str = getattr(installation.names, topic)
     with installation.worker() as worker:
@@ -144,13 +126,11 @@ def test_foreign_records_stop_the_partition(broker: LocalBroker, tmp_path: Path,
             asyncio.run(_copy_last(installation, name))
             installation.send(readings(20, start=40))
             assert worker.await_end() == 1
-            assert f"wanted no records in {name} but this application's" in worker.log.read_text()
+            assert f"wanted no records in {name} but this application's" in worker.said()
             return
         assert worker.stop() == 0
     asyncio.run(_copy_last(installation, name))
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (foreign-writer)" in worker.log.read_text()
+    stopped(installation, "stopped (foreign-writer)")
 
 
 async def _copy_last(installation: Installation, topic: str) -> None:
@@ -159,10 +139,8 @@ async def _copy_last(installation: Installation, topic: str) -> None:
     producer = AIOKafkaProducer(
         bootstrap_servers=installation.broker.bootstrap_servers, transactional_id=f"{installation.name}-second-0"
     )
-    await producer.start()
-    async with producer.transaction():
+    async with producer, producer.transaction():
         await producer.send(topic, last.value, last.key, 0, last.timestamp, list(last.headers))
-    await producer.stop()
 
 
 NO_OUTPUTS = [
@@ -174,33 +152,19 @@ NO_OUTPUTS = [
 
 
 @pytest.mark.parametrize("nth", range(len(NO_OUTPUTS)))
-def test_a_stray_record_is_named(
-    broker: LocalBroker, tmp_path: Path, nth: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stray_record_is_named(installation: Installation, nth: int, capsys: pytest.CaptureFixture[str]) -> None:
     """One record of no transaction and without the header: a start and `recover` say whose topic, and where it lies."""
     meaning, key, value = NO_OUTPUTS[nth]
-    installation = Installation(broker, tmp_path, f"stray-{nth}", partitions=1)
     total = installation.send(readings(40))
     installation.decide(total)
     name: str = getattr(installation.names, meaning)
-    offset = asyncio.run(_stray(installation, name, key, value))
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        said = worker.log.read_text()
+    offset = asyncio.run(send_raw(installation, name, value, key))  # by who took the topic for another
+    said = stopped(installation)
     assert f"stopped (foreign-writer): wanted no records in {name} but this application's; found one of another" in said
     capsys.readouterr()
     assert installation.command("recover") == 2
     assert f"found at offset {offset} one that no version of it writes" in (said := capsys.readouterr().err)
     assert f"(foreign-writer): wanted no records in {name}" in said
-
-
-async def _stray(installation: Installation, topic: str, key: bytes, value: bytes | None) -> int:
-    """Write a record as somebody does who took the topic for another; return where."""
-    producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers)
-    await producer.start()
-    written = await producer.send_and_wait(topic, value, key, 0)
-    await producer.stop()
-    return int(written.offset)
 
 
 def test_own_aborted_records_are_own(installation: Installation) -> None:

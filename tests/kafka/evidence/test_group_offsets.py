@@ -3,21 +3,16 @@
 import asyncio
 import json
 import re
-from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.acts import stopped
 from tests.kafka.installation import Installation, input_of, readings
 from tests.kafka.wards import Wards, send_and_await
 
-
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """Make an installation of one partition, named after the test."""
-    name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
-    return Installation(broker, tmp_path, name, partitions=1)
+INSTALLED: dict[str, Any] = {"partitions": 1}
 
 
 def decided(installation: Installation, count: int) -> None:
@@ -31,10 +26,7 @@ def test_offsets_set_forward_are_set_back(installation: Installation, capsys: py
     decided(installation, 100)
     total = 100 + installation.send(readings(50, start=100))
     installation.set_offset(130)
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (row-behind)" in worker.log.read_text()
-        assert "If somebody set the group's offset, set it back" in worker.log.read_text()
+    stopped(installation, "stopped (row-behind)", "If somebody set the group's offset, set it back")
     capsys.readouterr()
     assert installation.command("recover") == 2
     assert "partition 0 stopped (input-skipped)" in (said := capsys.readouterr().err)
@@ -80,12 +72,10 @@ def test_markers_of_transactions_are_no_records(installation: Installation) -> N
 
 async def _send_in_a_transaction(installation: Installation) -> None:
     producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers, transactional_id="sender")
-    await producer.start()
-    async with producer.transaction():
+    async with producer, producer.transaction():
         for event in readings(20):
             value = json.dumps(event).encode()
             await producer.send(installation.names.events, key=event["series"].encode(), value=value, partition=0)
-    await producer.stop()
 
 
 def test_contributions_that_nobody_can_be_sure_of_are_counted(

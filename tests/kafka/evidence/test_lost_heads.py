@@ -13,7 +13,7 @@ import pytest
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.row import UNKNOWN
 from stream_app.localbroker.broker import LocalBroker
-from tests.kafka.evidence.storedrow import store_row, stored_row
+from tests.kafka.acts import stopped, store_row, stored_row
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation, readings
 
 
@@ -54,10 +54,7 @@ def test_a_changelog_without_its_head_gives_no_budget_again(
     total = 70 + installation.send(readings(20, start=40))
     assert installation.command("topics", "--check") == 2
     assert '"reason": "changelog-short"' in capsys.readouterr().out
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (changelog-short)" in worker.log.read_text()
-        assert f"begins at {start}" in worker.log.read_text()
+    stopped(installation, "stopped (changelog-short)", f"begins at {start}")
     assert installation.command("recover") == 0
     assert stored_row(installation).changelog_first == start
     assert installation.command("topics", "--check") == 0
@@ -103,9 +100,7 @@ def test_a_ledger_without_its_head_is_noticed_while_the_rows_are_there(
     lose_ledger_head(installation)
     assert installation.command("topics", "--check") == 2
     assert '"reason": "ledger-short"' in capsys.readouterr().out
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (ledger-short)" in worker.log.read_text()
+    stopped(installation, "stopped (ledger-short)")
     assert recovered(installation, capsys)["told_by"] == "releases"
     assert installation.command("topics", "--check") == 0
     assert_nobody_begins_anew(installation)
@@ -157,9 +152,7 @@ def test_a_later_loss_of_the_changelog_forgets_nobody(
     """The series that stood in what is gone of the ledger have nothing but releases: no word makes them new ones."""
     lose_ledger_head(installation)
     installation.delete(installation.names.changelog)
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (ledger-short)" in worker.log.read_text()
+    stopped(installation, "stopped (ledger-short)")
     for words in ((), ("--accept-lost-ledger",)):
         assert installation.command("recover", *words) == 2
         assert "(ledger-short)" in (said := capsys.readouterr().err)
@@ -174,13 +167,11 @@ def test_rows_of_an_earlier_version_adopt_what_is_there(installation: Installati
     with installation.worker() as worker:
         total = 70 + installation.send(readings(20, start=40))
         worker.await_committed(total)
-        assert "the ledger begins at offset 10" in worker.log.read_text()
+        assert "the ledger begins at offset 10" in worker.said()
         assert worker.stop() == 0
     assert stored_row(installation).ledger_first == 10
     installation.forget(installation.names.ledger, 20)
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (ledger-short)" in worker.log.read_text()
+    stopped(installation, "stopped (ledger-short)")
 
 
 def test_a_member_whose_row_is_gone_gets_no_cap_again(

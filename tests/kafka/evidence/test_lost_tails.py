@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.acts import stopped
 from tests.kafka.evidence.cutlog import lose_power, pieces
 from tests.kafka.installation import Installation, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
@@ -86,9 +87,7 @@ def test_releases_without_their_tail_are_noticed_at_the_next_start(
     installation = sites[f"releases-{batches}"]
     assert installation.command("topics", "--check") == (2 if batches > 1 else 0)
     assert ('"reason": "releases-short"' in capsys.readouterr().out) == (batches > 1)
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (releases-short)" in worker.log.read_text()
+    stopped(installation, "stopped (releases-short)")
     if batches > 1:  # without the input nobody can publish them again
         installation.forget_events(5 * (BATCH + 1))
         assert installation.command("recover") == 2
@@ -129,9 +128,7 @@ def test_a_changelog_cut_within_a_transaction_is_rebuilt(sites: dict[str, Instal
     """Its half would count with the next commit: the worker stops, and `recover` writes every row behind it."""
     installation = sites["within"]
     shutil.rmtree(installation.folder / "data-a")
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (changelog-short)" in worker.log.read_text()
+    stopped(installation, "stopped (changelog-short)")
     assert installation.command("recover") == 0
     total = installation.send(readings(BATCH, start=5 * BATCH)) + 5 * (BATCH + 1)
     installation.decide(total)
@@ -152,9 +149,7 @@ def test_releases_tell_of_a_ledger_that_lost_its_tail(sites: dict[str, Installat
     """With the changelog's tail gone too, nothing else does; and nothing is decided without its entry."""
     installation = sites["ledger"]
     shutil.rmtree(installation.folder / "data-a")
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (ledger-short)" in worker.log.read_text()
+    stopped(installation, "stopped (ledger-short)")
 
 
 def _written(installation: Installation) -> list[list[bytes]]:

@@ -5,21 +5,14 @@ import os
 import re
 import signal
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
+from typing import Any
 
 from stream_app.kafka.provision import make_and_check
-from stream_app.localbroker.broker import LocalBroker
 from stream_app.manual import page_url
-from tests.kafka.evidence.storedrow import store_row, stored_row
+from tests.kafka.acts import stopped, store_row, stored_row
 from tests.kafka.installation import Installation, readings
 
-
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation of one partition, named after the test."""
-    return Installation(broker, tmp_path, request.node.name.replace("test_", "").replace("_", "-"), partitions=1)
+INSTALLED: dict[str, Any] = {"partitions": 1}
 
 
 def test_a_remade_changelog_is_never_written_on(installation: Installation) -> None:
@@ -30,10 +23,8 @@ def test_a_remade_changelog_is_never_written_on(installation: Installation) -> N
         installation.delete(installation.names.changelog)
         total += installation.send(readings(3, start=400))
         assert worker.await_end() == 1
-        assert "stopped (changelog-short)" in worker.log.read_text()
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (row-missing)" in worker.log.read_text()
+        assert "stopped (changelog-short)" in worker.said()
+    stopped(installation, "stopped (row-missing)")
     assert installation.command("recover") == 0
     total += installation.send(readings(400, start=403))
     installation.decide(total)
@@ -49,7 +40,7 @@ def test_a_remade_ledger_is_never_written_on(installation: Installation) -> None
         installation.delete(installation.names.ledger)
         installation.send(readings(3, start=400))
         assert worker.await_end() == 1
-        assert "stopped (ledger-short)" in worker.log.read_text()
+        assert "stopped (ledger-short)" in worker.said()
     assert not installation.read(installation.names.ledger)
 
 
@@ -58,9 +49,7 @@ def test_rows_of_another_changelog_are_no_state(installation: Installation) -> N
     total = installation.send(readings(40))
     installation.decide(total)
     asyncio.run(store_row(installation, replace(stored_row(installation), changelog="of another life")))
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (changelog-short)" in worker.log.read_text()
+    stopped(installation, "stopped (changelog-short)")
 
 
 def test_input_that_lost_its_end_and_grew_again_stops(installation: Installation) -> None:
@@ -71,9 +60,7 @@ def test_input_that_lost_its_end_and_grew_again_stops(installation: Installation
     assert row.last_offset == row.next_offset - 1 == total - 1
     # The log cannot be cut under a running broker; the state is that of one whose last record was appended earlier.
     asyncio.run(store_row(installation, replace(row, last_append_ms=row.last_append_ms - 1)))
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-        assert "stopped (input-short)" in worker.log.read_text()
+    stopped(installation, "stopped (input-short)")
 
 
 def test_a_remade_events_topic_ends_its_workers(installation: Installation) -> None:
@@ -95,11 +82,9 @@ def test_a_remade_events_topic_ends_its_workers(installation: Installation) -> N
             os.kill(owner.process.pid, signal.SIGCONT)
             for worker in (owner, surplus):
                 assert worker.await_end() == 1
-                assert "(topic-replaced)" in worker.log.read_text()
-                assert "Restore all topics from one backup; if there is none, begin anew" in worker.log.read_text()
-    with installation.worker("a") as worker:
-        assert worker.await_end() == 1
-        assert "stopped (topic-replaced)" in worker.log.read_text()
+                assert "(topic-replaced)" in worker.said()
+                assert "Restore all topics from one backup; if there is none, begin anew" in worker.said()
+    stopped(installation, "stopped (topic-replaced)", name="a")
     assert _written(installation)[1:] == before[1:]
     assert len(installation.read(installation.names.ledger)) == entries
 
@@ -114,14 +99,12 @@ def test_an_events_topic_that_grows_ends_its_workers(installation: Installation)
         installation.grow(installation.names.events, 3)
         for worker in (owner, other):
             assert worker.await_end() == 1
-            said = worker.log.read_text()
+            said = worker.said()
             # By its look at the topic; or by a partition's, where the group moved that one meanwhile.
             assert re.search(r"wanted .*1 partitions, .*; found 3", said), said
             assert "(partition-count)" in said
             assert page_url("how-to/more-partitions.md") in said
-    with installation.worker("a") as worker:
-        assert worker.await_end() == 2
-        assert "partition count is 3, must be 1" in worker.log.read_text()
+    stopped(installation, "partition count is 3, must be 1", name="a", code=2)
 
 
 def test_a_new_partition_of_grown_topics_decides_nothing(installation: Installation) -> None:
@@ -150,7 +133,7 @@ def test_a_worker_without_its_events_topic_is_not_ready(installation: Installati
         assert worker.process.poll() is None
         asyncio.run(make_and_check(installation.settings()))
         assert worker.await_end() == 1
-        assert "(topic-replaced)" in worker.log.read_text()
+        assert "(topic-replaced)" in worker.said()
 
 
 def _written(installation: Installation) -> list[int]:

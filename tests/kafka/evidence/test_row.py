@@ -2,6 +2,9 @@
 
 import json
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from stream_app.kafka.evidence.row import UNKNOWN, PartitionRow
 
@@ -31,25 +34,20 @@ def test_stored_rows_come_back() -> None:
     assert PartitionRow.decode(json.dumps(later).encode()) == ROW
 
 
-def test_rows_from_before_collected_data() -> None:
-    """They name no offset to read again from: nothing was open, so it is the next one."""
-    stored = json.loads(ROW.encode())
-    del stored["recall_offset"]
-    assert PartitionRow.decode(json.dumps(stored).encode()) == replace(ROW, recall_offset=70)
-
-
-def test_rows_from_before_the_last_record_was_kept() -> None:
-    """They name none, so nothing is compared."""
-    stored = json.loads(ROW.encode())
-    del stored["last_offset"], stored["last_append_ms"]
-    assert PartitionRow.decode(json.dumps(stored).encode()) == replace(ROW, last_offset=-1, last_append_ms=0)
-
-
-def test_rows_from_before_logs_had_ends() -> None:
-    """They tell nothing of where the logs must begin and end: a worker adopts what it finds."""
-    stored = json.loads(ROW.encode())
-    for name in ("changelog_first", "ledger_first", "releases_offset", "releases_lost", "life"):
-        del stored[name]
-    row = PartitionRow.decode(json.dumps(stored).encode())
-    assert (row.changelog_first, row.ledger_first, row.releases_offset, row.life) == (UNKNOWN, UNKNOWN, UNKNOWN, "")
-    assert row.releases_lost < 0
+@pytest.mark.parametrize(
+    ("lacks", "read"),
+    [
+        (("recall_offset",), {"recall_offset": 70}),
+        (("last_offset", "last_append_ms"), {"last_offset": -1, "last_append_ms": 0}),
+        (
+            ("changelog_first", "ledger_first", "releases_offset", "releases_lost", "life"),
+            {"changelog_first": UNKNOWN, "ledger_first": UNKNOWN, "releases_offset": UNKNOWN, "releases_lost": -1}
+            | {"life": ""},
+        ),
+    ],
+    ids=["collected data", "the last record", "ends of logs"],
+)
+def test_rows_from_before(lacks: tuple[str, ...], read: dict[str, Any]) -> None:
+    """Nothing was open, so it is read on from the next one; nothing is compared; a worker adopts what it finds."""
+    stored = {name: part for name, part in json.loads(ROW.encode()).items() if name not in lacks}
+    assert PartitionRow.decode(json.dumps(stored).encode()) == replace(ROW, **read)

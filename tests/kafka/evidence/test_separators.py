@@ -1,26 +1,24 @@
 """Another `member_separator` on a real broker: series that were placed by one never go on, or begin, under another."""
 
 import json
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.acts import stopped
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
 
-
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """Topics of two partitions, with members."""
-    policy = {
+INSTALLED: dict[str, Any] = {
+    "policy": {
         "series": "*",
         "epsilon": 0.5,
         "protection": {"level": "event", "step": HOUR_MS},
         "scheme": {"name": "uniform"},
         "value": {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.1},
-    }
-    more = {"member_separator": "/", "member_epsilon": 1.0, "exit_when_stopped": "all"}
-    return Installation(broker, tmp_path, f"separators-{request.node.name[5:25]}", policy=policy, more=more)
+    },
+    "more": {"member_separator": "/", "member_epsilon": 1.0, "exit_when_stopped": "all"},
+}
+"""Topics of two partitions, with members."""
 
 
 def reading(series: str, step: int = 0) -> dict[str, object]:
@@ -34,17 +32,13 @@ def test_another_separator_stops_every_partition(installation: Installation) -> 
     with installation.worker() as worker:
         worker.await_committed(total)
         worker.await_ready(200, "partitions [0, 1]")
-        with installation.worker("b", member_separator=":") as other:
-            assert other.await_end() == 1
-            assert "other workers have another member_separator" in other.log.read_text()
+        stopped(installation, "other workers have another member_separator", name="b", member_separator=":")
         worker.await_ready(200, "partitions [0, 1]")
         assert worker.stop() == 0
     before = [record.value for record in installation.read(installation.names.ledger)]
     assert [b'"entry":"member"' in value for value in before] == [True, False, False, False, False]
-    with installation.worker(member_separator=":") as worker:
-        assert worker.await_end() == 1
-        for partition in (0, 1):
-            assert f"partition {partition} stopped (separator-changed)" in worker.log.read_text()
+    told = (f"partition {partition} stopped (separator-changed)" for partition in (0, 1))
+    stopped(installation, *told, member_separator=":")
     assert [record.value for record in installation.read(installation.names.ledger)] == before
     total += installation.send([reading("p/a", 1)])
     with installation.worker() as worker:

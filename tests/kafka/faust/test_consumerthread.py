@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -20,20 +19,14 @@ from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.faust.app import App
 from stream_app.kafka.faust.consumer import Consumer
-from stream_app.kafka.faust.consumerthread import ConsumerEndedError
+from stream_app.kafka.faust.consumerthread import ConsumerEndedError, ConsumerThread
 from stream_app.kafka.owner.inbox import Fetched
-from stream_app.localbroker.broker import LocalBroker
 from stream_app.monitoring.metrics import Metrics
 from tests.kafka.installation import Installation, readings
+from tests.kafka.owner.test_partition import until
 
 SECONDS = 90.0
 POLL_SECONDS = 3
-
-
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path) -> Installation:
-    """Topics and settings, made outside any loop."""
-    return Installation(broker, tmp_path, f"ended-consumer-{tmp_path.name}")  # each has a key of its own
 
 
 @pytest.fixture
@@ -44,18 +37,32 @@ async def app(installation: Installation) -> AsyncIterator[App]:
     topic = EventsTopic(settings, names.events, (await describe(settings, names))[names.events].id)
     app = App(settings, load_context(settings), None, topic, names, Metrics())
     await app.start()
-    async with asyncio.timeout(SECONDS):
-        while app.partitions.working != [0, 1]:  # noqa: ASYNC110 (no event tells it)
-            await asyncio.sleep(0.05)
+    await until(lambda: app.partitions.working == [0, 1])
     yield app
     await app.stop()
 
 
+@pytest.fixture
+def consumer(app: App) -> Consumer:
+    """Its consumer."""
+    return cast("Consumer", app.consumer)
+
+
+@pytest.fixture
+def thread(consumer: Consumer) -> ConsumerThread:
+    """The thread of its consumer."""
+    return consumer.thread
+
+
+def decided(app: App) -> int:
+    """Return how much input it has decided."""
+    return sum(app.partitions.positions().values())
+
+
 async def test_nothing_waits_in_a_queue_that_faust_empties(
-    app: App, installation: Installation, monkeypatch: pytest.MonkeyPatch
+    app: App, thread: ConsumerThread, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Faust does so at the end of a rebalance: a fetch in it was lost, and its partition waited for it for ever."""
-    thread = cast("Consumer", app.consumer).thread
     seek, put = app.consumer.perform_seek, app.partitions.put
     early: list[int] = []
 
@@ -74,34 +81,29 @@ async def test_nothing_waits_in_a_queue_that_faust_empties(
     monkeypatch.setattr(app.partitions, "put", noted)
     monkeypatch.setattr(app.consumer, "perform_seek", slowly)
     thread.thread_loop.call_soon_threadsafe(thread._ensure_consumer()._coordinator.request_rejoin)  # noqa: SLF001
-    async with asyncio.timeout(SECONDS):
-        while sum(app.partitions.positions().values()) < 200:  # noqa: ASYNC110 (no event tells it)
-            await asyncio.sleep(0.05)
+    await until(lambda: decided(app) >= 200)
     assert early == []
 
 
-async def test_a_crashed_app_stops(app: App) -> None:
+async def test_a_crashed_app_stops(app: App, consumer: Consumer, thread: ConsumerThread) -> None:
     """Its consumer's thread ended by itself: who asks it is refused at once, and nothing of the app is left running."""
-    consumer = cast("Consumer", app.consumer)
-    thread, tp = consumer.thread, TP(app.events_topic, 0)
-    assert await consumer.committed([tp]) is not None
+    tp = TP(app.events_topic, 0)
+    assert await thread.committed(tp) is None, "it answers: nothing was decided yet"
     await consumer.crash(KafkaConnectionError())
     async with asyncio.timeout(SECONDS):
-        while not thread.thread_loop.is_closed():  # noqa: ASYNC110 (no event tells it)
-            await asyncio.sleep(0.05)
+        await until(thread.thread_loop.is_closed)
         assert app.crashed
         with pytest.raises(ConsumerEndedError):
-            await consumer.committed([tp])
-        assert not await consumer.owns(tp, 0)
+            await thread.committed(tp)
+        assert not await thread.owns(tp, 0)
         assert not await consumer.commit()
         await app.stop()
     left = asyncio.all_tasks() - {asyncio.current_task()}
     assert [task for task in left if not task.done()] == []
 
 
-async def test_what_was_asked_is_refused_when_the_thread_ends(app: App) -> None:
+async def test_what_was_asked_is_refused_when_the_thread_ends(thread: ConsumerThread) -> None:
     """Nobody waits for ever; who is cancelled meanwhile is cancelled, and not refused."""
-    thread = cast("Consumer", app.consumer).thread
 
     async def ask() -> None:
         """Ask for what never comes."""
@@ -118,9 +120,8 @@ async def test_what_was_asked_is_refused_when_the_thread_ends(app: App) -> None:
             await asked
 
 
-async def test_it_looks_again_when_it_is_asked(app: App) -> None:
+async def test_it_looks_again_when_it_is_asked(thread: ConsumerThread) -> None:
     """A partition is wanted again that was full: nobody waits until something else is fetched, or a second."""
-    thread = cast("Consumer", app.consumer).thread
     async with asyncio.timeout(SECONDS):
         asked = asyncio.create_task(thread.getmany(set(), 1e6))
         while (await asyncio.wait({asked}, timeout=2.0))[0]:  # what begins may wake it
@@ -136,9 +137,10 @@ def short_interval(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short_interval")
-async def test_an_app_that_hangs_leaves_its_group_and_joins_again(app: App, installation: Installation) -> None:
+async def test_an_app_that_hangs_leaves_its_group_and_joins_again(
+    app: App, thread: ConsumerThread, installation: Installation
+) -> None:
     """Its thread goes on with heartbeats: the group would wait for ever for what nobody decides."""
-    thread = cast("Consumer", app.consumer).thread
     assert thread.in_group
 
     async def nobody_left() -> None:
@@ -150,27 +152,21 @@ async def test_an_app_that_hangs_leaves_its_group_and_joins_again(app: App, inst
     with ThreadPoolExecutor() as pool:
         pool.submit(asyncio.run, nobody_left()).result()  # the app's loop, which is this one, hangs meanwhile
     await asyncio.to_thread(installation.send, readings(100))
-    async with asyncio.timeout(SECONDS):
-        while sum(app.partitions.positions().values()) < 100 or not thread.in_group:  # noqa: ASYNC110 (no event tells it)
-            await asyncio.sleep(0.05)
+    await until(lambda: decided(app) >= 100 and thread.in_group)
 
 
-async def test_unreadable_input_does_not_hide_that_the_app_hangs(app: App) -> None:
+async def test_unreadable_input_does_not_hide_that_the_app_hangs(app: App, thread: ConsumerThread) -> None:
     """A call that raises is under way for ever in the eyes of aiokafka; then no silence of the app is idle time."""
-    thread = cast("Consumer", app.consumer).thread
     fetcher, subscription = thread._ensure_consumer()._fetcher, thread._ensure_consumer()._subscription  # noqa: SLF001
     unreadable = FetchError(error=UnreadableBatchError(app.events_topic, 0, 0, "zstd", ValueError()), backoff=0)
     thread.thread_loop.call_soon_threadsafe(fetcher._records.setdefault, TP(app.events_topic, 0), unreadable)  # noqa: SLF001
-    async with asyncio.timeout(SECONDS):
-        while app.partitions.stopped != {0: "batch-unreadable"}:  # noqa: ASYNC110 (no event tells it)
-            await asyncio.sleep(0.05)
+    await until(lambda: app.partitions.stopped == {0: "batch-unreadable"})
     time.sleep(0.2)  # noqa: ASYNC251 (the app hangs)
     assert subscription.fetcher_idle_time >= 0.2
 
 
-async def test_heartbeats_that_an_error_ended_begin_again(app: App, installation: Installation) -> None:
+async def test_heartbeats_that_an_error_ended_begin_again(thread: ConsumerThread, installation: Installation) -> None:
     """No others begin before the next rebalance: the group would drop an idle worker, for good."""
-    thread = cast("Consumer", app.consumer).thread
     group = thread._ensure_consumer()._coordinator  # noqa: SLF001
     send, answered = group._do_heartbeat, threading.Event()  # noqa: SLF001
 
@@ -190,9 +186,8 @@ async def test_heartbeats_that_an_error_ended_begin_again(app: App, installation
     assert thread.in_group
 
 
-async def test_a_worker_whose_group_is_given_up_crashes(app: App) -> None:
+async def test_a_worker_whose_group_is_given_up_crashes(app: App, thread: ConsumerThread) -> None:
     """The routine of aiokafka has ended: nobody would join again, and a restart does."""
-    thread = cast("Consumer", app.consumer).thread
     group = thread._ensure_consumer()._coordinator  # noqa: SLF001
 
     async def broken() -> None:
@@ -206,29 +201,25 @@ async def test_a_worker_whose_group_is_given_up_crashes(app: App) -> None:
             await asyncio.sleep(0.2)
 
 
-async def test_what_nobody_wants_is_not_taken(app: App, installation: Installation) -> None:
+async def test_what_nobody_wants_is_not_taken(app: App, consumer: Consumer, installation: Installation) -> None:
     """Taken while all partitions are full, or paused, it would be dropped, and nothing fetch it again."""
-    consumer = cast("Consumer", app.consumer)
     places = [TP(app.events_topic, number) for number in (0, 1)]
     for place in places:
         consumer.on_buffer_full(place)
     await asyncio.to_thread(installation.send, readings(100))
     async with asyncio.timeout(SECONDS):
-        while not consumer.thread._ensure_consumer()._fetcher._records:  # noqa: ASYNC110, SLF001 (no event tells it)
-            await asyncio.sleep(0.05)
+        await until(lambda: bool(consumer.thread._ensure_consumer()._fetcher._records))  # noqa: SLF001
         assert await consumer.thread.getmany(set(), 0) == {}
         for place in places:
             consumer.on_buffer_drop(place)
-        while sum(app.partitions.positions().values()) < 100:  # noqa: ASYNC110 (no event tells it)
-            await asyncio.sleep(0.05)
+        await until(lambda: decided(app) >= 100)
 
 
-async def test_nobody_waits_longer_than_is_said(app: App) -> None:
+async def test_nobody_waits_longer_than_is_said(app: App, thread: ConsumerThread) -> None:
     """Brokers that are away answer never; whoever asks after that is refused as well."""
-    consumer = cast("Consumer", app.consumer)
-    consumer.thread.answer_for(0.1)
+    thread.answer_for(0.1)
     async with asyncio.timeout(SECONDS):
         with pytest.raises(ConsumerEndedError):
-            await consumer.thread.call_thread(asyncio.Event().wait)
+            await thread.call_thread(asyncio.Event().wait)
         with pytest.raises(ConsumerEndedError):
-            await consumer.committed([TP(app.events_topic, 0)])
+            await thread.committed(TP(app.events_topic, 0))

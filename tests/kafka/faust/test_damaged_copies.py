@@ -7,17 +7,15 @@ import resource
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
 from stream_app.kafka.client.brokers import PartitionProducer
 from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.acts import stopped
 from tests.kafka.faust.damage import damage_copy, middle_flipped
 from tests.kafka.installation import Installation, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
-from tests.kafka.workerprocess import WorkerProcess
-from tests.patience import ANSWER_SECONDS
 
 PARTITIONS = 12
 KINDS = (
@@ -36,24 +34,16 @@ KINDS = (
 
 
 @pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation named after the test."""
-    name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_")).strip("-")
-    return Installation(broker, tmp_path, name, more={"data_folder": tmp_path / "data"})
+def installation(installation: Installation) -> Installation:
+    """Give all workers one folder."""
+    installation.more["data_folder"] = installation.folder / "data"
+    return installation
 
 
 def copy_of(installation: Installation, partition: int) -> Path:
     """Return the folder of a partition's local copy."""
     (found,) = installation.settings().data_folder.rglob(f"state-{partition}.db")
     return found
-
-
-def metric(worker: WorkerProcess, name: str) -> float:
-    """Return the sum of a metric's samples."""
-    (address,) = re.findall(r"health at (http://[0-9.:]+)", worker.log.read_text())
-    with urlopen(f"{address}/metrics", timeout=ANSWER_SECONDS) as answer:  # noqa: S310 (our own server)
-        text = answer.read().decode()
-    return sum(float(value) for value in re.findall(rf"^{name}(?:\{{[^}}]*\}})? (\S+)$", text, re.MULTILINE))
 
 
 def test_damaged_copies_are_read_back_from_the_changelog(broker: LocalBroker, tmp_path: Path) -> None:
@@ -73,9 +63,9 @@ def test_damaged_copies_are_read_back_from_the_changelog(broker: LocalBroker, tm
         total += installation.send(readings(1_200, series=200, start=start))
         with installation.worker(f"damaged-{first}") as worker:
             worker.await_committed(total)
-            discarded = metric(worker, "landmark_damaged_copies_total")
+            discarded = worker.metric("landmark_damaged_copies_total")
             assert worker.stop() == 0
-        said = worker.log.read_text()
+        said = worker.said()
         assert discarded == len(re.findall(r"partition \d+: the local state in \S+ is damaged", said)) >= 3
         assert f"partition {PARTITIONS - 1}: the local" not in said
         assert "bug" not in said
@@ -97,10 +87,10 @@ def test_damage_found_during_work(installation: Installation) -> None:
                 middle_flipped(table)
         total += installation.send(readings(2_000, series=500, start=2_000))
         worker.await_committed(total)
-        assert metric(worker, "landmark_damaged_copies_total") >= 1
+        assert worker.metric("landmark_damaged_copies_total") >= 1
         assert worker.stop() == 0
-    assert "checksum mismatch" in worker.log.read_text()
-    assert "discarded, and read back from the changelog" in worker.log.read_text()
+    assert "checksum mismatch" in worker.said()
+    assert "discarded, and read back from the changelog" in worker.said()
     installation.answered_once()
     assert_topics_hold_what_replay_computes(installation)
 
@@ -125,12 +115,12 @@ def test_a_damaged_standby_copy_begins_anew(installation: Installation) -> None:
             stander.await_log("owns partitions")
             for worker in (owner, stander):
                 worker.await_ready(200, "partitions [")
-            assert metric(stander, "landmark_damaged_copies_total") == installation.partitions
+            assert stander.metric("landmark_damaged_copies_total") == installation.partitions
             owner.process.kill()
             total += installation.send(readings(400, start=800))
             stander.await_committed(total)
             assert stander.stop() == 0
-    assert "crashed" not in stander.log.read_text()
+    assert "crashed" not in stander.said()
     installation.answered_once()
     assert_topics_hold_what_replay_computes(installation)
 
@@ -161,15 +151,13 @@ def test_a_full_disk_ends_the_worker_and_another_goes_on(
             _fill(opened.fileno())
         total += installation.send(readings(4_000, series=2_000, start=200))
         assert worker.await_end() == 1
-    said = worker.log.read_text()
+    said = worker.said()
     assert re.search(
         rf"stopped \(disk-full\): wanted local state in {folder}\S+; found .*No space left on device", said
     )
     assert "Free space on that disk" in said
     assert "bug" not in said
-    with installation.worker("again", data_folder=str(folder)) as worker:
-        assert worker.await_end() == 2
-    assert "has no room" in worker.log.read_text()
+    stopped(installation, "has no room", name="again", code=2, data_folder=str(folder))
     installation.decide(total, "elsewhere", data_folder=str(installation.folder / "elsewhere"))
     installation.answered_once()
     assert_topics_hold_what_replay_computes(installation)
@@ -195,7 +183,7 @@ def test_too_many_open_files_end_the_worker_without_a_flood(installation: Instal
         asyncio.run(_steal(installation))
         total += installation.send(readings(200, start=200))
         assert worker.await_end() == 1
-    said = worker.log.read_text()
+    said = worker.said()
     assert "file-limit" in said
     assert f"this process may open {open_files}" in said
     assert "LimitNOFILE" in said

@@ -2,18 +2,16 @@
 
 import signal
 import time
-from pathlib import Path
 
-from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, readings
 
 MOST_SECONDS = 20.0
 """Until a worker has ended: docs/how-to/scale-out.md says so."""
 
 
-def test_a_worker_ends_while_its_group_waits_for_another(broker: LocalBroker, tmp_path: Path) -> None:
+def test_a_worker_ends_while_its_group_waits_for_another(installation: Installation) -> None:
     """Whoever sleeps keeps the group's next agreement waiting for its whole session: who ends leaves nevertheless."""
-    installation = Installation(broker, tmp_path, "leaving", more={"session_timeout_ms": 45_000})
+    installation.more["session_timeout_ms"] = 45_000
     total = installation.send(readings(1_000))
     with installation.worker("sleeper") as sleeper, installation.worker("ends") as worker:
         for one in (sleeper, worker):

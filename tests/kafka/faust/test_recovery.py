@@ -7,7 +7,7 @@ import pytest
 from faust.types import TP
 
 from stream_app.formats.records import Records
-from stream_app.kafka.faust.recovery import Recovery
+from stream_app.kafka.faust.app import Recovery
 from stream_app.monitoring.metrics import Metrics
 from tests.kafka.faust.test_localcopy import store_in
 from tests.kafka.owner.test_standbycopy import NEW, OLD

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.counters import Collection
@@ -10,12 +9,10 @@ from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.members import Member, stored_member
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.owner.figures import CapCounts
+from stream_app.kafka.owner.budgets import CapCounts
 from stream_app.monitoring.metrics import CLAIMED, CLASSES, Metrics
 from stream_app.monitoring.scrape import scrape_of
-from tests.cluster.group import Place
-from tests.cluster.log import Draft
-from tests.kafka.owner.test_partition import NAMES, Site, until
+from tests.kafka.owner.test_partition import Site, until
 from tests.run import KEYS, Record, policy
 
 LIMITS = Limits(member_separator="/", member_nano=10**9, lifetime_nano=10**9)
@@ -23,6 +20,14 @@ LIMITS = Limits(member_separator="/", member_nano=10**9, lifetime_nano=10**9)
 
 def drop(*_: object) -> None:
     """Let an output record go."""
+
+
+def decided(context: Context, batch: list[Record], rows: dict[str, SeriesRow], members: dict[str, Member]) -> Decider:
+    """Return what has decided a batch."""
+    outlets, collection = Outlets(drop, drop, drop, None), Collection(bytes(32))
+    decider = Decider(context, rows.get, outlets, collection, members.get)
+    decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in batch])
+    return decider
 
 
 def batches() -> list[list[Record]]:
@@ -44,10 +49,7 @@ def test_moves_add_up_to_a_count_of_all_rows() -> None:
     table: dict[bytes, bytes] = {}
     seen = set()
     for batch in batches():
-        decider = Decider(
-            Context(KEYS, limits=LIMITS), rows.get, Outlets(drop, drop, drop, None), Collection(bytes(32)), members.get
-        )
-        decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in batch])
+        decider = decided(Context(KEYS, limits=LIMITS), batch, rows, members)
         counts.move(decider.claims())
         table.update(decider.stored())
         rows.update(decider.changed)
@@ -96,25 +98,19 @@ def test_they_are_shown_and_withdrawn_by_partition() -> None:
     assert shown(metrics) == {("1", "1.00"): 0, ("1", "0.05"): 1}
 
 
-async def test_a_worker_shows_them_and_the_next_one_finds_them(tmp_path: Path) -> None:
+async def test_a_worker_shows_them_and_the_next_one_finds_them(site: Site) -> None:
     """Batch by batch; the owner after it counts the rows that it reads back, and the first shows them no more."""
-    site, limits = Site(tmp_path), Limits(member_separator="/", member_nano=10**9)
+    limits = Limits(member_separator="/", member_nano=10**9)
     metrics, other = Metrics(), Metrics()
-    partitions, feed = site.worker("a", limits, metrics)
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
+    partitions, feed = await site.working("a", limits=limits, metrics=metrics)
     assert shown(metrics) == {}
     for member, epsilon in (("p", 0.95), ("q", 0.25), ("q", 0.25), ("q", 0.6)):  # which is refused
-        record = policy(f"{member}/{epsilon}-{site.sent}", epsilon=epsilon)
-        site.cluster.append(Place(NAMES.events, 0), [Draft(member.encode(), json.dumps(record).encode(), 0)])
-        site.sent += 1
+        site.append(policy(f"{member}/{epsilon}-{site.sent}", epsilon=epsilon))
     await feed.seek(0, 0)
     await until(lambda: site.decided() == 4)
     await until(lambda: +Counter(shown(metrics)) == {("0", "0.05"): 1, ("0", "0.50"): 1})
-    taken, _ = site.worker("b", limits, other)
     await partitions.close()
-    await taken.assign([0], 1)
-    await until(lambda: taken.working == [0])
+    taken, _ = await site.working("b", limits=limits, metrics=other)
     assert shown(metrics) == {}
     assert shown(other) == {("0", "0.05"): 1, ("0", "0.50"): 1}
     await taken.close()

@@ -1,33 +1,18 @@
 """Copies of rows on a worker's disk that hold what the changelog lost, on the cluster in memory."""
 
 import json
-from pathlib import Path
-
-import pytest
 
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.stops import REASONS
-from tests.kafka.owner.test_partition import NAMES, Site, until
-from tests.kafka.rebuild.test_going_back import append, lose_rows, outputs, recover
+from tests.kafka.owner.test_partition import NAMES, Site
+from tests.kafka.rebuild.test_going_back import lose_rows
 from tests.readings import reading, watermark, within
 from tests.run import observation
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """Make a site."""
-    return Site(tmp_path)
-
-
 async def decide(site: Site, name: str, rows: MemoryRows, *records: dict[str, object]) -> None:
     """Let a worker with these rows decide all input, and then these records in one batch."""
-    partitions, feed = await site.working(name, rows)
-    begin = site.cluster.log(NAMES.events, 0).end
-    append(site, records)
-    await feed.seek(0, begin)
-    await until(lambda: site.decided() == site.cluster.log(NAMES.events, 0).end or bool(partitions.stopped))
-    assert partitions.stopped == {}
-    await partitions.close()
+    await site.goes_on(name, records, rows=rows)
 
 
 async def test_a_copy_whose_last_record_lies_elsewhere_is_discarded(site: Site) -> None:
@@ -40,10 +25,10 @@ async def test_a_copy_whose_last_record_lies_elsewhere_is_discarded(site: Site) 
     await decide(site, "a", old, within(series="read-1"))
     await decide(site, "a", old, reading(5, 1.0, "read-1"))
     lose_rows(site, 1)
-    append(site, [observation("home-1", 1, 1.0)])
+    site.append(observation("home-1", 1, 1.0))
     await decide(site, "b", new)
     await decide(site, "a", old, observation("home-1", 2, 1.0))
-    entries = [json.loads(value) for key, value, _ in outputs(site)[0] if key == b"home-1"]
+    entries = [json.loads(value) for key, value, _ in site.outputs()[0] if key == b"home-1"]
     assert [one["sequence"] for one in entries] == [1, 2, 3]
 
 
@@ -62,7 +47,7 @@ async def test_a_copy_whose_last_record_gave_way_to_a_marker_is_discarded(site: 
         log.mark(log.batches[-1].producer, log.batches[-1].epoch, "abort")
     await decide(site, "a", old, observation("home-1", 2, 1.0))
     await decide(site, "b", new, observation("home-2", 2, 1.0))
-    entries = [json.loads(value) for key, value, _ in outputs(site)[0] if key == b"home-2"]
+    entries = [json.loads(value) for key, value, _ in site.outputs()[0] if key == b"home-2"]
     assert [one["sequence"] for one in entries] == [1, 2, 3]
 
 
@@ -74,13 +59,9 @@ async def test_a_copy_newer_than_the_changelog_is_deleted_by_hand_after_recover(
         await decide(site, "a", old, watermark(10 * step, "read-1"), reading(10 * step + 5, 1.0, "read-1"))
     lose_rows(site, 2)
     for _ in range(2):
-        partitions, _ = site.worker("a", rows=old)
-        await partitions.assign([0], 1)
-        await until(lambda owned=partitions: bool(owned.working or owned.stopped))  # type: ignore[misc]
-        assert partitions.stopped == {0: "changelog-short"}
-        await partitions.close()
-        await recover(site)
+        await site.stops("a", "changelog-short", rows=old)
+        await site.recover()
     assert "delete its `data_folder`" in REASONS["changelog-short"].remedy
     old.discard(0)
     await decide(site, "a", old, watermark(60, "read-1"))
-    assert len(outputs(site)[1]) == 6
+    assert len(site.outputs()[1]) == 6

@@ -1,6 +1,5 @@
 """The counts of backward losses: kept batch by batch they are what a count of all stored rows gives."""
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,18 +7,18 @@ from typing import Any
 import pytest
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
-from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.owner.batch import Batch
-from stream_app.kafka.owner.figures import LossCounts, PartitionMetrics
+from stream_app.kafka.owner.budgets import LossCounts
+from stream_app.kafka.owner.figures import PartitionMetrics
 from stream_app.kafka.owner.inbox import BatchInput
 from stream_app.loss.correlation import Correlation
 from stream_app.monitoring.metrics import Metrics
 from stream_app.monitoring.scrape import scrape_of
 from stream_app.setup.settings import Settings
 from tests.cluster.writer import MemoryPages
+from tests.kafka.owner.test_caps import decided
 from tests.run import KEYS, SCHEMES, Record, default, observation, policy
 
 SERIES = [f"home-{nth}" for nth in range(6)]
@@ -45,21 +44,15 @@ def batches() -> list[list[Record]]:
     return found
 
 
-def drop(*_: object) -> None:
-    """Let an output record go."""
-
-
 @pytest.mark.parametrize("alarm", [None, 0.05, 0.6, 1.2])
 def test_moves_add_up_to_a_count_of_all_rows(alarm: float | None) -> None:
     """After every batch, whatever the alarm level; without one nothing is alarming."""
     counts, recounted = (LossCounts(Settings.model_construct(correlation_alarm=alarm)) for _ in range(2))
     rows: dict[str, SeriesRow] = {}
     table: dict[bytes, bytes] = {}
-    outlets = Outlets(drop, drop, drop, None)
     seen = set()
     for batch in batches():
-        decider = Decider(CONTEXT, rows.get, outlets, Collection(bytes(32)))
-        decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in batch])
+        decider = decided(CONTEXT, batch, rows, {})
         counts.move(decider.losses())
         table.update(decider.stored())
         rows.update(decider.changed)
@@ -89,9 +82,7 @@ def test_renewals_are_counted_and_refused_ones_told_once(caplog: pytest.LogCaptu
     figures = PartitionMetrics(parts, 3)
     table: dict[str, SeriesRow] = {}
     for at in (0, 150, 250):
-        decider = Decider(context, table.get, Outlets(drop, drop, drop, None), Collection(bytes(32)))
-        records = [observation(series, at, 1) for series in SERIES]
-        decider.decide([InputRecord("events", 0, 0, 0, None, json.dumps(record).encode()) for record in records])
+        decider = decided(context, [observation(series, at, 1) for series in SERIES], table, {})
         table |= decider.changed
         batch = Batch.of(
             BatchInput(0, 1, Records.of([InputRecord("events", 0, 0, 0, None, b"")]), []),

@@ -4,33 +4,31 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from aiokafka import AIOKafkaProducer
 
 from stream_app.cli import main
 from stream_app.formats.encoding import NO_HASH
-from stream_app.heads.records import Head, LeafPages
+from stream_app.heads.records import Head, Tree
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.client.brokers import PartitionProducer
-from stream_app.localbroker.broker import LocalBroker
+from tests.cluster.log import Draft
+from tests.kafka.acts import send_raw, stopped, write
 from tests.kafka.installation import Installation, readings
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, awaited
 
 OFTEN = "300"
 SELDOM = "600000"
 
 
 @pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation named after the test, with a signing key."""
-    key = SigningKey.create(tmp_path / "signing.key")
-    (tmp_path / "public.pem").write_text(key.public_pem())
-    name = request.node.name.replace("test_", "").replace("_", "-")
-    return Installation(broker, tmp_path, name, more={"signing_key_file": str(tmp_path / "signing.key")})
+def installation(installation: Installation) -> Installation:
+    """Give it a signing key."""
+    key = SigningKey.create(installation.folder / "signing.key")
+    (installation.folder / "public.pem").write_text(key.public_pem())
+    installation.more["signing_key_file"] = str(installation.folder / "signing.key")
+    return installation
 
 
 def audit(installation: Installation, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
@@ -86,9 +84,7 @@ def test_an_idle_partition_signs_in_time(installation: Installation, capsys: pyt
     total = installation.send(readings(100))
     with installation.worker(head_interval_ms=OFTEN) as worker:
         worker.await_committed(total)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while audit(installation, capsys)["heads"]["unsigned"]:
-            assert time.monotonic() < deadline
+        awaited(lambda: not audit(installation, capsys)["heads"]["unsigned"])
         written = len(list(heads(installation)))
         time.sleep(1)
         assert len(list(heads(installation))) == written, "nothing changed, and a head was written"
@@ -105,10 +101,7 @@ def test_an_old_ledger_is_signed_from_its_start(installation: Installation, caps
     assert [finding["code"] for finding in audit(installation, capsys)["findings"]] == ["head-missing"]
     with installation.worker(head_interval_ms=SELDOM) as worker:
         worker.await_log("owns partitions")
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while len(list(heads(installation))) < installation.partitions:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        awaited(lambda: len(list(heads(installation))) >= installation.partitions)
         worker.process.kill()
     report = audit(installation, capsys)
     assert (report["findings"], report["heads"]["unsigned"]) == ([], 0)
@@ -146,21 +139,12 @@ def test_a_kill_between_batch_and_head_loses_nothing(
     before = audit(installation, capsys)
     assert before["findings"] == []
     assert before["heads"]["unsigned"] == before["entries"]
-    asyncio.run(_half_a_head(installation))
+    half = {installation.names.heads: [Draft(None, b'{"type":"leaves"}', 1)]}
+    asyncio.run(write(installation, half, end="nothing"))  # as a worker does that dies before the commit
     total += installation.send(readings(100, start=600))
     installation.decide(total, head_interval_ms=SELDOM)
     report = audit(installation, capsys)
     assert (report["findings"], report["heads"]["unsigned"]) == ([], 0)
-
-
-async def _half_a_head(installation: Installation) -> None:
-    """Leave a head's transaction open, as a worker does that dies before the commit."""
-    producer = await PartitionProducer.open(installation.settings(), 0)
-    pages = producer.pages()
-    pages.append(None, b'{"type":"leaves"}', 1, [])
-    await producer.begin()
-    await producer.send(installation.names.heads, pages)
-    await producer.stop()
 
 
 def test_a_zombie_signs_nothing(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +172,7 @@ def test_a_worker_that_slept_through_its_assignment_goes_on(installation: Instal
         other.await_committed(total)
         with installation.worker("a", head_interval_ms=SELDOM) as sleeper:
             deadline = time.monotonic() + PATIENCE_SECONDS
-            while other.log.read_text().count("owns partitions") < 2 and time.monotonic() < deadline:
+            while other.said().count("owns partitions") < 2 and time.monotonic() < deadline:
                 time.sleep(0.001)
             installation.sleep_past_session(sleeper, other, total)
             assert sleeper.stop() == 0
@@ -209,22 +193,12 @@ def test_a_damaged_head_stops_the_partition(installation: Installation, capsys: 
 
     key = SigningKey.load(installation.folder / "signing.key")
     names = installation.names
-    far = Head(names.ledger, 0, 2, 9, 10**12, 10**6, 0, LeafPages(0, 9).root, NO_HASH, key.fingerprint).encode(key)
+    far = Head(names.ledger, 0, 2, 9, 10**12, 10**6, 0, Tree().root().hex(), NO_HASH, key.fingerprint).encode(key)
     for record, reason in ((far.replace(b'"number":9', b'"number":8'), "head-damaged"), (far, "ledger-short")):
-        asyncio.run(_send_head(installation, record))
-        with installation.worker(exit_when_stopped="any") as worker:
-            assert worker.await_end() == 1
-        assert f"({reason})" in worker.log.read_text()
+        asyncio.run(send_raw(installation, names.heads, record))  # as only who may write to the topic can
+        stopped(installation, f"({reason})", exit_when_stopped="any")
     codes = {finding["code"] for finding in audit(installation, capsys)["findings"]}
     assert codes == {"head-missing", "head-signature", "head-order"} | codes & {"head-chain"}
-
-
-async def _send_head(installation: Installation, record: bytes) -> None:
-    """Write a record into the heads, as only who may write to the topic can."""
-    producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers)
-    await producer.start()
-    await producer.send_and_wait(installation.names.heads, record, partition=0)
-    await producer.stop()
 
 
 def test_heads_are_read_as_they_are(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,25 +1,15 @@
 """A partition that was last written under another noise key: nobody goes on with it unless that is accepted."""
 
-import asyncio
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.privacy.noise.key import KeyRing
 from tests.kafka.owner.test_partition import NAMES, Site, until
-from tests.kafka.rebuild.test_going_back import recover
 from tests.run import KEYS
 
 OTHER = KeyRing("fedcba9876543210", 0, bytes(range(32, 64)))
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """Make a site."""
-    return Site(tmp_path)
 
 
 def written(site: Site) -> list[int]:
@@ -29,17 +19,13 @@ def written(site: Site) -> list[int]:
 
 def key_of(site: Site) -> str:
     """Return the fingerprint in the last partition row."""
-    return str(
-        json.loads([one for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY][-1].value)["key"]
-    )
+    return str(site.rows()[-1]["key"])
 
 
 async def decided_under(site: Site, keys: KeyRing, count: int, *, accept: bool = False) -> None:
     """Decide as many further events under a key."""
     site.keys = keys
-    partitions, feed = site.worker("a", accept_new_key=accept)
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
+    partitions, feed = await site.working("a", accept_new_key=accept)
     end = site.sent + count
     await site.send(feed, count)
     await until(lambda: site.decided() == end)
@@ -50,11 +36,7 @@ async def stops_under(site: Site, keys: KeyRing) -> None:
     """Check that a worker with a key stops, and writes nothing."""
     site.keys = keys
     before = written(site)
-    partitions, _ = site.worker("b")
-    await partitions.assign([0], 1)
-    await until(lambda: bool(partitions.stopped))
-    assert partitions.stopped == {0: "key-changed"}
-    await partitions.close()
+    await site.stops("b", "key-changed")
     assert written(site) == before
 
 
@@ -101,23 +83,12 @@ async def test_what_binds_keeps_its_key(site: Site, *, recovered: bool) -> None:
     """
     await decided_under(site, KEYS, 2)
     site.keys = KEYS
-    partitions, feed = site.worker("a")
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
-    committing, ended = asyncio.Event(), asyncio.Event()
-
-    async def at(point: str, client: str) -> None:
-        """Hold the first worker's commit up for good."""
-        await asyncio.sleep(0)
-        if point == "commit" and client.startswith("a"):
-            committing.set()
-            await ended.wait()
-
-    site.cluster.at = at
+    partitions, feed = await site.working("a")
+    committing, ended = site.holds_commits("a")
     await site.send(feed, 2)
     await committing.wait()
     if recovered:
-        await recover(site)
+        await site.recover()
     site.keys = OTHER
     other, behind = site.worker("b", accept_new_key=True)
     behind.owner = other

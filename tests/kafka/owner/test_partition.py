@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,7 @@ import pytest
 from stream_app.deciding.columns.batch import SLICE
 from stream_app.deciding.context import Context, Limits
 from stream_app.formats.records import InputRecord, Records
-from stream_app.heads.signing import SigningKey
-from stream_app.kafka.brokers import Brokers
+from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.memory.rows import MemoryRows
@@ -21,6 +20,9 @@ from stream_app.kafka.owner import batch
 from stream_app.kafka.owner.inbox import Fetched
 from stream_app.kafka.owner.partitions import Partitions
 from stream_app.kafka.parts import WorkerParts
+from stream_app.kafka.rebuild.recover import Rebuilding, Recovered
+from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.stops import StopReason
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
@@ -29,9 +31,10 @@ from tests.cluster.cluster import MemoryCluster
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
 from tests.patience import PATIENCE_SECONDS
-from tests.run import KEYS, default, observation
+from tests.run import KEYS, Record, default, observation
 
 NAMES = TopicNames.of("life", "life")
+EVENTS = [observation("home-1", nth, 1.0) for nth in (1, 2, 3)]
 
 
 class Feed:
@@ -88,65 +91,116 @@ class Site:
         self.key = folder / "key"
         keyfile.create(self.key)
         self.keys = KEYS
-        self.sent = 0
+        self.policy = default("home-*")
 
-    def worker(
-        self,
-        name: str,
-        limits: Limits | None = None,
-        metrics: Metrics | None = None,
-        signing_key: SigningKey | None = None,
-        brokers: Brokers | None = None,
-        rows: MemoryRows | None = None,
-        **more: Any,
-    ) -> tuple[Partitions, Feed]:
-        """Return partitions of a worker that owns none yet; ``brokers``: the cluster as it sees it, ``more``: parts."""
+    def worker(self, name: str, limits: Limits | None = None, **more: Any) -> tuple[Partitions, Feed]:
+        """Return partitions of a worker that owns none yet; ``more``: parts, such as the cluster as it sees it."""
         given: dict[str, Any] = {"partitions": 1, "key_file": self.key, "prefix": "life", "application": "life"}
         feed = Feed(self.cluster)
-        parts = WorkerParts(
-            settings=Settings(**given),
-            context=Context(self.keys, (default("home-*"),), limits or Limits(), partition_of=lambda _: 0),
-            names=NAMES,
-            brokers=brokers or MemoryBrokers(self.cluster, name, "life", NAMES),
-            signing_key=signing_key,
-            metrics=metrics or Metrics(),
-            rows=rows or MemoryRows(),
-            feed=feed,
-            **more,
+        parts: dict[str, Any] = {"brokers": MemoryBrokers(self.cluster, name, "life", NAMES), "signing_key": None}
+        parts |= {"metrics": Metrics(), "rows": MemoryRows()} | more
+        context = Context(self.keys, (self.policy,), limits or Limits(), partition_of=lambda _: 0)
+        feed.owner = Partitions(
+            WorkerParts(settings=Settings(**given), context=context, names=NAMES, feed=feed, **parts)
         )
-        feed.owner = Partitions(parts)
         return feed.owner, feed
 
-    async def working(self, name: str, rows: MemoryRows | None = None) -> tuple[Partitions, Feed]:
-        """Return the partitions of a worker that owns the partition and decides it; ``rows``: its copy of the rows."""
-        partitions, feed = self.worker(name, rows=rows)
+    async def started(self, name: str, **more: Any) -> tuple[Partitions, Feed]:
+        """Return the partitions of a worker that is given the partition, once it decides or has stopped."""
+        partitions, feed = self.worker(name, **more)
         await partitions.assign([0], 1)
-        await until(lambda: partitions.working == [0])
+        await until(lambda: bool(partitions.working or partitions.stopped))
         return partitions, feed
+
+    async def working(self, name: str, **more: Any) -> tuple[Partitions, Feed]:
+        """Return the partitions of a worker that owns the partition and decides it."""
+        partitions, feed = await self.started(name, **more)
+        assert (partitions.working, partitions.stopped) == ([0], {})
+        return partitions, feed
+
+    async def stops(self, name: str, reason: StopReason, **more: Any) -> None:
+        """Check that a worker that is given the partition stops for this reason."""
+        partitions, _ = await self.started(name, **more)
+        assert partitions.stopped == {0: reason}
+        await partitions.close()
+
+    async def goes_on(self, name: str, *batches: Sequence[Record], **more: Any) -> None:
+        """Let a worker decide what is there, and then these records in batches, one after the other, and end."""
+        partitions, feed = await self.started(name, **more)
+        for records in ((), *batches):
+            begin = self.sent
+            self.append(*records)
+            await feed.seek(0, begin)
+            await until(lambda: self.decided() == self.sent or bool(partitions.stopped))
+        assert partitions.stopped == {}
+        await partitions.close()
+
+    async def recover(self, accepted: Accepted = Accepted(), limits: Limits | None = None) -> Recovered:  # noqa: B008 (a frozen value)
+        """Run `recover`."""
+        facts = {name: TopicFacts(*found) for name in NAMES if (found := self.cluster.facts(name)) is not None}
+        parts = self.worker("recover", limits)[0]._parts  # noqa: SLF001 (of the same settings)
+        return await Rebuilding(parts, facts, None).recover(0, accepted, lambda _, __: None)
+
+    def append(self, *records: Record) -> None:
+        """Append records to the input, each under the member that its series has, if any."""
+        for record in records:
+            key = str(record.get("member") or record["series"]).partition("/")[0].encode()
+            self.cluster.append(Place(NAMES.events, 0), [Draft(key, json.dumps(record).encode(), 0)])
+
+    @property
+    def sent(self) -> int:
+        """How much was appended to the input."""
+        return self.cluster.log(NAMES.events, 0).end
 
     async def send(self, feed: Feed, count: int = 3) -> None:
         """Append events and hand them on."""
         begin = self.sent
-        for _ in range(count):
-            self.sent += 1
-            value = json.dumps(observation("home-1", self.sent, 1.0)).encode()
-            self.cluster.append(Place(NAMES.events, 0), [Draft(b"home-1", value, 0)])
+        self.append(*(observation("home-1", begin + nth, 1.0) for nth in range(1, count + 1)))
         await feed.seek(0, begin)
+
+    async def write(self, written: Mapping[str, Sequence[Any]], application: str = "life", end: str = "commit") -> None:
+        """Write records to topics in one transaction, as another owner of the partition would."""
+        writer = await MemoryBrokers(self.cluster, "writes", application, NAMES).fence(0)
+        await writer.begin(*written)
+        for topic, records in written.items():
+            pages = writer.pages()
+            for record in records:
+                pages.append(record.key, record.value, record.timestamp, list(record.headers))
+            await writer.send(topic, pages)
+        await (writer.commit() if end == "commit" else writer.abort())
 
     def committed(self, topic: str) -> list[Any]:
         """Return the committed records of a topic."""
-        return self.cluster.log(topic, 0).visible(0, 1 << 30, "read_committed")
+        return self.cluster.records(topic, 0)
+
+    def outputs(self) -> list[list[Any]]:
+        """Return what ledger, releases and rejects hold, committed; no claim."""
+        found = [self.committed(topic) for topic in (NAMES.ledger, NAMES.releases, NAMES.rejects)]
+        return [[(one.key, one.value, one.headers) for one in records if one.key != b""] for records in found]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the committed partition rows."""
+        found = [one.value for one in self.committed(NAMES.changelog) if one.key == PARTITION_KEY]
+        return [json.loads(value) for value in found if value is not None]
 
     def decided(self) -> int:
         """Return how far the last committed row says that the input was decided."""
-        rows = [one for one in self.committed(NAMES.changelog) if one.key == PARTITION_KEY]
-        return int(json.loads(rows[-1].value)["next_offset"]) if rows else -1
+        rows = self.rows()
+        return int(rows[-1]["next_offset"]) if rows else -1
 
+    def holds_commits(self, of: str = "") -> tuple[asyncio.Event, asyncio.Event]:
+        """Hold up commits of workers of such names; return what tells of one, and what lets them go on."""
+        committing, ended = asyncio.Event(), asyncio.Event()
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """Make a site."""
-    return Site(tmp_path)
+        async def at(point: str, client: str) -> None:
+            """Hold the commit up."""
+            await asyncio.sleep(0)
+            if point == "commit" and client.startswith(of):
+                committing.set()
+                await ended.wait()
+
+        self.cluster.at = at
+        return committing, ended
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -227,43 +281,11 @@ async def test_a_remade_topic_stops_it(site: Site) -> None:
 async def test_a_batch_that_takes_long_is_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest is the next batch, and nothing is decided twice or left out."""
     monkeypatch.setattr(batch, "MOST_SECONDS", 0.0)
-    partitions, feed = site.worker("a")
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
+    partitions, feed = await site.working("a")
     count = 2 * SLICE + 5
-    for number in range(count):
-        value = json.dumps(observation(f"nobody-{number}", 1, 1.0)).encode()
-        site.cluster.append(Place(NAMES.events, 0), [Draft(b"nobody-%d" % number, value, 0)])
+    site.append(*(observation(f"nobody-{number}", 1, 1.0) for number in range(count)))
     await feed.seek(0, 0)
     await until(lambda: site.decided() == count)
-    rows = [one for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY]
-    assert [json.loads(one.value)["next_offset"] for one in rows] == [0, SLICE, 2 * SLICE, count]
+    assert [row["next_offset"] for row in site.rows()] == [0, SLICE, 2 * SLICE, count]
     assert [json.loads(one.value)["offset"] for one in site.committed(NAMES.rejects)] == list(range(count))
-    await partitions.close()
-
-
-async def test_what_comes_while_a_batch_commits_is_one_batch(site: Site) -> None:
-    """A little that waits is decided with what comes after it: taken at once, the rest would wait for two commits."""
-    partitions, feed = site.worker("a")
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
-    committing, ended = asyncio.Event(), asyncio.Event()
-
-    async def at(point: str, client: str) -> None:  # noqa: ARG001 (a hook's signature)
-        """Hold the commit up."""
-        await asyncio.sleep(0)
-        if point == "commit":
-            committing.set()
-            await ended.wait()
-
-    site.cluster.at = at
-    await site.send(feed, 1)
-    await committing.wait()
-    for _ in range(3):
-        await site.send(feed, 1)
-        await asyncio.sleep(0.05)  # long enough for a batch to be taken
-    ended.set()
-    await until(lambda: site.decided() == 4)
-    rows = [one for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY]
-    assert [json.loads(one.value)["next_offset"] for one in rows] == [0, 1, 4]
     await partitions.close()

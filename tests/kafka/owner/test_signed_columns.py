@@ -9,9 +9,7 @@ import pytest
 
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.heads.signing import SigningKey
-from tests.cluster.group import Place
-from tests.cluster.log import Draft
-from tests.kafka.owner.test_partition import NAMES, Site, until
+from tests.kafka.owner.test_partition import NAMES, Site
 from tests.run import observation
 
 HOMES = [f"home-{nth}" for nth in range(40)]
@@ -21,19 +19,8 @@ TOGETHER, ALONE = 1, 10**6
 
 async def _signed(site: Site, key: SigningKey, fewest: int) -> list[Any]:
     """Decide a few events of each home; return the entries, the leaves, and what the head says of them."""
-    partitions, feed = site.worker("a", signing_key=key, fewest=fewest)
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
-    for moment in range(4):
-        begin = site.sent
-        for home in HOMES:
-            site.sent += 1
-            site.cluster.append(
-                Place(NAMES.events, 0), [Draft(home.encode(), json.dumps(observation(home, moment, 1.0)).encode(), 0)]
-            )
-        await feed.seek(0, begin)
-        await until(lambda: site.decided() == site.sent)
-    await partitions.close()
+    batches = [[observation(home, moment, 1.0) for home in HOMES] for moment in range(4)]
+    await site.goes_on("a", *batches, signing_key=key, fewest=fewest)
     written = [json.loads(one.value) for one in site.committed(NAMES.heads)]
     leaves = [page["leaves"] for page in written if page["type"] == "leaves"]
     heads = [(one["leaves"], one["root"]) for one in written if one["type"] == "head"]

@@ -24,26 +24,13 @@ from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
 from tests.kafka.evidence.test_row import ROW
-from tests.kafka.owner.test_partition import NAMES, Site, until
-from tests.kafka.owner.test_torn import LEDGER, SERIES, owned, send, torn, torn_site
+from tests.kafka.owner.test_partition import EVENTS, NAMES, Site, until
+from tests.kafka.owner.test_torn import LEDGER, SERIES, finished, owned, send, torn, torn_site
+from tests.run import default, observation
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """Make a site."""
-    return Site(tmp_path)
-
-
-def row(site: Site) -> dict[str, Any]:
-    """Return the last committed partition row."""
-    found: dict[str, Any] = json.loads(
-        [one.value for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY][-1]
-    )
-    return found
-
-
-async def test_entries_that_bind_are_not_passed_over_by_a_batch_before_them(tmp_path: Path) -> None:
-    """The row goes no further in the ledger than the first aborted entry of input that is not decided yet."""
+async def left_aborted(tmp_path: Path) -> Site:
+    """Return a site whose only batch was aborted behind its ledger entries."""
     site = torn_site(tmp_path)
     partitions, feed = await owned(site, "a")
     send(site)
@@ -53,6 +40,12 @@ async def test_entries_that_bind_are_not_passed_over_by_a_batch_before_them(tmp_
     await until(lambda: bool(partitions.stopped))
     await partitions.close()
     torn(site).takes = {}
+    return site
+
+
+async def test_entries_that_bind_are_not_passed_over_by_a_batch_before_them(tmp_path: Path) -> None:
+    """The row goes no further in the ledger than the first aborted entry of input that is not decided yet."""
+    site = await left_aborted(tmp_path)
     left = site.cluster.records(NAMES.ledger, 0, "read_uncommitted")[1:]
     assert len(left) == LEDGER
     partitions, feed = site.worker("b")
@@ -63,11 +56,11 @@ async def test_entries_that_bind_are_not_passed_over_by_a_batch_before_them(tmp_
     records = [InputRecord(NAMES.events, 0, one.offset, one.timestamp, one.key, one.value) for one in events]
     partitions.put(0, Fetched(Records.of(records), 0, 2), feed)
     await until(lambda: site.decided() == 2)
-    assert row(site)["ledger_offset"] <= next(one.offset for one in left if int(one.headers[0][1]) >= 2)
+    assert site.rows()[-1]["ledger_offset"] <= next(one.offset for one in left if int(one.headers[0][1]) >= 2)
     feed.owner = partitions
     await feed.seek(0, 2)
     await until(lambda: site.decided() == len(SERIES))
-    assert row(site)["ledger_offset"] > left[-1].offset
+    assert site.rows()[-1]["ledger_offset"] > left[-1].offset
     await partitions.close()
 
 
@@ -104,19 +97,8 @@ async def test_heads_go_on_from_the_last_that_was_committed(site: Site) -> None:
     """An aborted record of the topic is no head, whatever it holds."""
     key = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(32)))
     for name in ("a", "b"):
-        partitions, feed = site.worker(name, signing_key=key)
-        await partitions.assign([0], 1)
-        await until(lambda owned=partitions: owned.working == [0] or bool(owned.stopped))  # type: ignore[misc]
-        assert partitions.stopped == {}
-        await site.send(feed)
-        await until(lambda: site.decided() == site.sent)
-        await partitions.close()
-        writer = await MemoryBrokers(site.cluster, name, "life", NAMES).fence(0)
-        pages = writer.pages()
-        pages.append(None, b"{}", 0, [])
-        await writer.begin(NAMES.heads)
-        await writer.send(NAMES.heads, pages)
-        await writer.abort()
+        await site.goes_on(name, [observation("home-1", site.sent + nth, 1.0) for nth in (1, 2, 3)], signing_key=key)
+        await site.write({NAMES.heads: [Draft(None, b"{}", 0)]}, end="abort")
     found = [json.loads(one.value) for one in site.committed(NAMES.heads)]
     numbers = [one["number"] for one in found if one["type"] == "head"]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -125,6 +107,8 @@ async def test_heads_go_on_from_the_last_that_was_committed(site: Site) -> None:
 
 async def test_the_group_goes_no_further_than_what_open_steps_need(site: Site) -> None:
     """Each commit says where input must be read again from, before anything is acknowledged."""
+    protection = {"level": "event", "step": 10, "within": "sum", "open_steps": 1}
+    site.policy = default("home-*", protection=protection)
     partitions, feed = await site.working("a")
     said: list[tuple[str, int]] = []
     feed.keep = lambda _, offset: said.append(("keep", offset))  # type: ignore[method-assign, assignment]
@@ -132,7 +116,8 @@ async def test_the_group_goes_no_further_than_what_open_steps_need(site: Site) -
     await site.send(feed)
     await until(lambda: site.decided() == 3 and ("ack", 0) in said)
     await partitions.close()
-    assert said[0] == ("keep", row(site)["recall_offset"])
+    assert (site.rows()[-1]["recall_offset"], site.rows()[-1]["next_offset"]) == (0, 3), "its step is open"
+    assert said[0] == ("keep", 0)
 
 
 def test_what_is_acknowledged_does_not_pass_what_open_steps_need() -> None:
@@ -147,37 +132,25 @@ def test_what_is_acknowledged_does_not_pass_what_open_steps_need() -> None:
 @pytest.mark.parametrize("topic", [NAMES.ledger, NAMES.releases])
 async def test_records_of_another_producer_stop_a_start(site: Site, topic: str) -> None:
     """Under the same key and header another application writes the same bytes: the producer id alone tells."""
-    partitions, feed = await site.working("a")
-    await site.send(feed)
-    await until(lambda: site.decided() == 3)
-    await partitions.close()
-    copied = site.committed(topic)[-1]
-    writer = await MemoryBrokers(site.cluster, "x", "another", NAMES).fence(0)
-    pages = writer.pages()
-    pages.append(copied.key, copied.value, copied.timestamp, list(copied.headers))
-    await writer.begin(topic)
-    await writer.send(topic, pages)
-    await writer.commit()
-    partitions, _ = site.worker("b")
-    await partitions.assign([0], 1)
-    await until(lambda: bool(partitions.stopped) or partitions.working == [0])
-    assert partitions.stopped == {0: "foreign-writer"}
-    await partitions.close()
+    await site.goes_on("a", EVENTS)
+    await site.write({topic: site.committed(topic)[-1:]}, application="another")
+    await site.stops("b", "foreign-writer")
+
+
+async def test_own_records_under_an_expired_id_are_own(tmp_path: Path) -> None:
+    """The row names the id that wrote what lies behind it; the next owner has another one by then."""
+    site = await left_aborted(tmp_path)
+    assert site.cluster.transactions.expire("life-0")
+    await finished(site, "b")
+    assert len({one.producer for one in site.cluster.records(NAMES.ledger, 0, "read_uncommitted")}) == 2
 
 
 async def test_a_changelog_cut_within_a_transaction_stops_a_start(site: Site) -> None:
     """The next commit would commit that half as well."""
-    partitions, feed = await site.working("a")
-    await site.send(feed)
-    await until(lambda: site.decided() == 3)
-    await partitions.close()
+    await site.goes_on("a", EVENTS)
     log = site.cluster.log(NAMES.changelog, 0)
     log.lose_tail(log.end - 1)  # the marker
-    partitions, _ = site.worker("b")
-    await partitions.assign([0], 1)
-    await until(lambda: bool(partitions.stopped) or partitions.working == [0])
-    assert partitions.stopped == {0: "changelog-short"}
-    await partitions.close()
+    await site.stops("b", "changelog-short")
 
 
 class _Refusing:

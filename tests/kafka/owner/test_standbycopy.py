@@ -6,7 +6,7 @@ import pytest
 
 from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
-from stream_app.kafka.owner.standbycopy import StandbyCopies
+from stream_app.kafka.owner.changelogcopy import StandbyCopies
 from stream_app.monitoring.metrics import Metrics
 from tests.cluster.rows import DiskRows
 

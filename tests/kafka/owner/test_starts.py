@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from stream_app.kafka.evidence.ends import input_lost
 from tests.cluster.brokers import MemoryBrokers, MemoryReader
 from tests.cluster.group import Place
 from tests.cluster.log import Draft, Isolation
-from tests.kafka.owner.test_partition import NAMES, Site, until
+from tests.kafka.owner.test_partition import EVENTS, NAMES, Site, until
 
 
 @pytest.fixture
@@ -28,30 +27,16 @@ def quiet() -> Any:
     logging.disable(before)
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """Make a site."""
-    return Site(tmp_path)
-
-
 @pytest.mark.parametrize("expired", [3, 2])
 async def test_a_group_that_has_decided_is_never_begun_anew(site: Site, expired: int) -> None:
     """Input expired up to the group's offset, rows and ledger are gone: what was spent is unknown, so it must stop."""
-    partitions, feed = await site.working("a")
-    await site.send(feed)
-    await until(lambda: site.decided() == 3)
-    await partitions.close()
-    before = [one.value for one in site.committed(NAMES.releases)]
-    assert len(before) == 3
+    await site.goes_on("a", EVENTS)
+    assert len(site.committed(NAMES.releases)) == 3
     site.cluster.group("life").offsets[Place(NAMES.events, 0)] = expired
     site.cluster.log(NAMES.events, 0).delete_before(3)
     for lost in (NAMES.changelog, NAMES.ledger):
         site.cluster.remake(lost)
-    other, feed = site.worker("b")
-    await other.assign([0], 1)
-    await until(lambda: bool(other.working or other.stopped))
-    assert other.stopped == {0: "row-missing"}
-    await other.close()
+    await site.stops("b", "row-missing")
 
 
 class _Shared(MemoryBrokers):
@@ -74,10 +59,7 @@ class _Shared(MemoryBrokers):
 
 async def test_who_writes_while_the_tail_is_read_stops_the_start(site: Site) -> None:
     """Whose the logs are is asked before the tail is read, and again behind the last thing read."""
-    partitions, feed = await site.working("a")
-    await site.send(feed)
-    await until(lambda: site.decided() == 3)
-    await partitions.close()
+    await site.goes_on("a", EVENTS)
     last = [one for one in site.committed(NAMES.ledger) if one.key == b"home-1"][-1]
     entry = json.loads(last.value) | {"sequence": 99, "hash": "f" * 64}
 
@@ -86,11 +68,7 @@ async def test_who_writes_while_the_tail_is_read_stops_the_start(site: Site) -> 
         draft = Draft(b"home-1", json.dumps(entry).encode(), 0, [("input", b"99")])
         site.cluster.append(Place(NAMES.ledger, 0), [draft])
 
-    other, _ = site.worker("b", brokers=_Shared(site, "b", write))
-    await other.assign([0], 1)
-    await until(lambda: bool(other.working or other.stopped))
-    assert other.stopped == {0: "foreign-writer"}
-    await other.close()
+    await site.stops("b", "foreign-writer", brokers=_Shared(site, "b", write))
 
 
 @pytest.mark.usefixtures("quiet")

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from stream_app.kafka.owner.tenure import PendingCommit
+from tests.kafka.owner.test_partition import Site, until
 
 
 async def _commit(gone: asyncio.Event) -> None:
@@ -53,3 +54,18 @@ async def test_cancelling_cuts_short() -> None:
     await asyncio.sleep(0)
     await pending.cancel()
     assert pending.empty
+
+
+async def test_what_comes_while_a_batch_commits_is_one_batch(site: Site) -> None:
+    """A little that waits is decided with what comes after it: taken at once, the rest would wait for two commits."""
+    partitions, feed = await site.working("a")
+    committing, ended = site.holds_commits()
+    await site.send(feed, 1)
+    await committing.wait()
+    for _ in range(3):
+        await site.send(feed, 1)
+        await asyncio.sleep(0.05)  # long enough for a batch to be taken
+    ended.set()
+    await until(lambda: site.decided() == 4)
+    assert [row["next_offset"] for row in site.rows()] == [0, 1, 4]
+    await partitions.close()

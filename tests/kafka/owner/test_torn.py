@@ -1,6 +1,5 @@
 """Batches of which only a part was committed, on the cluster in memory: the next owner publishes the rest, once."""
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -10,10 +9,7 @@ import pytest
 from aiokafka.errors import KafkaError
 
 from stream_app.cli.operating.recover import consequences
-from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.owner.partitions import Partitions
-from stream_app.kafka.rebuild.recover import Rebuilding, Recovered
-from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.kafka.stops import StopReason
 from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.cluster import NOBODY, MemoryCluster
@@ -81,24 +77,28 @@ def torn(site: Site) -> Torn:
 
 async def owned(site: Site, name: str) -> tuple[Partitions, Feed]:
     """Return the partitions of a worker that writes one record a batch, and owns the partition."""
-    partitions, feed = site.worker(name, brokers=MemoryBrokers(site.cluster, name, "life", NAMES, batch_bytes=1))
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0] or bool(partitions.stopped))
-    return partitions, feed
+    return await site.started(name, brokers=MemoryBrokers(site.cluster, name, "life", NAMES, batch_bytes=1))
 
 
 def send(site: Site, series: Sequence[str] = SERIES) -> None:
     """Append an event for each series."""
     for name in series:
-        site.sent += 1
-        value = json.dumps(observation(name, site.sent, 1.0)).encode()
-        site.cluster.append(Place(NAMES.events, 0), [Draft(name.encode(), value, 0)])
+        site.append(observation(name, site.sent + 1, 1.0))
 
 
-def outputs(site: Site) -> list[list[Any]]:
-    """Return what ledger, releases and rejects hold, committed."""
-    topics = (NAMES.ledger, NAMES.releases, NAMES.rejects)
-    return [[(one.key, one.value, one.headers) for one in site.committed(topic) if one.key != b""] for topic in topics]
+async def finished(site: Site, name: str) -> None:
+    """Check that such a worker decides all that is there, and let it end."""
+    partitions, _ = await owned(site, name)
+    await until(lambda: site.decided() == site.sent or bool(partitions.stopped))
+    assert partitions.stopped == {}
+    await partitions.close()
+
+
+async def stopped(site: Site, name: str, reason: StopReason) -> None:
+    """Check that such a worker stops."""
+    partitions, _ = await owned(site, name)
+    assert partitions.stopped == {0: reason}
+    await partitions.close()
 
 
 async def tear(site: Site, ledger: int, releases: int = 0, rejects: int = 0, rows: int = 0) -> None:
@@ -111,21 +111,18 @@ async def tear(site: Site, ledger: int, releases: int = 0, rejects: int = 0, row
     await until(lambda: bool(partitions.stopped))
     assert partitions.stopped == {0: "transaction-failed"}
     await partitions.close()
-    counts = [len(log) for log in outputs(site)]
+    counts = [len(log) for log in site.outputs()]
     assert counts == [ledger, releases, rejects]
 
 
 async def whole(folder: Path, more: Sequence[str] = ()) -> list[list[Any]]:
     """Return what the same events come to in whole batches."""
     site = torn_site(folder)
-    partitions, feed = await owned(site, "a")
     for series in (SERIES, more):
         send(site, series)
-    await feed.seek(0, 0)
-    await until(lambda: site.decided() == site.sent)
-    await partitions.close()
-    found = outputs(site)
-    assert [len(log) for log in found][:3] == [LEDGER + len(more), RELEASES + len(more), REJECTS]
+    await finished(site, "a")
+    found = site.outputs()
+    assert [len(log) for log in found] == [LEDGER + len(more), RELEASES + len(more), REJECTS]
     return found
 
 
@@ -142,11 +139,8 @@ async def test_what_lacks_is_published_by_the_next_owner(
     """With the bytes and in the order of a whole batch, nothing twice; and what comes later goes on behind it."""
     await tear(site, ledger, releases, rejects)
     send(site, ("home-1",))
-    partitions, _ = await owned(site, "b")
-    await until(lambda: site.decided() == site.sent or bool(partitions.stopped))
-    assert partitions.stopped == {}
-    await partitions.close()
-    assert outputs(site) == await whole(tmp_path / "whole", ("home-1",))
+    await finished(site, "b")
+    assert site.outputs() == await whole(tmp_path / "whole", ("home-1",))
 
 
 AHEAD = [
@@ -165,11 +159,9 @@ async def test_rows_that_are_ahead_of_what_is_published_are_rebuilt_by_recover(
 ) -> None:
     """Nobody could decide that input again from them: the next owner stops. Rebuilt, it publishes what lacks."""
     await tear(site, LEDGER, releases, rejects, rows)
-    before = outputs(site)
-    partitions, _ = await owned(site, "b")
-    assert partitions.stopped == {0: reason}
-    await partitions.close()
-    assert outputs(site) == before
+    before = site.outputs()
+    await stopped(site, "b", reason)
+    assert site.outputs() == before
     await recovered_and_finished(site, tmp_path)
 
 
@@ -182,37 +174,22 @@ async def test_recover_loses_nothing_of_a_part(
     await recovered_and_finished(site, tmp_path)
 
 
-async def recovered(site: Site, accepted: Accepted = Accepted()) -> Recovered:  # noqa: B008 (a frozen value)
-    """Run `recover`."""
-    facts = {name: TopicFacts(*found) for name in NAMES if (found := site.cluster.facts(name)) is not None}
-    parts = site.worker("recover")[0]._parts  # noqa: SLF001 (a site of the same settings)
-    return await Rebuilding(parts, facts, None).recover(0, accepted, lambda _, __: None)
-
-
 async def recovered_and_finished(site: Site, folder: Path) -> None:
     """Run `recover`, then a worker, and compare with whole batches."""
-    told = await recovered(site)
-    answered = [int(headers[0][1]) for log in outputs(site) for _, _, headers in log]
+    told = await site.recover()
+    answered = [int(headers[0][1]) for log in site.outputs() for _, _, headers in log]
     assert (told.again, told.given_up) == (max(answered) + 1 - told.next_offset, {})
     lines = "\n".join(consequences(told))
     assert (f"processes {told.again} inputs from {told.next_offset} on again" in lines) == (told.again > 0)
     send(site, ("home-1",))
-    partitions, _ = await owned(site, "c")
-    await until(lambda: site.decided() == site.sent or bool(partitions.stopped))
-    assert partitions.stopped == {}
-    await partitions.close()
-    assert outputs(site) == await whole(folder / "whole", ("home-1",))
+    await finished(site, "c")
+    assert site.outputs() == await whole(folder / "whole", ("home-1",))
 
 
 async def test_rejects_that_are_lost_after_recover_are_missed(site: Site) -> None:
     """The row that it writes names the last reject, as every owner's does."""
-    partitions, feed = await owned(site, "a")
     send(site)
-    await feed.seek(0, 0)
-    await until(lambda: site.decided() == site.sent)
-    await partitions.close()
-    assert (await recovered(site)).again == 0
+    await finished(site, "a")
+    assert (await site.recover()).again == 0
     site.cluster.log(NAMES.rejects, 0).lose_tail(0)
-    partitions, _ = await owned(site, "b")
-    assert partitions.stopped == {0: "rejects-short"}
-    await partitions.close()
+    await stopped(site, "b", "rejects-short")

@@ -4,11 +4,12 @@ import asyncio
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stream_app.localbroker.broker import LocalBroker
-from tests.kafka.evidence.storedrow import store_row, stored_row
+from tests.kafka.acts import stopped, store_row, stored_row
 from tests.kafka.installation import Installation, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
 
@@ -30,13 +31,14 @@ def test_a_cold_copy_goes_on_elsewhere(tmp_path: Path) -> None:
         assert_topics_hold_what_replay_computes(moved)
 
 
+INSTALLED: dict[str, Any] = {"partitions": 1}
+
+
 @pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation named after the test, with something decided."""
-    made = Installation(broker, tmp_path, request.node.name.replace("test_", "").replace("_", "-"), partitions=1)
-    total = made.send(readings(20))
-    made.decide(total)
-    return made
+def installation(installation: Installation) -> Installation:
+    """Let something be decided."""
+    installation.decide(installation.send(readings(20)))
+    return installation
 
 
 def test_outputs_without_their_input_are_no_state(
@@ -47,9 +49,7 @@ def test_outputs_without_their_input_are_no_state(
     installation.delete(installation.names.changelog)
     shutil.rmtree(installation.folder / "data-a")
     installation.send(readings(5, start=20))
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-    assert "row-missing" in worker.log.read_text()
+    stopped(installation, "row-missing")
     capsys.readouterr()
     assert installation.command("recover") == 2
     said = capsys.readouterr().err
@@ -64,6 +64,4 @@ def test_a_state_ahead_of_its_input_stops(installation: Installation) -> None:
     asyncio.run(
         store_row(installation, replace(row, next_offset=row.next_offset + 1, recall_offset=row.next_offset + 1))
     )
-    with installation.worker() as worker:
-        assert worker.await_end() == 1
-    assert "input-short" in worker.log.read_text()
+    stopped(installation, "input-short")

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,17 +9,12 @@ import pytest
 from stream_app.cli import main
 from stream_app.formats import encoding
 from stream_app.kafka.client.routing import router
-from stream_app.localbroker.broker import LocalBroker
-from tests.kafka.aborted import abort_entries
+from tests.kafka.acts import abort_entries, stopped
 from tests.kafka.installation import POLICY, START_MS, Installation, readings
 from tests.kafka.test_faults import ledger_of
 
-
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation whose releases go through the filter, named after the test."""
-    name = request.node.name.replace("test_", "").replace("_", "-")
-    return Installation(broker, tmp_path, name, policy={**POLICY, "scheme": {"name": "balanced"}})
+INSTALLED: dict[str, Any] = {"policy": {**POLICY, "scheme": {"name": "balanced"}}}
+"""Releases go through the filter."""
 
 
 def rehearsed(installation: Installation, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
@@ -83,7 +77,5 @@ def test_a_start_is_told_before_it_is_made(installation: Installation, capsys: p
     assert lines[1 - place] == f"partition {1 - place}: {quiet}"
     assert lines[place].startswith(f"would stop: partition {place} stopped (tail-differs)")
     assert "a version of the program that decides otherwise may have written it" in lines[place]
-    with installation.worker(exit_when_stopped="any") as worker:
-        assert worker.await_end() == 1
-    assert "tail-differs" in worker.log.read_text()
+    stopped(installation, "tail-differs", exit_when_stopped="any")
     assert not [record for record in installation.read(installation.names.releases) if record.key == b"home-999"]

@@ -15,7 +15,7 @@ from stream_app.kafka.stops import PartitionStoppedError
 from tests.audit.ways import audit
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.kafka.owner.test_torn import LEDGER as WHOLE
-from tests.kafka.owner.test_torn import REJECTS, RELEASES, Torn, outputs, owned, recovered, send, torn_site
+from tests.kafka.owner.test_torn import REJECTS, RELEASES, Torn, finished, owned, send, torn_site
 
 EVERYTHING = Accepted(lost_input=True, lost_releases=True)
 
@@ -43,13 +43,13 @@ async def torn_and_forgotten(
     await partitions.close()
     site.cluster.takes = {}
     counts = [ledger, releases, rejects] if committed else [0, 0, 0]
-    assert [len(log) for log in outputs(site)] == [2 + counts[0], 1 + counts[1], counts[2]]
+    assert [len(log) for log in site.outputs()] == [2 + counts[0], 1 + counts[1], counts[2]]
     site.cluster.log(NAMES.events, 0).delete_before(-1)
 
 
 def values(site: Site, log: int) -> list[Any]:
     """Return the records of a log, read as JSON."""
-    return [json.loads(value) for _, value, _ in outputs(site)[log]]
+    return [json.loads(value) for _, value, _ in site.outputs()[log]]
 
 
 def steps(site: Site, log: int) -> list[tuple[str, int]]:
@@ -80,32 +80,29 @@ async def test_what_cannot_be_published_any_more_is_given_up(
     lacking = Counter(decided[releases:])
     if lacking or (rejects < REJECTS and rows == ROWS):
         with pytest.raises(PartitionStoppedError, match="releases-short" if lacking else "rejects-short"):
-            await recovered(site, Accepted(lost_input=True))
-    before = outputs(site)
-    told = await recovered(site, EVERYTHING)
+            await site.recover(Accepted(lost_input=True))
+    before = site.outputs()
+    told = await site.recover(EVERYTHING)
     assert told.given_up == lacking
     unknown = {series for series in lacking if series != "home-1" and f"s{series}" not in kept}
     assert set(told.closed) == unknown
-    assert outputs(site)[1] == before[1], "no release is published"
+    assert site.outputs()[1] == before[1], "no release is published"
     lines = "\n".join(consequences(told))
     assert all((f"{series}: {steps} steps" in lines) for series, steps in lacking.items())
     assert lines.count("it is closed") == len(unknown)
     await go_on(site, ["home-1", "home-2", "home-3", "home-1"], closed=unknown)
-    report = audit([value for _, value, _ in outputs(site)[0]], [value for _, value, _ in outputs(site)[1]])
+    report = audit([value for _, value, _ in site.outputs()[0]], [value for _, value, _ in site.outputs()[1]])
     assert dict(report.counts) == ({"entry-without-release": lacking.total()} if lacking else {})
     assert report.broken("promise") == 0
-    again = await recovered(site, Accepted())
+    again = await site.recover()
     assert (again.given_up, again.closed) == (lacking, []), "what was accepted is known, and nothing more is needed"
 
 
 async def go_on(site: Site, series: Sequence[str], closed: set[str]) -> None:
     """Let a worker decide events; those of ``closed`` series are rejected, the others released, each once."""
-    before = [len(log) for log in outputs(site)]
+    before = [len(log) for log in site.outputs()]
     send(site, series)
-    partitions, _ = await owned(site, "c")
-    await until(lambda: site.decided() == site.sent or bool(partitions.stopped))
-    assert partitions.stopped == {}
-    await partitions.close()
+    await finished(site, "c")
     assert [one["series"] for one in values(site, 1)[before[1] :]] == [one for one in series if one not in closed]
     assert [one["reason"] for one in values(site, 2)[before[2] :]] == ["closed" for one in series if one in closed]
     for log in (0, 1):
@@ -117,10 +114,10 @@ async def test_aborted_entries_without_their_releases_are_given_up(site: Site, r
     """They may have been read, so they are spent; releases that were written beside them are published."""
     await torn_and_forgotten(site, LEDGER, releases, 0, 0, committed=False)
     with pytest.raises(PartitionStoppedError, match="release-lost"):
-        await recovered(site, Accepted(lost_input=True))
-    told = await recovered(site, EVERYTHING)
+        await site.recover(Accepted(lost_input=True))
+    told = await site.recover(EVERYTHING)
     assert sum(told.given_up.values()) == RELEASES - releases
-    assert len(outputs(site)[1]) == 1 + releases
+    assert len(site.outputs()[1]) == 1 + releases
     await go_on(site, ["home-1", "home-2", "home-3"], closed=set(told.closed))
-    report = audit([value for _, value, _ in outputs(site)[0]], [value for _, value, _ in outputs(site)[1]])
+    report = audit([value for _, value, _ in site.outputs()[0]], [value for _, value, _ in site.outputs()[1]])
     assert dict(report.counts) == {"entry-without-release": RELEASES - releases}

@@ -7,12 +7,8 @@ from typing import Any
 
 import pytest
 
-from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.evidence.row import PARTITION_KEY
-from stream_app.kafka.rebuild.recover import Rebuilding, Recovered
-from stream_app.kafka.rebuild.survey import Accepted
 from tests.cluster.group import Place
-from tests.cluster.log import Draft
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.kafka.owner.test_torn import owned, torn, torn_site
 from tests.readings import reading, watermark, within
@@ -29,47 +25,22 @@ CLOSED = [watermark(10, "read-1"), {"series": "nobody-1", "timestamp": 1, "value
 OUTPUTS = (NAMES.ledger, NAMES.releases, NAMES.rejects)
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    """Make a site."""
-    return Site(tmp_path)
-
-
-def append(site: Site, batch: Sequence[dict[str, Any]]) -> None:
-    """Append records to the input."""
-    for record in batch:
-        draft = Draft(record["series"].encode(), json.dumps(record).encode(), 0)
-        site.cluster.append(Place(NAMES.events, 0), [draft])
-
-
 async def decide(site: Site, *batches: Sequence[dict[str, Any]]) -> None:
     """Let a worker with an empty disk decide so many batches, one after the other, and end."""
-    partitions, feed = await site.working("worker")
-    for batch in batches:
-        begin = site.cluster.log(NAMES.events, 0).end
-        for record in batch:
-            site.cluster.append(
-                Place(NAMES.events, 0), [Draft(record["series"].encode(), json.dumps(record).encode(), 0)]
-            )
-        await feed.seek(0, begin)
-        await until(lambda: site.decided() == site.cluster.log(NAMES.events, 0).end or bool(partitions.stopped))
-    assert partitions.stopped == {}
-    await partitions.close()
+    await site.goes_on("worker", *batches)
 
 
 async def go_on(site: Site) -> None:
     """Let a worker with an empty disk decide what is left."""
-    partitions, _ = await site.working("next")
-    await until(lambda: site.decided() == site.cluster.log(NAMES.events, 0).end or bool(partitions.stopped))
-    assert partitions.stopped == {}
-    await partitions.close()
+    await site.goes_on("next")
 
 
 def lose_rows(site: Site, next_offset: int) -> None:
     """Let the changelog end with the partition row that goes on at ``next_offset``."""
-    log = site.cluster.log(NAMES.changelog, 0)
     rows = [one for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY]
-    log.lose_tail(next(one.offset for one in rows if json.loads(one.value)["next_offset"] == next_offset) + 2)
+    site.cluster.log(NAMES.changelog, 0).lose_tail(
+        next(one.offset for one in rows if json.loads(one.value)["next_offset"] == next_offset) + 2
+    )
 
 
 def lose_last(site: Site, topic: str) -> None:
@@ -77,39 +48,30 @@ def lose_last(site: Site, topic: str) -> None:
     site.cluster.log(topic, 0).lose_tail(site.committed(topic)[-1].offset)
 
 
-def outputs(site: Site) -> list[list[Any]]:
-    """Return what ledger, releases and rejects hold, committed."""
-    return [[(one.key, one.value, one.headers) for one in site.committed(topic)] for topic in OUTPUTS]
-
-
-async def recover(site: Site) -> Recovered:
-    """Run `recover`."""
-    facts = {name: TopicFacts(*found) for name in NAMES if (found := site.cluster.facts(name)) is not None}
-    parts = site.worker("recover")[0]._parts  # noqa: SLF001 (a site of the same settings)
-    return await Rebuilding(parts, facts, None).recover(0, Accepted(), lambda _, __: None)
+outputs, recover = Site.outputs, Site.recover
 
 
 @pytest.mark.parametrize("lacks", OUTPUTS[1:])
 async def test_readings_of_steps_that_were_open_there_come_along(site: Site, lacks: str) -> None:
     """The group's offset tells of the steps that are open now; those that were open there began before it."""
     await decide(site, OPEN_READINGS, CLOSED)
-    whole = outputs(site)
-    assert [len(log) for log in whole] == [4, 1, 1]
+    whole = site.outputs()
+    assert [len(log) for log in whole] == [3, 1, 1]
     lose_rows(site, len(OPEN_READINGS))
     lose_last(site, lacks)
     site.cluster.group("life").offsets[Place(NAMES.events, 0)] = 3  # the reading of read-2, whose step is open
-    recovered = await recover(site)
+    recovered = await site.recover()
     assert recovered.next_offset == len(OPEN_READINGS) + OUTPUTS.index(lacks) - 1
     assert recovered.open_steps == 3 - OUTPUTS.index(lacks)
     await go_on(site)
-    assert outputs(site) == whole
+    assert site.outputs() == whole
 
 
 async def test_nothing_is_decided_again_whose_outputs_are_all_there(site: Site) -> None:
     """The rows lie far behind the outputs; nobody has to come to these once more."""
     await decide(site, OPEN_READINGS, CLOSED)
     lose_rows(site, len(OPEN_READINGS))
-    recovered = await recover(site)
+    recovered = await site.recover()
     assert recovered.next_offset == len(OPEN_READINGS) + len(CLOSED)
     assert recovered.open_steps == 1
 
@@ -119,7 +81,7 @@ async def test_input_without_an_output_is_decided_again_unless_a_later_reject_is
     more = [reading(16, 2.0, "read-2"), observation("home-1", 1, 1.0)]
     await decide(site, OPEN_READINGS, CLOSED, more)
     lose_rows(site, len(OPEN_READINGS))
-    assert (await recover(site)).next_offset == len(OPEN_READINGS) + len(CLOSED)
+    assert (await site.recover()).next_offset == len(OPEN_READINGS) + len(CLOSED)
 
 
 async def test_a_watermark_of_which_some_releases_lack_closes_all_its_steps_again(tmp_path: Path) -> None:
@@ -132,12 +94,12 @@ async def test_a_watermark_of_which_some_releases_lack_closes_all_its_steps_agai
     await decide(site, begun)
     partitions, feed = await owned(site, "a")
     torn(site).takes = {NAMES.releases: 1}
-    append(site, closing)
+    site.append(*closing)
     await feed.seek(0, len(begun))
     await until(lambda: bool(partitions.stopped))
     await partitions.close()
-    assert [len(log) for log in outputs(site)] == [6, 1, 0]
+    assert [len(log) for log in site.outputs()] == [5, 1, 0]
     assert site.decided() == len([*begun, *closing])
-    assert (await recover(site)).next_offset == len(begun)
+    assert (await site.recover()).next_offset == len(begun)
     await go_on(site)
-    assert outputs(site) == outputs(whole)
+    assert site.outputs() == whole.outputs()

@@ -10,9 +10,11 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import recall
 from stream_app.deciding.outcome import Advanced, Decided, Rejected
 from stream_app.deciding.rebuild import rebuild
+from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.rebuild.open_steps import FoundSteps, Loss, Past
+from stream_app.kafka.rebuild.folding import Folded
+from stream_app.kafka.rebuild.open_steps import FoundSteps, Loss
 from stream_app.privacy.collected.plain import stays_open
 from stream_app.privacy.policy import Policy
 from tests.collected import SEED, SERIES, collected
@@ -29,7 +31,7 @@ class Played:
         self.values: list[bytes] = []
         self.adopted: dict[str, int] = {}
         self.released: dict[str, int] = {}
-        self.rejected: set[int] = set()
+        self.rejected = Refusals()
         self.advance(log)
 
     def advance(self, log: Sequence[dict[str, Any]]) -> None:
@@ -41,7 +43,7 @@ class Played:
             outcome = self.run.feed(self.values[-1])
             after = self._policy(series)
             if isinstance(outcome, Rejected):
-                self.rejected.add(offset)
+                self.rejected.add(offset, None, "refused")
             elif after is not before and after is not None and (before is None or not stays_open(after, before)):
                 self.adopted[series] = offset
             if (isinstance(outcome, Advanced) and outcome.steps) or (isinstance(outcome, Decided) and outcome.release):
@@ -55,7 +57,7 @@ class Played:
         """Rebuild rows and memory from ledger, releases and the input from ``start`` on."""
         run = self.run
         rows = rebuild(run.context, run.ledger, run.releases)
-        found = FoundSteps(Past(rows, self.adopted, self.released), losses, self.rejected)
+        found = FoundSteps(Folded(rows, {}, self.adopted, self.released, {}, -1, set(), set()), losses, self.rejected)
         for offset in range(start, run.offset):
             found.take(offset, self.values[offset])
         run.rows = rows | found.rows()
@@ -130,6 +132,6 @@ def test_a_rejected_watermark_without_seed_moves_no_collected_step() -> None:
     """Also where its reject has expired: it says by itself that it was refused."""
     past = Played([collected(), watermark(5) | {"seed": SEED}, watermark(30)])
     opened = past.run.rows[SERIES[0]].open_steps
-    past.rejected.clear()
+    past.rejected = Refusals()
     past.recover([], 0)
     assert past.run.rows[SERIES[0]].open_steps == opened

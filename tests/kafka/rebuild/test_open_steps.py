@@ -12,8 +12,10 @@ from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import recall
 from stream_app.deciding.outcome import Advanced, Decided, Rejected
 from stream_app.deciding.rebuild import rebuild
+from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.rebuild.open_steps import FoundSteps, Loss, Past, more_lost
+from stream_app.kafka.rebuild.folding import Folded
+from stream_app.kafka.rebuild.open_steps import FoundSteps, Loss, more_lost
 from tests.run import KEYS, Run, default, policy
 
 STEP = 10
@@ -43,14 +45,14 @@ class Played(NamedTuple):
     values: list[bytes]
     adopted: dict[str, int]
     released: dict[str, int]
-    rejected: set[int]
+    rejected: Refusals
     now: dict[str, int]
     version: dict[str, int]
 
     def reopened(self, losses: Sequence[Loss], start: int, end: int) -> FoundSteps:
         """Return what `recover` finds of the run between two offsets, once all rows are lost."""
         rows = rebuild(self.run.context, self.run.ledger, self.run.releases)
-        steps = FoundSteps(Past(rows, self.adopted, self.released), losses, self.rejected)
+        steps = FoundSteps(Folded(rows, {}, self.adopted, self.released, {}, -1, set(), set()), losses, self.rejected)
         for offset in range(max(start, 0), end):
             steps.take(offset, self.values[offset])
         return steps
@@ -59,7 +61,7 @@ class Played(NamedTuple):
 def play(moves: list[tuple[str, str, int]]) -> Played:
     """Decide a record for each move; time goes on by the last member of watermarks."""
     run = Run(Context(KEYS, (default("ward-*", **PARAMETERS),), Limits(lifetime_nano=10**18)))
-    past = Played(run, [], {}, {}, set(), dict.fromkeys(SERIES, 100), dict.fromkeys(SERIES, 1))
+    past = Played(run, [], {}, {}, Refusals(), dict.fromkeys(SERIES, 100), dict.fromkeys(SERIES, 1))
     advance(past, moves)
     return past
 
@@ -80,7 +82,7 @@ def advance(past: Played, moves: list[tuple[str, str, int]]) -> None:
         values.append(json.dumps(record).encode())
         outcome = run.feed(values[-1])
         if isinstance(outcome, Rejected):
-            rejected.add(offset)
+            rejected.add(offset, series, "refused")
         elif (kind == "policy" and isinstance(outcome, Decided)) or (isinstance(outcome, Advanced) and outcome.adopted):
             adopted[series] = offset
         if isinstance(outcome, Advanced) and outcome.steps:

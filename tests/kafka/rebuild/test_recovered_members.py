@@ -5,20 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.context import Limits
 from stream_app.formats.wire import load
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
-from stream_app.kafka.parts import Site as Parts
-from stream_app.kafka.rebuild.recover import Rebuilding
 from stream_app.kafka.rebuild.survey import Accepted
-from stream_app.setup.settings import Settings
-from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
-from tests.kafka.owner.test_partition import NAMES, Site, until
-from tests.run import KEYS, Record, observation, policy
+from tests.kafka.owner.test_partition import NAMES, Site
+from tests.run import Record, observation, policy
 
 LIMITS = Limits(member_separator="/", member_nano=10**9)
 CLAIMS: list[Record] = [
@@ -40,14 +36,7 @@ def rows_of(site: Site) -> dict[bytes, Any]:
 async def decided(folder: Path, signing_key: SigningKey | None = None) -> Site:
     """Decide what claims."""
     site = Site(folder)
-    for record in CLAIMS:
-        key = str(record.get("member") or record["series"])[:1].encode()
-        site.cluster.append(Place(NAMES.events, 0), [Draft(key, json.dumps(record).encode(), 0)])
-    partitions, feed = site.worker("a", LIMITS, signing_key=signing_key)
-    await partitions.assign([0], 1)
-    await feed.seek(0, 0)
-    await until(lambda: site.decided() == len(CLAIMS))
-    await partitions.close()
+    await site.goes_on("a", CLAIMS, limits=LIMITS, signing_key=signing_key)
     return site
 
 
@@ -65,30 +54,9 @@ async def test_entries_of_members_that_rows_hold_bind_nobody(tmp_path: Path) -> 
     """A row may tell of less of the ledger than it holds, while others bind: what its members wrote is settled."""
     site = await decided(tmp_path)
     stored = [one.value for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY][-1]
-    writer = await MemoryBrokers(site.cluster, "b", "life", NAMES).fence(0)
-    await writer.begin()
-    pages = writer.pages()
-    pages.append(PARTITION_KEY, replace(PartitionRow.decode(stored), ledger_offset=0).encode(), 0, [])
-    await writer.send(NAMES.changelog, pages)
-    await writer.commit()
-    partitions, feed = site.worker("c", LIMITS)
-    await partitions.assign([0], 1)
-    await until(lambda: partitions.working == [0])
-    site.cluster.append(Place(NAMES.events, 0), [Draft(b"p", json.dumps(observation("p/0", 2, 1.0)).encode(), 0)])
-    await feed.seek(0, len(CLAIMS))
-    await until(lambda: site.decided() == len(CLAIMS) + 1 or not partitions.working)
-    assert partitions.working == [0]
-    await partitions.close()
-
-
-async def recover(site: Site, *, lost_input: bool = False) -> None:
-    """Rebuild the partition."""
-    given: dict[str, Any] = {"partitions": 1, "key_file": site.key, "prefix": "life", "application": "life"}
-    brokers = MemoryBrokers(site.cluster, "recover", "life", NAMES)
-    context = Context(KEYS, limits=LIMITS, partition_of=lambda _: 0)
-    parts = Parts(settings=Settings(**given), context=context, names=NAMES, brokers=brokers)
-    recovery = Rebuilding(parts, await brokers.facts(), None)
-    await recovery.recover(0, Accepted(lost_input=lost_input), lambda _done, _end: None)
+    row = replace(PartitionRow.decode(stored), ledger_offset=0)
+    await site.write({NAMES.changelog: [Draft(PARTITION_KEY, row.encode(), 0)]})
+    await site.goes_on("c", [observation("p/0", 2, 1.0)], limits=LIMITS)
 
 
 async def test_members_come_back_from_their_ledger(tmp_path: Path) -> None:
@@ -100,7 +68,7 @@ async def test_members_come_back_from_their_ledger(tmp_path: Path) -> None:
         b"mq/": [1_000_000_000, 300_000_000, 3],
     }
     site.cluster.remake(NAMES.changelog)
-    await recover(site)
+    await site.recover(limits=LIMITS)
     assert rows_of(site) == before
 
 
@@ -110,7 +78,7 @@ async def test_members_stay_where_the_ledger_lost_its_beginning(tmp_path: Path) 
     before = rows_of(site)
     late = next(one.offset for one in site.committed(NAMES.ledger) if b'"entry":"release"' in one.value)
     site.cluster.log(NAMES.ledger, 0).delete_before(late)
-    await recover(site)
+    await site.recover(limits=LIMITS)
     assert rows_of(site) == before
 
 
@@ -123,15 +91,8 @@ async def test_members_come_back_from_aborted_entries(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = Site(tmp_path / "other")
     other.cluster.append(Place(NAMES.events, 0), [Draft(b"p", b"{}", 0) for _ in CLAIMS])
-    writer = await MemoryBrokers(other.cluster, "b", "life", NAMES).fence(0)
-    await writer.begin()
-    for topic, records in ((NAMES.ledger, entries), (NAMES.releases, releases)):
-        pages = writer.pages()
-        for record in records:
-            pages.append(record.key, record.value, record.timestamp, list(record.headers))
-        await writer.send(topic, pages)
-    await writer.abort()
+    await other.write({NAMES.ledger: entries, NAMES.releases: releases}, end="abort")
     other.cluster.log(NAMES.events, 0).delete_before(len(CLAIMS))
-    await recover(other, lost_input=True)
+    await other.recover(Accepted(lost_input=True), LIMITS)
     assert rows_of(other) == before
     assert [one.value for one in other.committed(NAMES.ledger)] == [one.value for one in entries]

@@ -1,15 +1,12 @@
 """Steps of several readings in real workers: readings outlive restarts though nothing of them is ever written."""
 
-import re
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
-from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.acts import places_of
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
 from tests.kafka.wards import send_and_await
@@ -72,11 +69,7 @@ class Meters:
                 yield {"type": "watermark", "series": name, "timestamp": START_MS + self.hour * HOUR_MS}
 
 
-@pytest.fixture
-def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
-    """An installation named after the test."""
-    name = re.sub("[^a-z]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
-    return Installation(broker, tmp_path, name, more={"batch_records": 40})
+INSTALLED: dict[str, Any] = {"more": {"batch_records": 40}}
 
 
 def test_readings_outlive_their_workers_and_their_rows(installation: Installation) -> None:
@@ -104,12 +97,6 @@ def test_readings_outlive_their_workers_and_their_rows(installation: Installatio
     assert_topics_hold_what_replay_computes(installation)
     assert installation.command("audit") == 0
     names = installation.names
-    places = {"log": logged}
-    for topic in names:
-        records = installation.read(topic, "read_uncommitted")
-        places[topic] = b"\n".join((record.value or b"") for record in records)
-    for file in installation.settings().data_folder.rglob("*"):
-        if file.is_file():
-            places[str(file)] = file.read_bytes()
+    places = places_of(installation, logged)
     assert [name for name, content in places.items() if b"%.7f" % CANARY in content] == [names.events]
     assert places[names.ledger].count(b'"entry":"policy"') > 4 * len(meters.names), "policies were renewed"

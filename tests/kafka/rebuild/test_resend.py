@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from stream_app.cli import main
 from stream_app.formats import wire
 from stream_app.kafka.rebuild.backup import BackupError, Resent, event_line, refused_in
 from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.acts import send_raw
 from tests.kafka.installation import HOUR_MS, START_MS, Installation, readings
 from tests.kafka.wards import Wards, send_and_await
 
@@ -47,14 +47,6 @@ def decided(installation: Installation) -> None:
     installation.decide(len(installation.read(installation.names.events)))
 
 
-async def send_raw(installation: Installation, key: bytes | None, value: bytes) -> None:
-    """Send bytes as any producer may."""
-    producer = AIOKafkaProducer(bootstrap_servers=installation.broker.bootstrap_servers)
-    await producer.start()
-    await producer.send_and_wait(installation.names.events, value, key=key, partition=0)
-    await producer.stop()
-
-
 def lived(broker: LocalBroker, folder: Path, name: str) -> Installation:
     """Return an installation whose events of now are refused when they are more than a minute ahead."""
     # A step is a second here, and values of the step in question are many noise scales apart.
@@ -74,8 +66,9 @@ def test_what_was_refused_as_future_is_not_accepted_the_second_time(
     first.send(readings(60))
     late = {"type": "landmarks", "series": "home-3", "add": [START_MS + HOUR_MS]}
     first.send([late, *readings(5, start=40), {"type": "close", "series": "home-4"}])
-    asyncio.run(send_raw(first, None, b"\xff\x00 no JSON"))
-    asyncio.run(send_raw(first, b"elsewhere", b'{"series":"home-1","timestamp":1,"value":1}'))
+    asyncio.run(send_raw(first, first.names.events, b"\xff\x00 no JSON"))
+    misrouted = b'{"series":"home-1","timestamp":1,"value":1}'
+    asyncio.run(send_raw(first, first.names.events, misrouted, b"elsewhere"))
     begun = int(time.time() * 1000)
     ahead = {"series": "now-1", "timestamp": begun + AHEAD_MS + 5_000}
     first.send([{**ahead, "value": 2.0}])  # refused: five seconds too early
@@ -141,11 +134,8 @@ def test_collected_data_are_counted_again(
         assert {name: before[name] for name in wards.names} == {name: after[name] for name in wards.names}
 
 
-def test_a_choice_of_records_is_no_backup(
-    broker: LocalBroker, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_choice_of_records_is_no_backup(installation: Installation, capfd: pytest.CaptureFixture[str]) -> None:
     """What is not whole has no last line, events without their beginning neither; of them a reason is said."""
-    installation = Installation(broker, tmp_path, "resend-choice")
     total = installation.send(readings(20))
     assert json.loads(printed(installation, capfd, "read", "rejects")) == {"end": {"0": 0, "1": 0}}
     whole = printed(installation, capfd, "read", "events").splitlines()

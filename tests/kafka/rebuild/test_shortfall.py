@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -71,7 +72,7 @@ def test_given_up_steps_are_no_loss() -> None:
     """They are never released, whatever the key is."""
     whole = Run(CONTEXTS[0]).feed_all([collected(), watermark(75)])
     for opened_at, lost in ((GIVEN_UP, GIVEN_UP), 0), ((GIVEN_UP, 1), 1):
-        row = whole.rows["ward-3"].replaced(open_steps=OpenSteps(8, opened_at))
+        row = replace(whole.rows["ward-3"], open_steps=OpenSteps(8, opened_at))
         find = {"ward-3": row}.get
         beside = Shortfall(*(Beside(context, find, Collection(bytes(32))) for context in CONTEXTS))
         assert beside.lost(["ward-3"]) == lost

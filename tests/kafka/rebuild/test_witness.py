@@ -1,5 +1,6 @@
 """Who can tell that a ledger without its beginning misses no series: the rule over all small facts."""
 
+from dataclasses import replace
 from itertools import product
 
 from stream_app.deciding.members import Member
@@ -42,7 +43,7 @@ def test_who_tells() -> None:
 def test_missing_is_what_anybody_names() -> None:
     """In heads, in releases, or in entries whose beginning is gone; and what a row knows less of than was signed."""
     rows = {"whole": row("whole", 3), "behind": row("behind", 3)}
-    told = Folded(rows, {}, {}, {}, 0, {"cut"}, {"whole", "published"})
+    told = Folded(rows, {}, {}, {}, {}, 0, {"cut"}, {"whole", "published"})
     assert missing(told, None) == {"cut", "published"}
     heads = Covered(9, {"whole": 3, "behind": 4, "signed": 1})
     assert missing(told, heads) == {"cut", "published", "behind", "signed"}
@@ -54,4 +55,4 @@ def row(series: str, sequence: int) -> SeriesRow:
     """Return a row that has come so far."""
     outcome = Run().feed(policy(series))
     assert isinstance(outcome, Decided)
-    return outcome.row.replaced(sequence=sequence)
+    return replace(outcome.row, sequence=sequence)

@@ -136,7 +136,7 @@ def test_the_last_minutes() -> None:
         metrics.count(WorkerMetric.EVENTS, 10, "0")
         history.add(gathered(metrics.registry.collect(), place * EVERY_SECONDS))
     metrics.observe(WorkerMetric.BUDGET_LEFT_SHARE, 0.35)
-    rates = history.of_worker(lambda seen: seen.events_per_second)
+    rates = history.of(WorkerSnapshot, lambda seen: seen.events_per_second)
     assert rates == [10 / EVERY_SECONDS] * PLACES
     scrape = gathered(metrics.registry.collect(), PLACES * EVERY_SECONDS + 0.1)
     seen = history.snapshot(scrape)

@@ -10,8 +10,8 @@ import pytest
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.privacy.collected.steps import start_noise
+from stream_app.privacy.noise.draws import closing_stream
 from stream_app.privacy.noise.key import KeyRing
-from stream_app.privacy.noise.streams import closing_stream
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO, RawCells
 from tests.collected import PAN_PRIVATE, REPLACE, collected, contribution, intrusion, watermark

@@ -7,7 +7,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from stream_app.privacy.dummies.sets import Growing, change, heuristic_order, nearer, numerator, optimal_order, sums_of
+from stream_app.privacy.dummies.options import (
+    Growing,
+    change,
+    heuristic_order,
+    nearer,
+    numerator,
+    optimal_order,
+    sums_of,
+)
 from tests.privacy.dummies import literal
 
 CASES = 1000

@@ -36,7 +36,7 @@ def made(dummies: Mapping[str, object], version: int = 1, *, epsilon: float = 1.
 def drawn(policy: Policy, series: str = "home-7", keys: KeyRing = KEYS) -> LandmarkSet:
     """Return what is drawn for a policy."""
     assert policy.dummies is not None
-    found = drawn_landmarks(keys, named_by_series(series), policy.step_ms, policy.dummies)
+    found = drawn_landmarks(keys, named_by_series(series), policy.grid, policy.dummies)
     assert found is not None
     return found
 
@@ -54,7 +54,7 @@ def test_what_a_draw_depends_on(dummies: Mapping[str, object]) -> None:
     assert steps(TRUE) <= steps(first) <= set(range(10))
     assert drawn(made(dummies, 9)) == first
     assert policy.dummies is not None
-    shared = drawn_landmarks(KEYS, named_by_glob("home-7"), policy.step_ms, policy.dummies)
+    shared = drawn_landmarks(KEYS, named_by_glob("home-7"), policy.grid, policy.dummies)
     assert shared is not None
     assert steps(TRUE) <= steps(shared) <= set(range(10))
     others = {drawn(policy, f"home-{number}") for number in range(40)}

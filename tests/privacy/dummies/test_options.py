@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from stream_app.privacy.dummies.options import Histograms, Sets, distances, options_of, scores_of
+from stream_app.privacy.dummies.options import distances, options_of, scores_of
 from stream_app.privacy.dummies.request import MOST_STEPS, Method, Utility, steps_fault
 from tests.privacy.dummies import literal
 
@@ -31,7 +31,7 @@ def test_scores_of_sets(method: Method, utility: Utility) -> None:
         steps = int(of.integers(1, 9))
         landmarks = literal.subset(of, steps)
         options = options_of(method, steps, landmarks)
-        assert isinstance(options, Sets)
+        assert options.own is None
         assert sorted({*options.order, *landmarks}) == list(range(steps))
         assert len(options.order) == steps - len(landmarks)
         sets = [{*landmarks, *options.order[:number]} for number in range(1, len(options.order) + 1)]
@@ -47,7 +47,7 @@ def test_scores_of_histograms(utility: Utility) -> None:
         steps = int(of.integers(1, 60))
         landmarks = literal.subset(of, steps)
         options = options_of("partitioned", steps, landmarks)
-        assert isinstance(options, Histograms)
+        assert options.own is not None
         nearest = distances(steps, landmarks)
         for number, score in enumerate(scores_of(options, utility), 1):
             grown = options.own.grown(options.order[:number])

@@ -6,6 +6,7 @@ that agree in all of that and in the state are walked on once; their number is k
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -180,13 +181,13 @@ class Search:
         known = self._known.get(key)
         if known is None:
             others = [step for step in range(self.steps) if step not in books.landmarks]
-            met = state.replaced(guard=self.rules.guard(*state.guard))
+            met = replace(state, guard=self.rules.guard(*state.guard))
             known = []
             for size in range(1, len(others) + 1):
                 for added in combinations(others, size):
                     moved = fold.register(self.policy, met, added)
                     if not isinstance(moved, Refused):
-                        moved = fold.Moved(moved.state.replaced(guard=Guard(*moved.state.guard)), moved.entry)
+                        moved = fold.Moved(replace(moved.state, guard=Guard(*moved.state.guard)), moved.entry)
                     known.append((frozenset(added), moved))
             self._known[key] = known
         return known

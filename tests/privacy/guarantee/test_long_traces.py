@@ -19,21 +19,21 @@ def test_no_sum_breaks_the_budget(trace: tuple[Version, list[Move], float | None
 class _LandmarksEndThePeak(Guard):
     """Takes the largest regular spend to be over when a landmark spends."""
 
-    def spend(
+    def offered(
         self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
-    ) -> Guard | None:
-        after = Guard(*self).spend(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
-        return after._replace(regular_peak_nano=0) if after and landmark else after
+    ) -> tuple[Guard, int]:
+        after, paid = Guard(*self).offered(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
+        return after._replace(regular_peak_nano=0) if paid and landmark else after, paid
 
 
 class _LandmarksAreFree(Guard):
     """Books nothing for a landmark."""
 
-    def spend(
+    def offered(
         self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
-    ) -> Guard | None:
-        after = Guard(*self).spend(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
-        return Guard(*self) if after and landmark else after
+    ) -> tuple[Guard, int]:
+        after, paid = Guard(*self).offered(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
+        return Guard(*self) if paid and landmark else after, paid
 
 
 @pytest.mark.parametrize(

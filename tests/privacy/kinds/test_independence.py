@@ -145,7 +145,7 @@ def _decide(log: Log, values: np.random.Generator, swap: Swap = agreeing) -> tup
         outcomes.append((outcome.decision, outcome.spent_nano, outcome.row.state))
         if record["type"] == "policy":
             changed = replace(outcome.row.policy, kind=swap(outcome.row.policy.kind, targets))
-            run.rows[SERIES] = outcome.row.replaced(policy=changed)
+            run.rows[SERIES] = replace(outcome.row, policy=changed)
     return outcomes, run.outputs, [len(record) for out in run.outputs for record in out]
 
 

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from decimal import Context
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from math import asin, cos, isqrt, radians, sin, sqrt
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -29,25 +31,18 @@ def _policy(value: Mapping[str, object]) -> Policy:
     return stored_policy_of(parameters, 1)
 
 
-def number(**members: object) -> Number:
-    """Return a number kind."""
-    kind = kind_of({**NUMBER, **members})
-    assert isinstance(kind, Number)
+K = TypeVar("K", Number, Location, Counts)
+
+
+def _made(of: type[K], value: Mapping[str, object], **members: object) -> K:
+    kind = kind_of({**value, **members})
+    assert isinstance(kind, of)
     return kind
 
 
-def location(**members: object) -> Location:
-    """Return a location kind."""
-    kind = kind_of({**LOCATION, **members})
-    assert isinstance(kind, Location)
-    return kind
-
-
-def counts(**members: object) -> Counts:
-    """Return a counts kind."""
-    kind = kind_of({**COUNTS, **members})
-    assert isinstance(kind, Counts)
-    return kind
+number = partial(_made, Number, NUMBER)
+location = partial(_made, Location, LOCATION)
+counts = partial(_made, Counts, COUNTS)
 
 
 @pytest.mark.parametrize(

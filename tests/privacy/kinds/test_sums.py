@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from stream_app.privacy.kinds import Choice, HiddenMean, Kind, Mean, Sum
-from stream_app.privacy.noise.choice import chosen, chosen_fast, chosen_precise
+from stream_app.privacy.noise.mechanisms import chosen, chosen_fast, chosen_precise
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 from tests.collected import collected

@@ -8,7 +8,7 @@ from math import exp
 import numpy as np
 import pytest
 
-from stream_app.privacy.noise.choice import chosen, probabilities, weights
+from stream_app.privacy.noise.mechanisms import chosen, probabilities, weights
 from tests.privacy.noise.bits import GivenBits, stream
 from tests.privacy.noise.fit import SURE, fit
 

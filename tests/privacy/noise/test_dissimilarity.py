@@ -6,10 +6,11 @@ import pytest
 from scipy.stats import binomtest, dlaplace
 
 from stream_app.privacy.guard import WindowLevel
+from stream_app.privacy.noise.draws import coin_stream, dissimilarity_stream, noise_stream
 from stream_app.privacy.noise.mechanisms import differs
-from stream_app.privacy.noise.streams import coin_stream, dissimilarity_stream, noise_stream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import NANO, RawCells, ReleasedCells
+from tests.privacy.moved import window_of
 from tests.privacy.noise.fit import SURE
 from tests.run import COUNTS, NUMBER
 
@@ -25,15 +26,9 @@ def policy(epsilon: float = 4.0, window: int = 2, value: dict[str, object] = COU
     return policy_of({**parameters, "value": value}, 1)
 
 
-def level_of(made: Policy) -> WindowLevel:
-    """Return the level of such a policy."""
-    assert isinstance(made.protection, WindowLevel)
-    return made.protection
-
-
 def publishes(made: Policy, cells: RawCells, released: ReleasedCells, spend_nano: int) -> list[bool]:
     """Return the decision at each of many steps."""
-    level = level_of(made)
+    level = window_of(made)
     streams = (dissimilarity_stream(SECRET, 0, made, "s", step, level, cells, released) for step in range(DRAWS))
     return [differs(stream, level, cells, released, spend_nano) for stream in streams]
 
@@ -48,7 +43,7 @@ def chance(distance: int, level: WindowLevel, cells: int, spend_nano: int) -> fl
 def test_its_chance_is_the_formulas(cells: tuple[int, ...]) -> None:
     """It publishes as often as (sum|c - o| + discrete Laplace(e1/D)) * x > d*D says; at half the noise it would not."""
     made = policy()
-    level, spend_nano = level_of(made), NANO
+    level, spend_nano = window_of(made), NANO
     assert (level.charge_nano, level.sensitivity) == (NANO, 2)
     distance = sum(abs(one - other) for one, other in zip(cells, RELEASED, strict=True))
     found = publishes(made, RawCells(cells), RELEASED, spend_nano)
@@ -63,7 +58,7 @@ def test_neighbours_lose_at_most_e1() -> None:
     worst = 0.0
     for value, width in ((COUNTS, 3), ({**NUMBER, "resolution": 1, "sensitivity": 3}, 1)):
         made = policy(value=value)
-        level = level_of(made)
+        level = window_of(made)
         for spend_nano in (NANO // 3, NANO, 5 * NANO):
             for distance in range(40):
                 for other in range(max(0, distance - level.sensitivity), distance + level.sensitivity + 1):
@@ -83,7 +78,7 @@ def test_a_sure_change_is_published_and_none_is_not() -> None:
 def test_every_part_changes_its_bits() -> None:
     """Cells, released cells, e1, step, series, epoch, version and key: another draw as soon as one differs."""
     made = policy()
-    level, cells = level_of(made), RawCells((5, 9, 1))
+    level, cells = window_of(made), RawCells((5, 9, 1))
     other = policy_of(made.parameters, 2)
     drawn = [
         dissimilarity_stream(SECRET, 0, made, "s", 5, level, cells, RELEASED).take(128),
@@ -104,6 +99,6 @@ def test_every_part_changes_its_bits() -> None:
 def test_a_replay_draws_the_same() -> None:
     """The same event at the same state: the same bits."""
     made = policy()
-    level, cells = level_of(made), RawCells((5, 9, 1))
+    level, cells = window_of(made), RawCells((5, 9, 1))
     one, two = (dissimilarity_stream(SECRET, 3, made, "s", 5, level, cells, RELEASED).take(512) for _ in range(2))
     assert one == two

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from stream_app.privacy.noise.streams import coin_stream, noise_stream
+from stream_app.privacy.noise.draws import coin_stream, noise_stream
 from stream_app.privacy.policy import policy_of
 from stream_app.privacy.values import RawCells
 from tests.privacy import golden

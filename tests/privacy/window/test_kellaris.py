@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from stream_app.privacy import fold
-from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.kinds import Counts, Number
+from stream_app.privacy.noise.draws import coin_stream, dissimilarity_stream
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.noise.randomness import happens_rational
-from stream_app.privacy.noise.streams import coin_stream, dissimilarity_stream
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.state import State
 from stream_app.privacy.values import NANO, Raw, ReleasedCells
+from tests.privacy.moved import begun, window_of
 from tests.privacy.window.literal_kellaris import Published, budget_absorption, budget_distribution
 from tests.run import COUNTS, KEYS, NUMBER
 
@@ -45,9 +45,7 @@ def drawn(seed: int, scheme: dict[str, object]) -> tuple[Policy, list[int], list
 
 def decided(policy: Policy, timestamps: list[int], values: list[object]) -> tuple[list[Published], list[State]]:
     """Return what the fold spent at each timestamp, and the state before it."""
-    adopted = fold.adopt(policy, None, None, None)
-    assert isinstance(adopted, fold.Moved)
-    state = adopted.state
+    state = begun(policy)
     spends, states = [], []
     for timestamp, value in zip(timestamps, values, strict=True):
         stepped = fold.step(KEYS, policy, state, SERIES, timestamp, Raw(value))
@@ -64,8 +62,7 @@ def test_private_dissimilarity(name: str) -> None:
     outcomes = set()
     for seed in range(STREAMS):
         policy, timestamps, values = drawn(seed, {"name": name, "dissimilarity": "private"})
-        level, kind = policy.protection, policy.kind
-        assert isinstance(level, WindowLevel)
+        level, kind = window_of(policy), policy.kind
         assert isinstance(kind, Number | Counts)
         spends, states = decided(policy, timestamps, values)
         before = dict(zip(timestamps, zip(states, values, strict=True), strict=True))
@@ -94,8 +91,6 @@ def test_released_dissimilarity(name: str) -> None:
     rates = set()
     for seed in range(STREAMS):
         policy, timestamps, values = drawn(10_000 + seed, {"name": name})
-        level = policy.protection
-        assert isinstance(level, WindowLevel)
         spends, states = decided(policy, timestamps, values)
         before = dict(zip(timestamps, states, strict=True))
 
@@ -106,7 +101,7 @@ def test_released_dissimilarity(name: str) -> None:
             rates.add(rate)
             return happens_rational(coin_stream(KEYS.secret, 0, policy, SERIES, i), rate, NANO)  # noqa: B023
 
-        literal = MECHANISMS[name](policy.epsilon_nano, level.steps, 0, timestamps, tossed)
+        literal = MECHANISMS[name](policy.epsilon_nano, window_of(policy).steps, 0, timestamps, tossed)
         assert spends == literal, f"seed {seed}: {json.dumps(policy.parameters)}"
     assert {NANO, NANO // 2, NANO // 10} < rates
 
@@ -114,10 +109,8 @@ def test_released_dissimilarity(name: str) -> None:
 def test_uniform_spends_a_share_of_the_window() -> None:
     """Uniform publishes every event with E // w, as the paper's baseline."""
     policy, timestamps, values = drawn(7, {"name": "uniform"})
-    level = policy.protection
-    assert isinstance(level, WindowLevel)
     spends, _ = decided(policy, timestamps, values)
-    assert {spend.epsilon_2 for spend in spends} == {policy.epsilon_nano // level.steps}
+    assert {spend.epsilon_2 for spend in spends} == {policy.epsilon_nano // window_of(policy).steps}
 
 
 def test_absorbing_and_paying_back() -> None:
@@ -142,8 +135,7 @@ def test_the_last_release_is_what_was_published() -> None:
         "value": NUMBER,
     }
     policy = policy_of(parameters, 1)
-    level = policy.protection
-    assert isinstance(level, WindowLevel)
+    level = window_of(policy)
     cells = policy.kind.quantise(Raw(3.0))
     assert cells is not None
     estimate, measurement = ReleasedCells((10_000,)), ReleasedCells((17_000,))

@@ -1,6 +1,7 @@
 """Level landmark with a window over all short traces: L and any w steps in a row never spend more than the budget."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -135,7 +136,7 @@ def _forgets_landmarks(policy: Policy, state: State, step: int, at: Place, spend
     """Give a window what landmarks have spent already."""
     if at[0]:
         return spent(policy, state, step, at, spend_nano)
-    bare = state.replaced(guard=state.guard._replace(landmark_spent_nano=0))
+    bare = replace(state, guard=state.guard._replace(landmark_spent_nano=0))
     after = spent(policy, bare, step, at, spend_nano)
     return after and after._replace(landmark_spent_nano=state.guard.landmark_spent_nano)
 

@@ -1,5 +1,6 @@
 """What schemes propose in windows beside landmarks, by the formulas written out again in exact fractions."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import floor
@@ -12,6 +13,7 @@ from stream_app.privacy.guard import Guard, Window
 from stream_app.privacy.place import place, proposal, spent
 from stream_app.privacy.state import State
 from tests.privacy.guarantee.enumeration import policy_under
+from tests.privacy.moved import begun
 from tests.run import Run, observation, policy
 
 EPSILON = 23
@@ -66,12 +68,11 @@ def test_proposals_follow_the_formulas(name: str) -> None:
             marks = [*spans[left], *([NOW] if landmark else [])]
             level = {"level": "landmark", "landmarks": marks, "window": WIDTH}
             made = policy_under(SCHEMES[name], EPSILON, level)
-            adopted = fold.adopt(made, None, None, None)
-            assert isinstance(adopted, fold.Moved)
-            before = fold.advance(made, adopted.state, FIRST, (False, left), adopted.state.guard, None, 0).state
+            start = begun(made)
+            before = fold.advance(made, start, FIRST, (False, left), start.guard, None, 0).state
             last = ring[-1] if ring else None
-            state: State = before.replaced(
-                guard=Guard(EPSILON, s, most, Window(spends=ring, peak_nano=most, last=last))
+            state: State = replace(
+                before, guard=Guard(EPSILON, s, most, Window(spends=ring, peak_nano=most, last=last))
             )
             at = place(made, state, NOW)
             assert at == (landmark, left + landmark)

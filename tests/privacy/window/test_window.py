@@ -10,6 +10,7 @@ from stream_app.privacy.place import Place
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import State
 from stream_app.privacy.values import Raw
+from tests.privacy.moved import adopted, begun, window_of
 from tests.privacy.window.window_enumeration import LIFETIME_NANO, Rules, Search, version
 from tests.run import KEYS
 
@@ -73,25 +74,16 @@ def test_versions(versions: Sequence[Policy]) -> None:
     assert (found.violations, found.refusals) == (0, 0)
 
 
-def begun(policy: Policy) -> State:
-    """Return the state at the start of a series."""
-    adopted = fold.adopt(policy, None, None, LIFETIME_NANO)
-    assert isinstance(adopted, fold.Moved)
-    return adopted.state
-
-
 def test_the_wait_is_no_longer_than_it_must_be() -> None:
     """With equal windows a version publishes exactly w steps after the last spend of the one before it."""
     first, second = version(1, UNIFORM, 9, window=3), version(2, UNIFORM, 9, window=3)
-    state = begun(first)
+    state = begun(first, LIFETIME_NANO)
     for step in (0, 1):
         stepped = fold.step(KEYS, first, state, "s", step, Raw(1))
         assert isinstance(stepped, fold.Stepped)
         state = stepped.state
     assert state.guard.window.spends == ((0, 3), (1, 3))
-    adopted = fold.adopt(second, first, state, LIFETIME_NANO, may_weaken=True)
-    assert isinstance(adopted, fold.Moved)
-    state = adopted.state
+    state = adopted(second, first, state, LIFETIME_NANO)
     for step, decision in ((2, "withheld"), (3, "withheld"), (4, "perturbed")):
         stepped = fold.step(KEYS, second, state, "s", step, Raw(1))
         assert isinstance(stepped, fold.Stepped)
@@ -125,8 +117,7 @@ def test_the_guard_alone_keeps_the_promise(versions: Sequence[Policy]) -> None:
 
 def _guarded(policy: Policy, state: State, step: int, spend_nano: int, *, window: Window, charges: int) -> Guard | None:
     """Return what a guard says that sees another window, or counts other charges."""
-    level = policy.protection
-    assert isinstance(level, WindowLevel)
+    level = window_of(policy)
     loss_nano = window.spent_nano(level, step) + spend_nano + charges
     waits = step * policy.step_ms < state.guard.window.opens_ms
     after = Guard(policy.epsilon_nano).spend(None, step, 0, landmark=False, spend_nano=loss_nano)
@@ -147,8 +138,7 @@ def _trusting(policy: Policy, state: State, step: int, at: Place, spend_nano: in
 
 def _charges_of_releases(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
     """Count e1 for published steps alone, none for nullified or approximated ones."""
-    level = policy.protection
-    assert isinstance(level, WindowLevel)
+    level = window_of(policy)
     assert at == (False, 0)
     published = sum(first > step - level.steps for first, _ in state.guard.window.spends) + 1
     charges = published * level.charge_nano
@@ -157,8 +147,7 @@ def _charges_of_releases(policy: Policy, state: State, step: int, at: Place, spe
 
 def _charges_so_far(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
     """Count e1 for what was decided, hold nothing for the steps to come."""
-    level = policy.protection
-    assert isinstance(level, WindowLevel)
+    level = window_of(policy)
     assert at == (False, 0)
     decided = step - (state.clock.first_step if state.clock.first_step >= 0 else step) + 1
     charges = min(decided, level.steps) * level.charge_nano
@@ -167,8 +156,7 @@ def _charges_so_far(policy: Policy, state: State, step: int, at: Place, spend_na
 
 def _shorter(policy: Policy, state: State, step: int, at: Place, spend_nano: int) -> Guard | None:
     """Look one step less far back."""
-    level = policy.protection
-    assert isinstance(level, WindowLevel)
+    level = window_of(policy)
     assert at == (False, 0)
     nearer = state.guard.window._replace(
         spends=tuple(spend for spend in state.guard.window.spends if spend[0] > step - 2)
@@ -221,8 +209,7 @@ def _knows_earlier_windows_alone(policy: Policy, window: Window) -> Window:
 
 def _waits_from_the_start(policy: Policy, window: Window) -> Window:
     """Count the steps of the wait from the start of the old step, as if steps were of one length."""
-    level = policy.protection
-    assert isinstance(level, WindowLevel)
+    level = window_of(policy)
     start_ms = window.spent_end_ms - 3
     return window._replace(opens_ms=start_ms + level.steps * policy.step_ms if window.spent_end_ms else 0)
 

@@ -6,6 +6,7 @@ walked on once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from stream_app.privacy import fold
@@ -94,7 +95,7 @@ class Search:
             if isinstance(adopted, Refused):  # its landmarks have passed
                 return
             guard = adopted.state.guard
-            state = adopted.state.replaced(guard=guard._replace(window=self.rules.begun(policy, guard.window)))
+            state = replace(adopted.state, guard=guard._replace(window=self.rules.begun(policy, guard.window)))
             node = Node(state, node.nth + 1, node.costs)
             yield node
 
@@ -116,7 +117,7 @@ class Search:
                 continue
             stepped = fold.advance(policy, state, index, at, guard, ZERO, spend_nano)
             ring = self.rules.kept(stepped.state.guard.window)
-            after = stepped.state.replaced(guard=stepped.state.guard._replace(window=ring))
+            after = replace(stepped.state, guard=stepped.state.guard._replace(window=ring))
             paid = (*costs, event._replace(spend=spend_nano))
             self.published += 1
             self.violations += self._breaks(paid)

@@ -55,6 +55,9 @@ _WITH_READINGS: Final = (10, 12, 13, 14, 15)
 _WITH_NUMBERS: Final = (0, 10, 11, 12, 15, 16, 17)
 """Of seeds modulo nineteen: those in which crowds send numbers and choices; of the older faults' seeds none."""
 
+_WITH_UNITS: Final = (4, 6, 15, 16, 22, 23, 24, 26, 28)
+"""Of seeds modulo 29: those with series whose steps hold units; of the other faults' seeds none."""
+
 _WITH_STANDBYS: Final = (10, 11, 14, 15, 16, 19, 22)
 """Of seeds modulo 23: those in which workers keep standby copies; of the other faults' seeds none."""
 _FOLLOWED: Final[tuple[Trouble, ...]] = ("kill", "kill at a write", "rows damaged", "rebalance", "leave")
@@ -114,19 +117,22 @@ def drawn(seed: int) -> Schedule:
     if draw.random() < 0.4:
         kinds += [draw.choice(LOSSES) for _ in range(draw.choice((1, 1, 2)))]
     standbys = seed % 23 in _WITH_STANDBYS
+    batch_records = draw.choice((1, 3, 8, 20))
     return Schedule(
         seed,
         partitions,
         workers,
-        draw.choice((1, 3, 8, 20)),
+        batch_records,
         draw.choice((0.005, 0.05, 0.2)),
         draw.random() < 0.2,
         input_of(
             seed,
             BUSY_SECONDS,
+            batch_records,
             members=members,
             readings=seed % 17 in _WITH_READINGS,
             numbers=seed % 19 in _WITH_NUMBERS,
+            units=seed % 29 in _WITH_UNITS,
         ),
         tuple(
             sorted(

@@ -1,6 +1,6 @@
 """The input of a schedule: a few series of several levels, schemes and kinds, with what goes wrong in real life."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random  # noqa: TID251 (draws schedules, no noise)
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ import orjson
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.privacy.noise.key import KeyRing
 from tests.run import default
+from tests.simulation.plans.units import UnitCourse, unit_courses
 
 START_MS = 1_600_000_000_000
 STEP_MS = 60_000
@@ -89,6 +90,10 @@ FLEETS: dict[str, tuple[float, dict[str, Any]]] = {
 
 The noise of cabs is as small as the lifetime allows, so that what the filter makes of them shows.
 """
+
+
+BUSIER = {1: 1, 3: 2, 8: 6, 20: 12}
+"""How many times as much a fleet sends at once, by how many records a batch takes: all is decided as soon."""
 
 
 class Sent(NamedTuple):
@@ -241,11 +246,13 @@ class _Caps:
 
 
 def input_of(
-    seed: object, seconds: float, *, members: bool = False, readings: bool = False, numbers: bool = False
+    seed: object, seconds: float, batch_records: int, *, members: bool, readings: bool, numbers: bool, units: bool
 ) -> tuple[Sent, ...]:
     """Return the records that are sent within so many seconds; with ``members`` series have some.
 
-    With ``numbers`` crowds send numbers and choices, too; with ``readings`` a step of the first series takes several.
+    A fleet sends more where a batch takes more, ``batch_records``. With ``numbers`` crowds send numbers and choices,
+    too; with ``readings`` a step of the first series takes several; with ``units`` there are series whose steps hold
+    some.
     """
     draw = Random(f"input {seed}")
     renewals = Random(f"renewals {seed}")  # apart, so that a seed stands for the schedule that it stood for before
@@ -253,16 +260,20 @@ def input_of(
     if readings:
         names = tuple(f"p{SEPARATOR}{name}" if members else name for name in READING)
     chosen = names[: draw.randrange(3, len(names) + 1)]
-    bursts = tuple(_bursts(seed, seconds, members=members))
+    bursts = tuple(_bursts(seed, seconds, BUSIER[batch_records], members=members))
     courses: list[_Course | _Caps] = [
         _Course(name, draw, renewals, COLLECTED if numbers else COLLECTED[:1]) for name in chosen
     ]
     if members:
         courses += [_Caps(member, draw) for member in ("p", "q")[: draw.randrange(3)]]
-    return tuple(sorted((*_sent(draw, courses, seconds, draw.randrange(20, 61)), *bursts), key=lambda sent: sent.at))
+    found = [*_sent(draw, courses, seconds, draw.randrange(20, 61)), *bursts]
+    if units:
+        draw, others, count = unit_courses(seed, prefix=f"p{SEPARATOR}" if members else "")
+        found += _sent(draw, others, seconds, count)
+    return tuple(sorted(found, key=lambda sent: sent.at))
 
 
-def _bursts(seed: object, seconds: float, *, members: bool) -> Iterator[Sent]:
+def _bursts(seed: object, seconds: float, busier: int, *, members: bool) -> Iterator[Sent]:
     """Yield what the series of a fleet send, all of them at once: what comes of that is decided as columns."""
     draw = Random(f"fleet {seed}")
     fleets = tuple(FLEETS)[:2] if members else tuple(FLEETS)  # what has no end takes no part of a cap
@@ -272,12 +283,12 @@ def _bursts(seed: object, seconds: float, *, members: bool) -> Iterator[Sent]:
         _Course(f"{draw.choice('pq')}{SEPARATOR}{name}" if members else name, draw, draw, COLLECTED) for name in names
     ]
     for nth, at in enumerate(sorted(draw.random() * seconds for _ in range(draw.randrange(3, 7)))):
-        for course in courses * (draw.choice((1, 2, 3)) if nth else 1):  # the first one alone makes rows
+        for course in courses * (draw.choice((1, 2, 3)) * busier if nth else 1):  # the first one alone makes rows
             found = course.next() if draw.random() < 0.05 else course.step()
             yield Sent(at, course.key, orjson.dumps(found) if isinstance(found, dict) else found)
 
 
-def _sent(draw: Random, courses: list[_Course | _Caps], seconds: float, count: int) -> Iterator[Sent]:
+def _sent(draw: Random, courses: Sequence[_Course | _Caps | UnitCourse], seconds: float, count: int) -> Iterator[Sent]:
     for at in sorted(draw.random() * seconds for _ in range(count)):
         course = draw.choice(courses)
         found = course.next()

@@ -1,0 +1,106 @@
+"""The plan of a statistic of units: its error by unit, window and span, and what an error that is wanted takes."""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from stream_app.analysis.units import unit_words
+from stream_app.api.given import Error, length_of, path_of
+from stream_app.api.policy import Policy, compiled
+from stream_app.api.tables import Columns, Frame, Table, events_of, rows_of
+from stream_app.api.views import Html, Page, paragraph
+from stream_app.calendar.words import duration_in_words
+from stream_app.formats import wire
+from stream_app.formats.records import Observation
+from stream_app.outlook.plots import errors_by_unit, title
+from stream_app.outlook.units.request import UnitPlan, UnitsError, unit_plan
+from stream_app.outlook.units.table import UnitRow
+from stream_app.pictures import PlotError, picture
+from stream_app.privacy.values import Raw
+
+
+class PlanOfUnits(Page):
+    """The error of a statistic of units; ``table`` has a row a unit and window, a column a span."""
+
+    def __init__(self, policy: Policy, found: UnitPlan) -> None:
+        self.policy: Final = policy
+        self._found: Final = found
+        heading = f"Error of a {found.asked.kind.statistic}, {unit_words(found.asked.kind)} (* the policy's own)"
+        self.table: Final = Table(map(_row, found.rows), title=heading)
+
+    @property
+    def answer(self) -> Mapping[str, float | None] | None:
+        """What the error that was asked for takes: ``epsilon``, or ``unit_ms``; None: none was asked for."""
+        return None if self._found.answer is None else self._found.answer._asdict()
+
+    @property
+    def warning(self) -> str:
+        """Say that values stay alike for longer than what is protected; empty where they do not, or no data tell."""
+        return self._found.warning
+
+    def picture(self, path: str | Path) -> Path:
+        """Write a picture of the errors by unit, in the format of its ending, and return its path; raises `Error`."""
+        target = path_of(path, "path", "the file of the picture")
+        try:
+            picture(target, [(title(self._found), partial(errors_by_unit, self._found))])
+        except (PlotError, OSError) as error:
+            raise Error.of("path", str(error)) from None
+        return target
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.policy), *self._lines(), str(self.table)])
+
+    def __repr__(self) -> str:
+        return f"<PlanOfUnits of {self.policy!r}: {len(self.table)} rows>"
+
+    def html(self) -> Html:
+        """Return the policy in words and the table as HTML."""
+        return Html(paragraph(repr(self.policy), "\n".join([str(self.policy), *self._lines()])) + self.table.html())
+
+    def _lines(self) -> Iterator[str]:
+        yield from (f"{line}." for line in (self._found.sentence, self._found.warning) if line)
+
+
+def plan_of_units(
+    policy: Policy, mean: str | timedelta | None, error: Fraction | None, data: Frame | None
+) -> PlanOfUnits:
+    """Return the plan of a policy whose steps hold units, or of single numbers; raises `Error` for another one."""
+    if mean is not None and error is None:
+        raise Error.of("mean", "is what an error is over; say which one is wanted, as in error=5")
+    span = f"{length_of(mean, 'mean')} ms" if isinstance(mean, timedelta) else mean
+    if span is not None and not isinstance(span, str):
+        raise Error.of("mean", 'is no span; write "day", "week", "30 days" or a length of time')
+    try:
+        found = unit_plan(compiled(policy), span, None if error is None else float(error), _readings(data))
+    except UnitsError as wrong:
+        raise Error.of(wrong.member, str(wrong)) from None
+    if found is None:
+        remedy = "is neither of single numbers nor of statistics of units; leave mean and data out"
+        raise Error.of("policy", remedy)
+    return PlanOfUnits(policy, found)
+
+
+def _readings(data: Frame | None) -> dict[str, list[tuple[int, Raw]]] | None:
+    if data is None:
+        return None
+    rows = rows_of(data)
+    # PRIVACY: raw values go into figures alone, for whoever gave them.
+    found: dict[str, list[tuple[int, Raw]]] = {}
+    for event in events_of(rows, Columns(), None if any("series" in row for row in rows) else "data", seeds=False):
+        record = wire.decode(event)
+        if isinstance(record, Observation):
+            found.setdefault(record.series, []).append((record.timestamp_ms, record.value))
+    return found
+
+
+def _row(row: UnitRow) -> dict[str, Any]:
+    own = " *" if row.own else ""
+    found: dict[str, Any] = {"unit": f"{duration_in_words(row.unit_ms)}{own}", "window": row.window}
+    for span in row.spans:
+        found[span.span] = span.error
+        if span.constant is not None:
+            found[f"{span.span}: constant"] = span.constant
+    return found

@@ -1,0 +1,98 @@
+"""The members of a policy whose steps hold units, as the library takes them and as the record has them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from stream_app.api.given import Error, length_of, whole
+from stream_app.api.parts import Part, plain
+from stream_app.privacy.policy import Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Part):
+    """A statistic of units: the share of them whose number is at least ``low``, and below ``high``."""
+
+    NAMED = "statistic", "share"
+    low: float
+    high: float
+
+    def record(self) -> dict[str, Any]:
+        """Return it as the member `value` of a policy record has it."""
+        return {
+            "statistic": "share",
+            "from": plain(self.low, "statistic.low"),
+            "to": plain(self.high, "statistic.high"),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram(Part):
+    """A statistic of units: how many of them lie below the first edge, between two edges, or from the last edge on.
+
+    Bins of categories are these; they need no edges.
+    """
+
+    NAMED = "statistic", "histogram"
+    edges: Sequence[float] | None = None
+
+
+Statistic = Literal["mean", "sum", "histogram"] | Share | Histogram
+"""What is released of the units of a step."""
+
+
+OF_UNITS: Final = ("statistic", "by", "offset", "open_steps", "local_zone", "local_from")
+"""Arguments that are of steps that hold units alone."""
+OPEN_STEPS: Final = 1
+
+
+def with_units(others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `protection` has besides where steps hold units; raises `Error` for arguments that need a unit."""
+    if others.get("unit") is None:
+        if lonely := [name for name in OF_UNITS if others.get(name) is not None]:
+            message = 'is of steps that hold units; say how long one is, as in unit="1h", or leave it out'
+            raise Error(Fault(name, message) for name in lonely)
+        return {}
+    if others.get("step") is None:
+        raise Error.of("step", 'is missing: a statistic is over the units of one; say how long it is, as in step="1d"')
+    offset, open_steps, within = others.get("offset"), others.get("open_steps"), others.get("within")
+    if isinstance(within, Part):
+        raise Error.of("within", 'is of steps without units; with a unit write a text, as in within="mean"')
+    return {
+        "unit": length_of(others["unit"], "unit"),
+        "offset": None if offset in {None, 0} else length_of(offset, "offset"),
+        "open_steps": OPEN_STEPS if open_steps is None else whole(open_steps, "open_steps", "write how many"),
+        "within": plain(within, "within"),
+    }
+
+
+def value_of(value: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the member `value` of a record with its statistic; raises `Error`."""
+    statistic, by = others.get("statistic"), others.get("by")
+    found = dict(value)
+    if isinstance(statistic, Part):
+        if statistic.NAMED is None or statistic.NAMED[0] != "statistic":
+            raise Error.of("statistic", 'is none; write "mean", "sum", ls.Share(70, 180) or ls.Histogram([70, 180])')
+        found |= statistic.record()
+    elif statistic is not None:
+        found["statistic"] = plain(statistic, "statistic")
+    if by is not None:
+        found["by"] = plain(by, "by")
+    zone, first = others.get("local_zone"), others.get("local_from")
+    if zone is not None and first is None:
+        message = 'is missing: no clock decides from when on offsets are to be known; write a day, as in "2026-01-01"'
+        raise Error.of("local_from", message)
+    if first is not None and zone is None:
+        raise Error.of("local_zone", 'is missing; name the zone of local_from, as in "Europe/Paris"')
+    if zone is not None:
+        if by is None:
+            raise Error.of("local_zone", "is of statistics by local time; give by=, or leave it out")
+        found["transitions"] = {"zone": plain(zone, "local_zone"), "first": _day(first)}
+    return found
+
+
+def _day(first: Any) -> Any:
+    found = plain(first, "local_from")
+    if isinstance(found, int):
+        raise Error.of("local_from", 'is no day; write one, as in "2026-01-01"')
+    return found

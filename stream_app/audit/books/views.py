@@ -1,0 +1,112 @@
+"""Views: series of one person's readings beside the one that they are views of, over one set of landmarks.
+
+The budgets of a base and its views add up for histories that differ on the landmarks and on one event. So they must
+protect the same units, and a landmark of the base must be one in every view. What is compared is what all versions had
+by the end: a base and a view may take a landmark in either order, and no order between chains is relied upon.
+
+The sums of a view's chain hold for its own landmarks and its own events. Where it spent on what its base protects
+otherwise, no sum counts that as the base promised it: so these two findings are of a broken promise, and not of wrong
+books. A view without a cap was promised to nobody, and landmarks of its own only make its sums larger.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from stream_app.audit.books.landmarks import NO_LANDMARKS, LandmarkSet
+from stream_app.audit.books.period import Books
+from stream_app.audit.books.terms import Terms
+from stream_app.audit.books.units import Grid
+from stream_app.audit.finding import Code
+
+Fault = tuple[Code, str]  # a finding's code and its sentence
+
+
+class Held(NamedTuple):
+    """What a series' earlier versions held."""
+
+    landmarks: LandmarkSet = NO_LANDMARKS  # that were in force when they came, as `placed` numbers them
+    alike: bool = True  # whether all versions protect the same units
+    weaker: bool = False  # whether a version gave up landmarks
+
+    def after(self, before: Books, terms: Terms, *, weaker: bool, view: bool) -> "Held":
+        """Return it with the version that ended, whose books are `before`; `terms` are those of the next one.
+
+        Of a view, and of a base that gave some up, only landmarks that had passed are kept: a later version has to name
+        those that are to come.
+        """
+        ended = placed(before.landmarks, before.terms)
+        if weaker or view:
+            end = before.next_mark + _shift(before.terms)
+            kept = zip(ended.starts, ended.ends, strict=True)
+            ended = LandmarkSet().joined((start, min(stop, end)) for start, stop in kept if start < end)
+        alike = self.alike and protected(before.terms) == protected(terms)
+        return Held(_joined(self.landmarks, ended), alike, self.weaker or weaker)
+
+
+NOTHING_HELD: Final = Held()
+
+
+def protected(terms: Terms) -> tuple[str, int, int, int, int]:
+    """Return what a base and its views must protect alike: level, unit, window, length, and where units begin."""
+    marks = terms.marks
+    return terms.level, marks.length_ms, terms.reach.window, terms.length, marks.origin_ms % marks.length_ms
+
+
+def placed(landmarks: LandmarkSet, terms: Terms) -> LandmarkSet:
+    """Return landmarks by the numbers that they have on the `_common` grid, which a base and its views share."""
+    shift = _shift(terms)
+    starts, ends = (tuple(at + shift for at in bounds) for bounds in (landmarks.starts, landmarks.ends))
+    return landmarks._replace(starts=starts, ends=ends)
+
+
+def _shift(terms: Terms) -> int:
+    return terms.marks.origin_ms // terms.marks.length_ms + 1
+
+
+def _common(terms: Terms) -> Grid:
+    """Return the grid of a version's landmarks, counted from the last one that begins before 1970."""
+    marks = terms.marks
+    return Grid(marks.origin_ms % marks.length_ms - marks.length_ms, marks.length_ms)
+
+
+class Side(NamedTuple):
+    """A base or a view at the end of its ledger."""
+
+    series: str
+    books: Books
+    held: Held
+
+    @property
+    def landmarks(self) -> LandmarkSet:
+        """All landmarks that it had, as `placed` numbers them."""
+        return _joined(self.held.landmarks, placed(self.books.landmarks, self.books.terms))
+
+
+def view_faults(view: Side, base: Side, first_ms: int) -> Iterator[Fault]:
+    """Yield what is wrong with a view beside its base; `first_ms` is the first step that it spent on, -1: none."""
+    terms = view.books.terms
+    if not (view.held.alike and base.held.alike and protected(terms) == protected(base.books.terms)):
+        what = f"protects otherwise than {base.series!r}, so their budgets do not add up"
+        yield "view" if first_ms < 0 else "view-protection", what
+        return
+    for side in (view, base):
+        if side.books.fixed or side.books.terms.neighbours:
+            yield "view", f"{side.series!r} has dummies or contributors, which no view and no series with views has"
+    if first_ms < 0:
+        return
+    first, end = _common(terms).covering(first_ms, view.books.end_ms)
+    pairs: list[tuple[Code, Side, Side]] = [("view-landmarks", base, view)]
+    pairs += [] if base.held.weaker else [("view", view, base)]
+    for code, one, other in pairs:
+        lacking = one.landmarks.without(other.landmarks)
+        count = lacking.total - lacking.count_before(first)
+        if count:
+            passed = lacking.count_before(end) - lacking.count_before(first)
+            what = f"{count} landmarks of {one.series!r} from {first_ms} on are none of {other.series!r}"
+            yield code if passed else "view", what
+
+
+def _joined(one: LandmarkSet, other: LandmarkSet) -> LandmarkSet:
+    if not one.starts or one == other:
+        return other
+    return one.joined(zip(other.starts, other.ends, strict=True)) if other.starts else one

@@ -1,0 +1,137 @@
+"""What ``plan`` and ``check`` say of statistics of units: a table by unit and window, an answer, and what data add."""
+
+import argparse
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from stream_app.analysis.units import unit_words
+from stream_app.calendar.words import duration_in_words
+from stream_app.cli import UsageError
+from stream_app.cli.shared.eventfile import EventFile
+from stream_app.cli.shared.policyfile import PolicyTimes
+from stream_app.cli.shared.terminal import say
+from stream_app.formats import wire
+from stream_app.formats.records import Observation
+from stream_app.outlook.units.request import UnitPlan, UnitsError, unit_plan
+from stream_app.outlook.units.table import SpanError, spans_of
+from stream_app.privacy.values import NANO, Raw
+
+Data = dict[str, list[tuple[int, Raw]]]
+WIDTH = 100  # least width of the table in a pipe, in characters
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--data``, a file of events, with the columns of one that is CSV."""
+    data = (
+        "FILE of events, JSON Lines or CSV: how long values stay alike, and the best constant; what it shows depends "
+        "on raw values, so it is for the publisher's eyes"
+    )
+    parser.add_argument("--data", type=Path, metavar="FILE", help=data)
+    series = parser.add_mutually_exclusive_group()
+    series.add_argument("--series", help="CSV of --data: the series of all rows")
+    series.add_argument("--series-column", metavar="COLUMN", help="CSV of --data: the column of the series")
+    parser.add_argument("--timestamp-column", metavar="COLUMN", help="CSV of --data: integer ms, or ISO 8601")
+    parser.add_argument("--value-columns", metavar="COLUMN", help="CSV of --data: the column of the value")
+
+
+def data_of(arguments: argparse.Namespace) -> Data | None:
+    """Return the readings by series of the file that ``--data`` names; None without one. Raises `UsageError`."""
+    if arguments.data is None:
+        given = ("series", "series_column", "timestamp_column", "value_columns")
+        if any(getattr(arguments, name) is not None for name in given):
+            raise UsageError("--data: is missing, and columns are of its file; name a file of events")
+        return None
+    found: Data = {}
+    for event in EventFile(argparse.Namespace(**{**vars(arguments), "file": arguments.data})):
+        record = wire.decode(event)
+        if isinstance(record, Observation):
+            # PRIVACY: raw values go into the figures alone, which whoever has the file may see.
+            found.setdefault(record.series, []).append((record.timestamp_ms, record.value))
+    return found
+
+
+def matching(times: PolicyTimes, data: Data | None) -> Data | None:
+    """Return the series that the policy's own name or glob matches."""
+    if data is None:
+        return None
+    return {
+        series: found for series, found in data.items() if series == times.series or fnmatchcase(series, times.series)
+    }
+
+
+def planned(times: PolicyTimes, data: Data | None, span: str | None = None, error: float | None = None) -> UnitPlan:
+    """Return the plan of a policy for units; raises `UsageError` for a policy or options that have none."""
+    try:
+        found = unit_plan(times.policy, span, error, matching(times, data))
+    except UnitsError as wrong:
+        raise UsageError(f"--{wrong.member}: {wrong}") from None
+    if found is None:
+        option = "--mean" if span is not None else "--data"
+        raise UsageError(f"{option}: is of series of numbers, or of statistics of units; {times.whose} has neither")
+    return found
+
+
+def memory_notes(times: PolicyTimes, data: Data) -> Iterator[str]:
+    """Yield that values last longer than what a policy protects; nothing for one of steps, or without its data."""
+    readings = matching(times, data)
+    if times.policy.units is None or not readings:
+        return
+    try:
+        found = unit_plan(times.policy, data=readings)
+    except UnitsError as wrong:
+        raise UsageError(f"--{wrong.member}: {wrong}") from None
+    if found is not None and found.warning:
+        yield found.warning
+
+
+def lines_of(plan: UnitPlan) -> Iterator[str]:
+    """Yield what stands below the table."""
+    yield (
+        "* the policy's own. Errors are means of the absolute error of one release, before the clamp; windows count "
+        "units, all of which are protected together."
+    )
+    if plan.series:
+        several = f"{plan.series:,} series" if plan.series > 1 else "the data"
+        yield (
+            f"Beside each error: that of the best constant in hindsight, for {several}, which publishes nothing. A "
+            "statistic whose error is not far smaller says little."
+        )
+    else:
+        yield "Each unit is taken to have a reading. With --data the best constant stands beside each error."
+    if plan.sentence:
+        yield f"{plan.sentence}."
+    if plan.warning:
+        yield f"note: {plan.warning}."
+
+
+def print_units(plan: UnitPlan) -> None:
+    """Print a plan as a table, with what it means."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH)
+    asked = plan.asked
+    say(f"Error of a {asked.kind.statistic}, {unit_words(asked.kind)}, at epsilon {asked.spend_nano / NANO:g}, by unit")
+    spans = list(spans_of(asked))
+    table = Table()
+    for name in ("unit", "window"):
+        table.add_column(name, no_wrap=True)
+    for name in spans:
+        table.add_column(duration_in_words(asked.step_ms) if name == "step" else name, justify="right")
+    for row in plan.rows:
+        cells = {each.span: _cell(each) for each in row.spans}
+        own = " *" if row.own else ""
+        table.add_row(
+            duration_in_words(row.unit_ms) + own, f"{row.window:,}", *(cells.get(span, "-") for span in spans)
+        )
+    console.print(table)
+    for line in lines_of(plan):
+        say(line)
+
+
+def _cell(found: SpanError) -> str:
+    error = f"{found.error:.3g}" if found.error < 1_000 else f"{found.error:,.0f}"
+    return error if found.constant is None else f"{error} ({found.constant:.3g})"

@@ -1,0 +1,189 @@
+"""What columns carry of a series, by the names of its stored row: some fields as figures, the others in its period.
+
+Closed by default: a field of a stored row that is not named here is one that columns cannot give back. A series that
+needs it is decided one by one (`arrive`).
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from math import prod
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_app.formats import wire
+from stream_app.formats.encoding import HASH_BYTES
+from stream_app.formats.layout import PLAIN, StoredRow, picked, written
+from stream_app.privacy.amounts import Doubles, Flag, Ints, where
+from stream_app.privacy.guard import Guard
+from stream_app.privacy.level import NUMBER_WIDTH, LevelState, number_begun
+from stream_app.privacy.rule import Rule
+from stream_app.privacy.state import NEVER, Clock, Latest, Promise, State
+from stream_app.privacy.values import ReleasedCells
+
+Figures = npt.NDArray[np.void]
+"""Columns of `Carried`, by its names."""
+
+
+class Carried(NamedTuple):
+    """The figures of one series; all but the last four are fields of its stored row."""
+
+    budget_nano: int
+    spare_left: int
+    landmark_spent_nano: int
+    regular_peak_nano: int
+    decided_ms: int
+    first_step: int
+    rate_nano: int
+    source_ms: int
+    measurement: int
+    """One cell; 0 before the first release, and so is ``estimate``."""
+    estimate: int
+    sequence: int
+    previous: bytes
+    """The hash of the last entry."""
+    due_ms: int
+    """From when on a bound of a renewal is due."""
+    group: int
+    """The number of the group."""
+    used: int
+    """The number of the last batch that had an event of the series."""
+
+
+FIGURES: Final = np.dtype([(name, f"V{HASH_BYTES}" if name == "previous" else "i8") for name in Carried._fields])
+_BYTES: Final = np.dtype(f"V{FIGURES.itemsize}")
+
+WHOLE: Final = tuple(name for name in Carried._fields if name in StoredRow._fields and name != "previous")
+"""The figures that are integers of a stored row, or the first of a list of integers there: `CELLS`."""
+CELLS: Final = ("measurement", "estimate")
+DERIVED: Final = ("decided_end_ms", "last_step")
+"""What follows from the last decided step."""
+PERIOD: Final = ("budget_nano", "spare_left", "prior_nano", "first_budget_nano", "period_start_ms")
+"""What a series keeps until its next version or late landmark; `Period` has it, and the policy."""
+KEPT: Final = ("claim_nano",)
+"""The same, of fields with a default; of all others with one a series in columns has the default."""
+Part = Literal["figures", "period", "cells", "link"]
+_PARTS: Final[dict[str, Part]] = {
+    **dict.fromkeys((*WHOLE, *DERIVED), "figures"),
+    **dict.fromkeys((*PERIOD, "default", "closed", *StoredRow._field_defaults), "period"),
+    **dict.fromkeys((*CELLS, "level"), "cells"),
+    "previous": "link",
+}
+RUNS: Final = tuple((part, tuple(names)) for part, names in groupby(StoredRow._fields, _PARTS.__getitem__))
+"""The fields of a stored row in their order, in runs of which each is made at once."""
+_PERIOD_RUNS: Final = tuple(
+    slice(at := StoredRow._fields.index(names[0]), at + len(names)) for part, names in RUNS if part == "period"
+)
+
+
+_FOREIGN: Final = {name: value for name, value in StoredRow._field_defaults.items() if name not in KEPT}
+_foreign_of: Final = picked(*_FOREIGN)
+_BARE: Final = tuple(_FOREIGN.values())
+_WHOLE: Final = (*(name for name in WHOLE if name not in CELLS), *DERIVED)
+_Entered = tuple[list[int], Figures, Doubles]
+_NOTHING: Final[_Entered] = ([], np.zeros(0, FIGURES), np.zeros((0, NUMBER_WIDTH)))
+
+
+def period_texts(stored: StoredRow) -> tuple[str, ...]:
+    """Return the JSON of each run of a stored row that its period has, without brackets."""
+    kept = written(stored)
+    return tuple(wire.dump(kept[run])[1:-1].decode() for run in _PERIOD_RUNS)
+
+
+def gathered(figures: Figures, places: Ints) -> Figures:
+    """Return a copy of the figures at some places."""
+    return figures.view(_BYTES).take(places).view(FIGURES)  # as bytes: field by field costs twenty times as much
+
+
+def put_back(figures: Figures, places: Ints, own: Figures) -> None:
+    """Set the figures at some places."""
+    figures.view(_BYTES)[places] = own.view(_BYTES)
+
+
+_C = TypeVar("_C", Figures, Doubles)
+
+
+def grown(figures: _C, length: int) -> _C:
+    """Return figures with zeros behind them, in pages of their own.
+
+    The system gives a page when something is first written there, and has all of them back once they are let go. From
+    the heap each growth would leave a hole there, all together as large as the figures.
+    """
+    shape = (length, *figures.shape[1:])
+    pages = mmap(-1, prod(shape) * figures.itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    made = np.frombuffer(pages, figures.dtype).reshape(shape)
+    made[: len(figures)] = figures
+    return made
+
+
+def state_of(figures: Carried, level: LevelState, promise: Promise, start_ms: int, rule: Rule) -> State:
+    """Return the state of one series, or those of many as one of columns; ``level`` is that of the filter, if any.
+
+    The columns of a series without a release say nothing of one; the filter is there as before its first one.
+    """
+    released: Flag = figures.source_ms != NEVER
+    cells = figures.measurement, figures.estimate
+    measurement, estimate = (ReleasedCells(() if released is False else (cell,)) for cell in cells)
+    begun = number_begun(rule.kind) if level else ()
+    reached = () if released is False else tuple([where(released, *pair) for pair in zip(level, begun, strict=True)])
+    return State(
+        Guard(figures.budget_nano, figures.landmark_spent_nano, figures.regular_peak_nano),
+        promise,
+        Clock(
+            period_start_ms=start_ms,
+            decided_ms=figures.decided_ms,
+            decided_end_ms=figures.decided_ms + rule.step_ms,
+            first_step=figures.first_step,
+            last_step=figures.decided_ms // rule.step_ms,
+        ),
+        Latest(
+            source_ms=figures.source_ms,
+            measurement=measurement,
+            estimate=estimate,
+            rate_nano=figures.rate_nano,
+            level=reached,
+        ),
+        closed=False,
+    )
+
+
+def entered(rule: Rule, rows: list[Sequence[Any]]) -> _Entered:
+    """Return which of some stored rows, by their fields, columns give back as they were, and their columns."""
+    step_ms, filtered = rule.step_ms, rule.filtered
+    fields_of: list[Any] = list(zip(*[fields[:PLAIN] for fields in rows], strict=True))
+    columns: Any = StoredRow(*fields_of)
+    found = {name: getattr(columns, name) for name in _WHOLE}
+    # What is not written is zero here and below: no release has come yet.
+    found |= {name: [cells[0] if cells else 0 for cells in getattr(columns, name)] for name in CELLS}
+    whole = np.array(list(found.values()))
+    if whole.dtype != np.int64:
+        return _NOTHING
+    of = dict(zip(found, whole, strict=True))
+    released = of["source_ms"] != NEVER
+    links = [bytes.fromhex(link) for link in columns.previous]
+    known = (
+        np.array([closed is False for closed in columns.closed])
+        & np.array([len(fields) == PLAIN or _foreign_of(fields) == _BARE for fields in rows])
+        & np.array([len(link) == HASH_BYTES for link in links])
+        & (of["last_step"] != NEVER)  # the first step of a period is decided by itself
+        & (of["decided_ms"] == of["last_step"] * step_ms)
+        & (of["decided_end_ms"] == of["decided_ms"] + step_ms)
+        & (_lengths(columns.measurement) == released)
+        & (_lengths(columns.estimate) == released)
+        & (_lengths(columns.level) == np.where(released, NUMBER_WIDTH if filtered else 0, 0))
+    )
+    if not known.all():
+        at = np.flatnonzero(known).tolist()
+        return at, *(entered(rule, [rows[nth] for nth in at]) if at else _NOTHING)[1:]
+    figures = np.zeros(len(rows), FIGURES)
+    for name in WHOLE:
+        figures[name] = of[name]
+    figures["previous"] = np.frombuffer(b"".join(links), FIGURES["previous"])
+    levels = [level or (0.0,) * NUMBER_WIDTH for level in columns.level] if filtered else []
+    return list(range(len(rows))), figures, np.array(levels, np.float64).reshape(-1, NUMBER_WIDTH)
+
+
+def _lengths(lists: Sequence[Sequence[Any]]) -> Ints:
+    return np.fromiter(map(len, lists), np.int64, len(lists))

@@ -1,0 +1,154 @@
+"""The units of the open steps of a partition's series: rows that are sealed where they are stored.
+
+What the records of a batch change is in memory until the batch is written; without a table, as in ``replay``, it stays
+there. Nothing else is kept: memory does not grow with what is open.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Final, NamedTuple, final
+
+from stream_app.deciding.units.opened import BLOCK_UNITS, OpenStep, OpenUnits
+from stream_app.deciding.units.sealed import BLOCK_BYTES, LostUnitsError, Place, opened, sealed
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.units.readings import UNIT_BYTES, OpenUnit
+
+_EPOCHS: Final = 64
+"""Epochs whose keys are kept at hand."""
+
+
+class Table(NamedTuple):
+    """Where rows are stored: under which keys they are sealed, of which events topic, and how one is read."""
+
+    keys: KeyRing
+    topic: str
+    """Its id: offsets mean nothing in another one."""
+    read: Callable[[bytes], bytes | None]
+
+
+@final
+class Block:
+    """Sixteen units of an open step, and the offset of the last reading that one of them took up."""
+
+    __slots__ = ("epoch", "offset", "place", "row_key", "units")
+
+    def __init__(self, place: Place, epoch: int, offset: int, units: bytearray) -> None:
+        self.place: Final = place
+        self.row_key: Final = place.row_key
+        self.epoch: Final = epoch
+        self.offset = offset
+        self.units: Final = units
+
+    def unit(self, slot: int) -> OpenUnit:
+        """Return the unit at a place."""
+        return OpenUnit.unpacked(self.units, slot * UNIT_BYTES)
+
+    def put(self, slot: int, unit: OpenUnit, offset: int) -> None:
+        """Put a unit in that took up the reading at ``offset``."""
+        at = slot * UNIT_BYTES
+        self.units[at : at + UNIT_BYTES] = unit.packed()
+        self.offset = offset
+
+    def sealed(self, secret: bytes, topic: str) -> bytes:
+        """Return the row that is stored."""
+        return sealed(secret, topic, self.place, self.offset, self.units)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Block) and all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Return which one it is alone."""
+        # PRIVACY: what prints it, a traceback too, shows nothing that was read.
+        return f"Block({self.row_key!r})"
+
+
+@final
+class Blocks:
+    """The sealed rows of one partition as its last decided record left them."""
+
+    __slots__ = ("_changed", "_secret_of", "_table")
+
+    def __init__(self, table: Table | None = None) -> None:
+        """Begin with those of a table; None: with none, and everything stays in memory."""
+        self._table: Final = table
+        self._changed: Final[dict[bytes, Block | None]] = {}  # by the key of its row; None: it is deleted
+        # Asked of each row that is read or written.
+        self._secret_of: Final = lru_cache(_EPOCHS)(table.keys.sealing_of if table else _no_secret)
+
+    def find(self, key: bytes, policy: Policy, step: OpenStep, number: int, epoch: int) -> Block:
+        """Return a row of an open step, which begins in an epoch.
+
+        Raises:
+            LostUnitsError: if it is not there, or not the one that the step has.
+        """
+        place = _place(key, policy, step, number)
+        row_key = place.row_key
+        block = self._changed.get(row_key)
+        if block is not None:
+            if block.place != place:
+                raise LostUnitsError(key, f"is of version {block.place.version}, and its step of {step.version}")
+            return block
+        table = self._table
+        row = None if table is None or row_key in self._changed else table.read(row_key)
+        if table is None or row is None:
+            raise LostUnitsError(key, "is missing")
+        secret = self._secret_of(epoch)
+        if secret is None:
+            raise LostUnitsError(key, "is of an epoch whose key was erased")
+        return Block(place, epoch, *opened(secret, table.topic, place, row))
+
+    def fresh(self, key: bytes, policy: Policy, step: OpenStep, number: int, epoch: int) -> Block:
+        """Return a row of an open step that has none yet, empty; whatever lies in its place is not looked at."""
+        return Block(_place(key, policy, step, number), epoch, -1, bytearray(BLOCK_BYTES))
+
+    def change(self, block: Block) -> None:
+        """Keep a row that took up a reading."""
+        self._changed[block.row_key] = block
+
+    def drop(self, key: bytes, policy: Policy, steps: Iterable[OpenStep]) -> None:
+        """Delete the rows of steps, unread."""
+        for step in steps:
+            for number in step.numbers:
+                row_key = _place(key, policy, step, number).row_key
+                if self._table is None:
+                    self._changed.pop(row_key, None)
+                else:
+                    self._changed[row_key] = None
+
+    def drop_all(self, key: bytes, policy: Policy, opened: OpenUnits | None) -> None:
+        """Delete the rows of all open steps of a series, unread."""
+        self.drop(key, policy, () if opened is None else opened.steps)
+
+    def written(self) -> dict[bytes, bytes | None]:
+        """Return the rows that changed since the last time, by their keys, sealed; None deletes one."""
+        return dict(self._written())
+
+    def _written(self) -> Iterator[tuple[bytes, bytes | None]]:
+        table = self._table
+        if table is None:
+            return
+        for row_key, block in self._changed.items():
+            secret = None if block is None else self._secret_of(block.epoch)
+            # One whose key is gone is of no use to anybody.
+            row = None if block is None or secret is None else block.sealed(secret, table.topic)
+            yield row_key, row
+        self._changed.clear()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Blocks) and self._changed == other._changed
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _no_secret(_: int) -> None:
+    """Return that rows of no table are sealed under none."""
+
+
+def _place(key: bytes, policy: Policy, step: OpenStep, number: int) -> Place:
+    assert policy.units is not None, "the policy's steps have units"
+    per_step = policy.units.per_step
+    blocks = -(-per_step // BLOCK_UNITS)
+    return Place(key, step.index * blocks + number, step.version, step.index * per_step + number * BLOCK_UNITS)

@@ -1,0 +1,143 @@
+"""Readings into the units of open steps, and what a reading or a watermark closes into releases.
+
+Order of checks, as everywhere: time, then state, the value last. A reading's value changes a sealed row alone; what it
+closes, and when, follows from its time.
+"""
+
+from dataclasses import replace
+
+from stream_app.deciding.adopting import renewed
+from stream_app.deciding.context import Context
+from stream_app.deciding.outcome import Advanced, Counted, Decided, Renewal, seal
+from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.units.blocks import Blocks
+from stream_app.deciding.units.opened import BLOCK_UNITS, OpenStep, OpenUnits, reached, watermarked
+from stream_app.formats.records import InputRecord, Observation, Watermark
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.reason import Refused
+from stream_app.privacy.units.readings import EMPTY, OpenUnit
+from stream_app.privacy.units.steps import decide_units, tallied
+from stream_app.privacy.units.units import Units
+
+COUNTED = Counted()
+
+
+def take(
+    context: Context,
+    row: SeriesRow,
+    adopted: Decided | None,
+    blocks: Blocks,
+    found: Observation | Watermark,
+    record: InputRecord,
+) -> Advanced | Counted | Refused:
+    """Decide a reading or a watermark; ``adopted`` is the adoption of a default policy that ``row`` comes from.
+
+    Raises:
+        LostUnitsError: if the row has an open step whose sealed rows are not in the table.
+    """
+    after = _opened(context.keys, row, blocks, found, record.offset)
+    if isinstance(after, Refused):
+        return after
+    if after is row.open_units:
+        return COUNTED
+    closing = () if row.open_units is None else row.open_units.before(after.first)
+    ready = replace(row, open_units=after)
+    steps: list[Decided] = []
+    for step in closing:
+        decided = _decided(context, ready, blocks, step, record)
+        blocks.drop(row.key, row.policy, (step,))
+        if decided is not None:
+            steps.append(decided)
+            ready = decided.row
+    return Advanced(ready, adopted, tuple(steps))
+
+
+def recalled(
+    keys: KeyRing, row: SeriesRow, blocks: Blocks, found: Observation | Watermark, offset: int
+) -> OpenUnits | None:
+    """Take a record again that was decided before, and return what is open then; None: it was refused.
+
+    ``row`` is as ledger and releases tell it, after all records that are taken again: they say what was decided.
+    """
+    after = _opened(keys, row, blocks, found, offset)
+    if isinstance(after, Refused):
+        return None
+    if row.open_units is not None:
+        blocks.drop(row.key, row.policy, row.open_units.before(after.first))
+    return after
+
+
+def _opened(
+    keys: KeyRing, row: SeriesRow, blocks: Blocks, found: Observation | Watermark, offset: int
+) -> OpenUnits | Refused:
+    """Return what is open after a reading, which goes into its unit, or a watermark; or why it is refused."""
+    if isinstance(found, Watermark):
+        return watermarked(row.policy, row.state, row.open_units, found.timestamp_ms)
+    policy, units = row.policy, _units(row.policy)
+    index = policy.index_of(found.timestamp_ms)
+    after = reached(policy, row.state, row.open_units, index)
+    if isinstance(after, Refused):
+        return after
+    start_ms = policy.start_of(index)
+    epoch = keys.epoch_of(start_ms)
+    step = after.step(index) or OpenStep(index, policy.version, keys.fingerprint)
+    if _is_sealed_for_good(keys, step, epoch):
+        return Refused("key-erased")
+    nth, at_ms = divmod(found.timestamp_ms - start_ms, units.unit_ms)
+    number, slot = divmod(nth, BLOCK_UNITS)
+    known = step.has(number)
+    block = (blocks.find if known else blocks.fresh)(row.key, policy, step, number, epoch)
+    # PRIVACY: a reading that is not later than the latest of its unit is refused before its value is looked at.
+    unit = block.unit(slot)
+    reason = unit.untimely(at_ms)
+    if reason is not None:
+        return Refused(reason)
+    # PRIVACY: this branch shows whether the value was valid, nothing else of it; `invalid` with a substitute closes it.
+    cells = policy.kind.quantise(found.value)
+    if cells is None:
+        return Refused("invalid-value")
+    if index < after.first:
+        return after  # given up, with what may have been read of it before
+    block.put(slot, unit.joined(units, at_ms, cells[0]), offset)
+    blocks.change(block)
+    return after if known else after.put(step.with_block(number))
+
+
+def _units(policy: Policy) -> Units:
+    assert policy.units is not None, "the policy's steps have units"
+    return policy.units
+
+
+def _is_sealed_for_good(keys: KeyRing, step: OpenStep, epoch: int) -> bool:
+    """Return whether the rows of a step open for nobody any more: their key was erased, or given up for another."""
+    return bool(keys.erased(epoch)) or step.key != keys.fingerprint
+
+
+def _decided(context: Context, row: SeriesRow, blocks: Blocks, step: OpenStep, record: InputRecord) -> Decided | None:
+    """Return the decision of a step that closes, under the version that a renewal begins with it where one is due."""
+    policy, keys, index = row.policy, context.keys, step.index
+    epoch = keys.epoch_of(policy.start_of(index))
+    if _is_sealed_for_good(keys, step, epoch):
+        return None  # it is passed over, and renews nothing
+    units = _read(row, blocks, step, epoch)
+    begun: Decided | Refused | None = None
+    if policy.renew and tallied(policy, row.state.promise.landmarks, index, units) is not None:
+        begun = renewed(context, row, policy.start_of(index), record)
+    earlier = begun if isinstance(begun, Decided) else None
+    ready = row if earlier is None else earlier.row
+    stepped = decide_units(keys, ready.policy, ready.state, row.series, index, units)
+    if stepped is None:
+        return None  # no unit counts
+    renewal: Renewal | None = None if begun is None else "refused" if earlier is None else "begun"
+    return seal(context, ready, earlier, stepped, record.timestamp_ms, renewal)
+
+
+def _read(row: SeriesRow, blocks: Blocks, step: OpenStep, epoch: int) -> list[OpenUnit]:
+    """Return all units of a step, in order."""
+    units = [EMPTY] * _units(row.policy).per_step
+    for number in step.numbers:
+        block = blocks.find(row.key, row.policy, step, number, epoch)
+        place = slice(number * BLOCK_UNITS, (number + 1) * BLOCK_UNITS)
+        units[place] = map(block.unit, range(len(units[place])))
+    return units

@@ -1,0 +1,123 @@
+"""A record decided for one series, whatever other series it is for as well."""
+
+from typing import assert_never
+
+from stream_app.deciding import gathering
+from stream_app.deciding.adopting import adopt_default, adopt_own, renewed
+from stream_app.deciding.collecting import collect
+from stream_app.deciding.context import Context
+from stream_app.deciding.counters import Collection
+from stream_app.deciding.members import FindMember
+from stream_app.deciding.outcome import Advanced, Counted, Decided, seal
+from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.units import taking
+from stream_app.formats.records import (
+    CloseRecord,
+    Contribution,
+    EventRecord,
+    InputRecord,
+    Intrusion,
+    LandmarksRecord,
+    Observation,
+    PolicyRecord,
+    Watermark,
+)
+from stream_app.privacy import fold
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.published import CloseEntry, LandmarksEntry
+from stream_app.privacy.reason import Refused
+
+
+def applied(
+    context: Context,
+    row: SeriesRow | None,
+    find_member: FindMember,
+    collection: Collection,
+    found: EventRecord,
+    record: InputRecord,
+    adopted: Decided | None = None,
+) -> Decided | Counted | Advanced | Refused:
+    """Decide a record for the series that it names; ``adopted`` is the adoption that ``row`` comes from.
+
+    Raises:
+        LostCountersError: if the row has an open step whose counters are not in the collection.
+        LostUnitsError: if it has one whose sealed rows are not in the table.
+    """
+    if isinstance(found, PolicyRecord):
+        return adopt_own(context, row, find_member, collection, found, record)
+    if row is None:
+        first = adopt_default(context, find_member, found.series, record)
+        if isinstance(first, Refused):
+            return first
+        row, adopted = first.row, first
+    if untaken(row.policy, found):
+        return Refused("wrong-type")
+    if isinstance(found, Observation) or (isinstance(found, Watermark) and row.policy.collect is None):
+        return _read(context, row, adopted, collection, found, record)
+    if isinstance(found, Contribution | Watermark | Intrusion):
+        return collect(context, row, adopted, collection, found, record)
+    outcome = control(row, found)
+    if isinstance(outcome, Refused):
+        return outcome
+    if outcome.state.closed:
+        collection.drop(row.series)
+        collection.units.drop_all(row.key, row.policy, row.open_units)
+    return seal(context, row, adopted, outcome, record.timestamp_ms)
+
+
+def untaken(policy: Policy, found: EventRecord) -> bool:
+    """Return whether a series under the policy takes no records of this type."""
+    match found:
+        case Observation():
+            return policy.collect is not None
+        case Watermark():
+            return policy.collect is None and policy.within is None and policy.units is None
+        case Contribution() | Intrusion():
+            return policy.collect is None
+        case _:
+            return False
+
+
+def _read(
+    context: Context,
+    row: SeriesRow,
+    adopted: Decided | None,
+    collection: Collection,
+    found: Observation | Watermark,
+    record: InputRecord,
+) -> Decided | Counted | Advanced | Refused:
+    """Decide an observation, or a watermark where readings make up steps."""
+    if row.policy.units is not None:
+        return taking.take(context, row, adopted, collection.units, found, record)
+    if row.policy.within is not None:
+        return gathering.gather(context, row, adopted, collection, found, record)
+    assert isinstance(found, Observation), "steps of one observation take no watermark"
+    return _observed(context, row, adopted, found, record)
+
+
+def _observed(
+    context: Context, row: SeriesRow, adopted: Decided | None, found: Observation, record: InputRecord
+) -> Decided | Refused:
+    stepped = fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
+    if isinstance(stepped, Refused):
+        return stepped  # and renews nothing
+    begun = renewed(context, row, stepped.release.timestamp_ms, record) if row.policy.renew else None
+    if not isinstance(begun, Decided):
+        return seal(context, row, adopted, stepped, record.timestamp_ms, None if begun is None else "refused")
+    # PRIVACY: what was drawn under the former version is dropped unread, and shows nowhere.
+    stepped = fold.step(context.keys, begun.row.policy, begun.row.state, found.series, found.timestamp_ms, found.value)
+    assert not isinstance(stepped, Refused), "a version is renewed for an event that was accepted under it"
+    return seal(context, begun.row, begun, stepped, record.timestamp_ms, "begun")
+
+
+def control(
+    row: SeriesRow, found: LandmarksRecord | CloseRecord
+) -> fold.Moved[LandmarksEntry] | fold.Moved[CloseEntry] | Refused:
+    """Return what a record between steps comes to for a series."""
+    match found:
+        case LandmarksRecord():
+            return fold.register(row.policy, row.state, found.add)
+        case CloseRecord():
+            return fold.close(row.policy, row.state)
+        case _:
+            assert_never(found)

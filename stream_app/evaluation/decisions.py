@@ -1,0 +1,60 @@
+"""The decisions of the fold on the readings of a series, under the noise key of a seed."""
+
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from typing import assert_never
+
+from stream_app.analysis.error import guess
+from stream_app.evaluation.dataset import Reading
+from stream_app.privacy import fold
+from stream_app.privacy.dummies.draw import drawn_policy, named_by_series
+from stream_app.privacy.fold import Stepped
+from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.published import Approximated, Perturbed, Withheld
+from stream_app.privacy.reason import Refused
+from stream_app.privacy.state import State
+
+
+def key_of(seed: int) -> KeyRing:
+    """Return the noise key of a seed: of the form of every other one, but known to all, so never to publish with."""
+    secret = blake2b(seed.to_bytes(8, "big"), digest_size=SECRET_BYTES, person=b"evaluation-key").digest()
+    return KeyRing("0" * 16, 0, secret)
+
+
+def begun(keys: KeyRing, policy: Policy, name: str) -> tuple[Policy, State]:
+    """Return the policy that rules a new series, whose dummies are drawn, and the state at its start."""
+    ruling = drawn_policy(keys, named_by_series(name), policy)
+    if isinstance(ruling, Refused):
+        raise TypeError(f"the dummies were refused: {ruling.reason}")
+    adopted = fold.adopt(ruling, None, None, None)
+    if isinstance(adopted, Refused):
+        raise TypeError(f"the policy was refused: {adopted.reason}")
+    if policy.dummies is None:
+        return ruling, adopted.state
+    disguised = fold.disguise(ruling, adopted.state, policy.dummies.method, policy.dummies.charge_nano)
+    if isinstance(disguised, Refused):
+        raise TypeError(f"the draw of dummies was refused: {disguised.reason}")
+    return ruling, disguised.state
+
+
+def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading]) -> Iterator[Stepped]:
+    """Yield what the fold decides of every reading of a new series."""
+    policy, state = begun(keys, policy, name)
+    for timestamp_ms, value in readings:
+        outcome = fold.step(keys, policy, state, name, timestamp_ms, value)
+        if not isinstance(outcome, Stepped):
+            raise TypeError(f"a reading of the data was refused: {outcome.reason}")
+        state = outcome.state
+        yield outcome
+
+
+def published(policy: Policy, outcome: Stepped) -> object:
+    """Return the value of the release, or a guess where it has none."""
+    match outcome.release:
+        case Perturbed() | Approximated():
+            return policy.kind.publish(outcome.release.estimate)
+        case Withheld():
+            return guess(policy.kind)
+        case _:
+            assert_never(outcome.release)

@@ -1,0 +1,125 @@
+"""What a trial is of: data, a method such as ``balanced+level``, and where landmarks lie.
+
+Katsomallos 2022 (thesis, section 4.2) samples landmarks without replacement from truncated normal distributions:
+skewed ones about the centre of a half, bimodal ones about the centres of both; their scale is a part of the length.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import exp, log
+from typing import Any, Literal, NamedTuple, assert_never
+
+from stream_app.evaluation.dataset import DataSet
+from stream_app.privacy.noise.randomness import BitStream
+from stream_app.privacy.parameters import members_at
+from stream_app.privacy.policy import Policy, policy_of
+from stream_app.privacy.scheme import SCHEMES as KNOWN
+
+Distribution = Literal["uniform", "skewed", "bimodal"]
+DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "skewed", "bimodal")
+SPREAD = 10  # the length of a series over the standard deviation of a mode
+DRAW_BITS = 53
+
+
+class Placement(NamedTuple):
+    """How landmarks are drawn from the steps of a series."""
+
+    share_percent: int
+    distribution: Distribution = "uniform"
+
+    def of(self, series: str, steps: int, seed: int) -> list[int]:
+        """Return the places (from 0) of the landmarks among ``steps`` steps, in order; their number rounds half up.
+
+        Sampling without replacement by weight: the steps with the largest ``log(u) / weight`` (Efraimidis and
+        Spirakis 2006). Draws do not depend on the share: the landmarks of a smaller one are among those of a larger.
+        """
+        wanted = (2 * steps * self.share_percent + 100) // 200
+        stream = BitStream(seed.to_bytes(8, "big"), b"evaluation-marks", f"{self.distribution}\0{series}".encode())
+        draws = [stream.take(DRAW_BITS) + 0.5 for _ in range(steps)]
+        keys = [log(draw * 2.0**-DRAW_BITS) / self._weight(place, steps) for place, draw in enumerate(draws)]
+        return sorted(sorted(range(steps), key=keys.__getitem__, reverse=True)[:wanted])
+
+    def _weight(self, place: int, steps: int) -> float:
+        at = (place + 0.5) / steps
+        match self.distribution:
+            case "uniform":
+                return 1.0
+            case "skewed":
+                return _bell(at - 0.75)
+            case "bimodal":
+                return _bell(at - 0.25) + _bell(at - 0.75)
+            case _:
+                assert_never(self.distribution)
+
+
+def _bell(distance: float) -> float:
+    """Return the density of the normal distribution, up to a factor; ``distance`` in lengths of the series."""
+    return exp(-((distance * SPREAD) ** 2) / 2)
+
+
+_MEMBERS = {name: members_at(("scheme", name)) for name in KNOWN["landmark"]}
+_RISKY, _PRIVATE = {"accept_risk": True}, {"dissimilarity": "private"}
+SCHEMES: Mapping[str, Mapping[str, Any]] = {
+    name: {"name": name, **(_RISKY if "accept_risk" in members else {})} for name, members in _MEMBERS.items()
+} | {f"{name}-private": {"name": name, **_PRIVATE} for name, members in _MEMBERS.items() if "dissimilarity" in members}
+LANDMARK_SCHEMES = KNOWN["event"]  # those that spread budget over landmarks; uniform and the rest are for windows
+FILTERS = ("none", "level")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A scheme with its own defaults, and a filter."""
+
+    scheme: str
+    filter: str
+
+    @classmethod
+    def named(cls, name: str, schemes: Iterable[str] = SCHEMES) -> "Method":
+        """Return the method of a name, SCHEME or SCHEME+FILTER; raises `ValueError` that lists what there is."""
+        scheme, _, found = name.partition("+")
+        if scheme not in schemes or (found or "none") not in FILTERS:
+            known = f"{', '.join(schemes)}, each alone or with +{' or +'.join(FILTERS[1:])}"
+            raise ValueError(f"no method {name!r}; there are {known}")
+        return cls(scheme, found or "none")
+
+    def policy(
+        self, data: DataSet, epsilon: float, protection: Mapping[str, Any], dummies: Mapping[str, Any] | None = None
+    ) -> Policy:
+        """Return the policy of a series of ``data``; raises `PolicyError` when they make none."""
+        parameters = {
+            "epsilon": epsilon,
+            "protection": {**protection, "step": data.step_ms},
+            "scheme": SCHEMES[self.scheme],
+            "filter": self.filter,
+            "value": data.value,
+        }
+        return policy_of(parameters if dummies is None else {**parameters, "dummies": dummies}, 1)
+
+
+NOTHING = "nothing"  # in place of a method: nothing is released, and every value is guessed
+CONSTANT = "constant"
+"""In place of a method: for each series the constant with the smallest error, which only who has the data knows."""
+UNRELEASED = (NOTHING, CONSTANT)
+"""What every method is held against: to say one thing always, without and with knowledge of the data."""
+
+
+class Setting(NamedTuple):
+    """What is measured, of which data, and under which policy."""
+
+    data: str
+    method: str
+    epsilon: float
+    placement: Placement | None = None  # of the landmarks; None: level w-event
+    measure: Literal["error", "loss", "time", "statistic"] = "error"
+    """How far releases are from raw values, temporal loss of the first steps, processor time of a decision, or how far
+    statistics of spans are from those of raw values."""
+    window: int | None = None  # steps that are protected together, at level w-event or beside the landmarks
+    dummies: str | None = None  # the method of dummy landmarks that join the true ones
+    fraction: float = 0.0  # share of the budget that pays for their draw; padding needs none
+    strength: float | None = None  # of the correlation that the adversary of a loss knows
+    unit_ms: int | None = None  # length of a unit that a statistic protects; None: of single releases, or of none
+
+    @property
+    def share(self) -> int | None:
+        """How many per cent of the steps are landmarks; None where nothing is released, and at level w-event."""
+        return self.placement.share_percent if self.placement and self.method not in UNRELEASED else None

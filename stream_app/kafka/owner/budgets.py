@@ -1,0 +1,197 @@
+"""Counts over series and members: of budgets, caps and losses, by what labels policies have in the metrics."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_app.deciding.columns.states import FREE, States
+from stream_app.deciding.context import DefaultPolicy
+from stream_app.deciding.members import Claims, Member
+from stream_app.deciding.rows import SeriesRow, first_default, stored_loss
+from stream_app.kafka.owner.cache import RowReader
+from stream_app.monitoring.metrics import CLASSES, Metrics, WorkerMetric, class_of, classes_of
+from stream_app.privacy.values import NANO
+from stream_app.setup.settings import Settings
+from stream_app.words.amount import worse
+
+OWN = "own"  # label of all policies that series sent for themselves
+EARLIER = "earlier"  # label of default policies that left the configuration and still rule series
+MORE = "more"  # label of the default policies behind the first `NAMED`
+NAMED = 20
+
+PolicyLabels = dict[str, str]  # labels by the digests of default policies
+
+
+def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
+    """Return the labels of the configured default policies: their places, from ``default-1``.
+
+    Of equal policies under several globs the first place counts: the state knows them by their digest.
+    """
+    # PRIVACY: the place and not the glob, which can be the id of one series.
+    labels: PolicyLabels = {}
+    for place, default in enumerate(defaults, 1):
+        labels.setdefault(default.digest, f"default-{place}" if place <= NAMED else MORE)
+    return labels
+
+
+def label_of(labels: PolicyLabels, default: str) -> str:
+    """Return the label of a row's policy; ``default`` names its default policy, empty if it has its own."""
+    return labels.get(first_default(default), EARLIER) if default else OWN
+
+
+@dataclass(slots=True)
+class BudgetCounts:
+    """Counts over series. A policy is the digest of the default policy that rules, empty for a series' own."""
+
+    left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Series by scheme, digest and class of the share of their budget that is left."""
+    left_nano: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """What they have left together, in nano-epsilon, by scheme and digest."""
+    rates: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Series of Adaptive, BD and BA, by digest and class of their rate of publishing."""
+    most: tuple[int, int] = (0, 0)
+    """What the series with the largest share used of its promise, and that promise, in nano-epsilon."""
+
+    def use(self, used_nano: int, epsilon_nano: int) -> None:
+        """Take what a series used of its promise."""
+        if worse(used_nano, epsilon_nano, *self.most):
+            self.most = (used_nano, epsilon_nano)
+
+
+def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
+    """Count the series in memory; those that are closed, and budgets that cannot be used up, do not count."""
+    # PRIVACY: budgets and rates follow from releases and policies alone; they stand in the ledger, or follow from it.
+    counts = BudgetCounts()
+    for reader in rows:
+        for row in reader.rows():
+            _count_row(counts, row)
+        _count_states(counts, reader.states)
+    return counts
+
+
+def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
+    policy, guard = row.policy, row.state.guard
+    if row.state.closed:
+        return
+    if guard.budget_nano:
+        counts.use(guard.used_nano, guard.budget_nano)
+    if policy.sampling is not None:
+        counts.rates[row.default, class_of(row.state.latest.rate_nano / NANO)] += 1
+    if not policy.exhaustible or guard.budget_nano == 0:
+        return
+    scheme, left_nano = policy.scheme.name, guard.budget_nano - guard.used_nano
+    counts.left[scheme, row.default, class_of(left_nano / guard.budget_nano)] += 1
+    counts.left_nano[scheme, row.default] += left_nano
+
+
+def _count_states(counts: BudgetCounts, states: States) -> None:
+    # In the order of their groups once, however many groups there are: the event loop waits meanwhile.
+    figures = states.figures[: len(states.names)]
+    numbers = figures["group"]
+    order = np.argsort(numbers, kind="stable")
+    ends = np.searchsorted(numbers[order], np.arange(FREE, len(states.groups)), "right")
+    for group, begin, end in zip(states.groups, ends[:-1], ends[1:], strict=True):
+        places, name, default = order[begin:end], group.rule.scheme.name, group.default
+        if group.rule.sampling is not None:
+            for rate, number in _classes(figures["rate_nano"][places] / NANO):
+                counts.rates[default, rate] += number
+        if not len(places):
+            continue
+        budgets = figures["budget_nano"][places]
+        used_nano = (figures["landmark_spent_nano"] + figures["regular_peak_nano"])[places]
+        shares = used_nano / budgets
+        at = int(np.argmax(np.where(shares == shares.max(), budgets, -1)))  # of equal shares that of the largest
+        counts.use(int(used_nano[at]), int(budgets[at]))
+        if group.rule.exhaustible:
+            left_nano = budgets - used_nano
+            for share, number in _classes(left_nano / budgets):
+                counts.left[name, default, share] += number
+            counts.left_nano[name, default] += _sum(left_nano)
+
+
+def _classes(shares: npt.NDArray[np.float64]) -> Iterator[tuple[str, int]]:
+    """Yield how many shares are of each class that any is of."""
+    return ((CLASSES[nth], number) for nth, number in enumerate(np.bincount(classes_of(shares)).tolist()) if number)
+
+
+def _sum(nanos: npt.NDArray[np.int64]) -> int:
+    """Return the sum, which may have more than 64 bits."""
+    return (int((nanos >> 32).sum()) << 32) + int((nanos & 0xFFFFFFFF).sum())
+
+
+def show_budgets(metrics: Metrics, labels: PolicyLabels, counts: BudgetCounts) -> None:
+    """Show the counts in the metrics, in place of what was shown before."""
+    metrics.set(WorkerMetric.BUDGET_MOST_USED_NANO_EPSILON, counts.most[0])
+    metrics.set(WorkerMetric.BUDGET_MOST_PROMISED_NANO_EPSILON, counts.most[1])
+    metrics.replace(
+        WorkerMetric.BUDGET_LEFT_SERIES,
+        [((scheme, label_of(labels, default), share), n) for (scheme, default, share), n in counts.left.items()],
+    )
+    metrics.replace(
+        WorkerMetric.BUDGET_LEFT_NANO_EPSILON,
+        [((scheme, label_of(labels, default)), nano) for (scheme, default), nano in counts.left_nano.items()],
+    )
+    metrics.replace(
+        WorkerMetric.SAMPLING_RATE_SERIES,
+        [((label_of(labels, default), rate), n) for (default, rate), n in counts.rates.items()],
+    )
+
+
+class CapCounts:
+    """Members with a cap, counted in classes of the share of it that no series has claimed."""
+
+    def __init__(self) -> None:
+        self.left: Counter[str] = Counter()  # by class
+
+    def take(self, members: Iterable[Member]) -> None:
+        """Count anew, from all members of the partition."""
+        self.left.clear()
+        self.move((None, member) for member in members)
+
+    def move(self, claims: Iterable[Claims]) -> None:
+        """Add what a batch changed: each of its members before and after it."""
+        # PRIVACY: claims and caps follow from policies and public facts, and stand in the ledger; no member is named.
+        for before, after in claims:
+            for member, sign in ((before, -1), (after, 1)):
+                if member is not None and member.cap_nano is not None:
+                    cap_nano = member.cap_nano or 1  # nothing is claimed of a cap of zero
+                    self.left[class_of((cap_nano - member.claimed_nano) / cap_nano)] += sign
+
+    def show(self, metrics: Metrics, partition: str) -> None:
+        """Show the counts, as soon as there was any member with a cap."""
+        for share in self.left:
+            metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, self.left[share], partition, share)
+
+    @staticmethod
+    def withdraw(metrics: Metrics, partition: str) -> None:
+        """Show them no more."""
+        for share in CLASSES:
+            metrics.drop(WorkerMetric.CAP_LEFT_MEMBERS, partition, share)
+
+
+class LossCounts:
+    """How many series of a partition have a backward loss, and how many an alarming one: exact, kept batch by batch."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.alarm = settings.correlation_alarm
+        self.wanted = bool(settings.correlations)
+        """Whether there is anything to count: only a policy that names a configured correlation has a loss."""
+        self.correlated = 0
+        self.alarmed = 0
+
+    def take(self, stored: Iterable[bytes]) -> None:
+        """Count anew, from the stored rows of all series."""
+        self.correlated = self.alarmed = 0
+        self.move((None, stored_loss(row)) for row in stored)
+
+    def move(self, losses: Iterable[tuple[float | None, float | None]]) -> None:
+        """Add what a batch changed: for each of its series the loss before and after it; None: it has none."""
+        for before, after in losses:
+            self.correlated += (after is not None) - (before is not None)
+            self.alarmed += self._alarming(after) - self._alarming(before)
+
+    def _alarming(self, loss: float | None) -> bool:
+        return self.alarm is not None and loss is not None and loss >= self.alarm

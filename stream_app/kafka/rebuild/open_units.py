@@ -1,0 +1,132 @@
+"""The open steps of series with units, read again from the events topic when their sealed rows are lost.
+
+Ledger and releases tell what was decided; what is open, and what it has read, stands in the input alone. Of a series
+whose input is not whole from where readings of its open steps may be, these steps are given up: that is told on the
+rejects, with the series, so that whoever rebuilds the rows once more gives up the same.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, final
+
+from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.units import taking
+from stream_app.deciding.units.blocks import Blocks, Table
+from stream_app.deciding.units.opened import GIVEN_UP, OpenUnits
+from stream_app.deciding.views.refusals import Refusals
+from stream_app.formats import wire
+from stream_app.formats.records import Observation, Watermark, of_series
+from stream_app.kafka.rebuild.folding import Folded
+from stream_app.kafka.rebuild.open_steps import Loss
+from stream_app.kafka.rebuild.sealed_rows import SealedRows
+from stream_app.kafka.stops import PartitionStoppedError
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.state import NEVER
+
+
+@final
+class FoundUnits:
+    """The open steps of a partition's series with units, as one record after the other moves them."""
+
+    def __init__(  # noqa: PLR0913 (what tells of open steps)
+        self,
+        told: Folded,
+        keys: KeyRing,
+        topic: str,
+        losses: Iterable[Loss],
+        first: int,
+        line: int,
+        *,
+        partly: bool,
+        folder: Path | None = None,
+    ) -> None:
+        """Begin before the first record; the log begins at ``first``, and what is decided ends at ``line``.
+
+        ``topic`` is the id of the events topic, and ``losses`` were told before. ``partly``: what is left of a step
+        counts as all of it. ``folder``: where their rows are kept meanwhile; each call raises `LocalStateError` if
+        there is no room.
+        """
+        self._sealed: Final = SealedRows(folder)
+        self._rows: Final[Mapping[str, SeriesRow]] = units_of(told)
+        self._blocks: Final = Blocks(Table(keys, topic, self._sealed.read))
+        self._keys: Final = keys
+        self._open: dict[str, OpenUnits] = {}
+        self._since = {series: told.read_from.get(series, 0) for series in self._rows}
+        self.given_up: list[str] = []
+        """The series of which steps are given up that were not before."""
+        for loss in losses:
+            name = loss.series
+            if name in self._rows and self._since[name] < loss.first and told.released.get(name, NEVER) < loss.line:
+                self._give_up(name, loss.line)
+        if not partly:
+            for name in sorted(self._rows):
+                if self._since[name] < first:
+                    self._give_up(name, line)
+                    self.given_up.append(name)
+
+    def _give_up(self, series: str, line: int) -> None:
+        """Forget what was open before an offset: nobody knows all of it."""
+        self._open[series], self._since[series] = GIVEN_UP, line
+
+    def take(self, offset: int, value: bytes | None, rejected: Refusals) -> None:
+        """Take up a record that was decided before, in order; ``rejected`` says by whom one was refused."""
+        found = wire.decode(value)
+        if not isinstance(found, Observation | Watermark):
+            return
+        for series in rejected.takers(offset, found.series):
+            row = self._rows.get(series)
+            if row is None or offset < self._since[series]:
+                continue
+            ready = replace(row, open_units=self._open.get(series))
+            after = taking.recalled(self._keys, ready, self._blocks, of_series(found, series), offset)
+            if after is not None:
+                self._open[series] = after
+
+    def begin(self, next_offset: int) -> int:
+        """Return the offset to read from; ``next_offset`` where there is nothing to read."""
+        return min(self._since.values(), default=next_offset)
+
+    def rows(self) -> dict[str, SeriesRow]:
+        """Return the rows of all series with units, with what is open."""
+        return {series: replace(row, open_units=self._open.get(series)) for series, row in self._rows.items()}
+
+    def settle(self) -> None:
+        """Seal what is in memory: it holds what was taken up since the last time, and no more."""
+        self._sealed.put(self._blocks.written())
+
+    def forget(self, keys: Iterable[bytes]) -> None:
+        """Take keys of sealed rows that were written before: where nothing is open now, these are to be deleted."""
+        self._sealed.delete(keys)
+
+    def sealed(self) -> Iterable[tuple[bytes, bytes | None]]:
+        """Yield the rows that hold what open steps have read, by their keys; one without content is to be deleted."""
+        self.settle()
+        return self._sealed
+
+    @property
+    def steps(self) -> int:
+        """How many steps are open."""
+        return sum(len(found.steps) for found in self._open.values())
+
+    def __len__(self) -> int:
+        """Return how many series have units."""
+        return len(self._rows)
+
+
+def units_of(told: Folded) -> dict[str, SeriesRow]:
+    """Return the rows of the series with units that are not closed."""
+    rows = told.rows.items()
+    return {series: row for series, row in rows if row.policy.units is not None and not row.state.closed}
+
+
+def check_key(partition: int, told: Folded, keys: KeyRing) -> None:
+    """Check that rows of open steps are sealed under the key that the worker has, whatever key file is given here.
+
+    Raises:
+        PartitionStoppedError: if the last entry was written under another one.
+    """
+    if told.key in {"", keys.fingerprint} or not units_of(told):
+        return
+    asked = f"the noise key with fingerprint {told.key}, under which the rows of open steps are to be sealed"
+    raise PartitionStoppedError(partition, "key-changed", asked=asked, found=f"one with fingerprint {keys.fingerprint}")

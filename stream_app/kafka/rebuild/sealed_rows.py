@@ -1,0 +1,73 @@
+"""Sealed rows of open units while a partition is rebuilt: in a file on disk, since they may be more than memory holds.
+
+A million series with half a day open have gigabytes of them. The file has no name once it is made: it ends with the
+process, however that ends.
+"""
+
+import os
+import sqlite3
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, final
+
+from stream_app.kafka.brokers import LocalStateError
+
+_PAGES_KIB: Final = 16_384
+"""What of the file stays in memory."""
+
+
+@final
+class SealedRows:
+    """The rows of a partition by their keys; one that is there without content is to be deleted."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Make the file in a folder; if that is none, in the machine's folder for temporary files.
+
+        Each call, and later ones, raise `LocalStateError` if there is no room.
+        """
+        self._folder: Final = folder if folder is not None and folder.is_dir() else Path(tempfile.gettempdir())
+        with self._failing():
+            # PRIVACY: only what is sealed comes here, and the file is readable by its owner alone.
+            handle, name = tempfile.mkstemp(prefix="recover-", dir=self._folder)
+            os.close(handle)
+            self._database: Final = sqlite3.connect(name)
+            weakref.finalize(self, self._database.close)
+            try:
+                for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_PAGES_KIB}"):
+                    self._database.execute(f"PRAGMA {setting}")
+                self._database.execute("CREATE TABLE sealed (key BLOB PRIMARY KEY, row BLOB) WITHOUT ROWID")
+            finally:
+                Path(name).unlink()
+
+    def read(self, key: bytes) -> bytes | None:
+        """Return the row of a key."""
+        with self._failing():
+            found = self._database.execute("SELECT row FROM sealed WHERE key = ?", (key,)).fetchone()
+        return None if found is None else found[0]
+
+    def put(self, rows: Mapping[bytes, bytes | None]) -> None:
+        """Keep rows in the place of what is there."""
+        with self._failing():
+            self._database.executemany("INSERT OR REPLACE INTO sealed VALUES (?, ?)", rows.items())
+
+    def delete(self, keys: Iterable[bytes]) -> None:
+        """Note that rows which others wrote are to be deleted, but where one is kept in their place."""
+        with self._failing():
+            self._database.executemany("INSERT OR IGNORE INTO sealed VALUES (?, NULL)", ((key,) for key in keys))
+
+    def __iter__(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield all of them, by their keys."""
+        with self._failing():
+            yield from self._database.execute("SELECT key, row FROM sealed ORDER BY key")
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Say where there was no room."""
+        try:
+            yield
+        except (sqlite3.OperationalError, OSError) as error:
+            found = f"sealed rows of open units are kept there until all are found, but {error}; make room for them"
+            raise LocalStateError("disk-full", self._folder, found) from None

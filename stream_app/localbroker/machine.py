@@ -1,0 +1,159 @@
+"""What a local broker needs of its machine: Java, the jars of Kafka, and ports that nobody listens on.
+
+The jars are fetched once through Maven, checked against pinned sums, and kept in a per-user cache.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from stream_app.localbroker import LocalBrokerError
+
+KAFKA_VERSION = "4.1.2"
+JAVA_MINIMUM = 17  # Kafka 4's brokers need it
+
+_HERE = Path(__file__).parent
+_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+_REMEDY = (
+    "Install both with: sudo apt-get install --yes openjdk-17-jre-headless maven. Or use Docker instead: "
+    "docker compose up --detach kafka"
+)
+
+Progress = Callable[[str], None]
+
+
+def default_cache() -> Path:
+    """Return the per-user folder that the jars are kept in."""
+    return Path.home() / ".cache" / "landmark-stream" / f"kafka-{KAFKA_VERSION}"
+
+
+def find_java() -> str:
+    """Return the path of the machine's Java, new enough for Kafka."""
+    asked = f"Java {JAVA_MINIMUM} or newer on the PATH"
+    java = shutil.which("java")
+    if java is None:
+        raise LocalBrokerError(asked, "there is none", _REMEDY)
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', said)
+    if version is None or int(version[1]) < JAVA_MINIMUM:
+        found = f"{java} is version {version[1] if version else 'unknown'}"
+        raise LocalBrokerError(asked, found, _REMEDY)
+    return java
+
+
+def fetch_jars(folder: Path | None = None, progress: Progress = lambda _: None, pins: Path = _HERE) -> Path:
+    """Return the folder of the jars; fetch them first when it is not there.
+
+    ``pins`` holds ``pom.xml`` and ``jars.sha256``, which say what jars: those of the broker, unless given. Several
+    processes may ask at once: one fetches, the others wait. A folder appears whole or not at all.
+    """
+    target = default_cache() if folder is None else folder
+    if target.is_dir():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with locked(target.with_name(f"{target.name}.lock")):
+        if not target.is_dir():
+            with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as work:
+                _copy(pins, Path(work), progress)
+                _verify(Path(work) / "lib", pins)
+                (Path(work) / "lib").rename(target)
+    return target
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Let one process at a time in."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _copy(pins: Path, work: Path, progress: Progress) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        asked = f"Maven on the PATH, to fetch Apache Kafka {KAFKA_VERSION} once"
+        raise LocalBrokerError(asked, "there is none", _REMEDY)
+    shutil.copy(pins / "pom.xml", work)
+    progress(f"fetching Apache Kafka {KAFKA_VERSION} (about 45 MB, once)")
+    command = [maven, "-B", _COPY, "-DincludeScope=runtime", f"-DoutputDirectory={work / 'lib'}"]
+    said = []
+    with subprocess.Popen(
+        command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
+    ) as run:
+        for line in run.stdout or ():
+            said.append(line)
+            if (jar := re.search(r"Downloaded from .*/(\S+\.jar) \(", line)) is not None:
+                progress(f"fetched {jar[1]}")
+    if run.returncode != 0:
+        reason = next((line.strip() for line in said if "ERROR" in line), f"it ended with code {run.returncode}")
+        raise LocalBrokerError("Maven fetching Apache Kafka", reason, "Check the network, try again")
+
+
+def _verify(folder: Path, pins: Path) -> None:
+    pinned = map(str.split, (pins / "jars.sha256").read_text().splitlines())
+    wanted = {name: digest for digest, name in pinned}
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+    if wrong := sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)):
+        remedy = "Remove these from Maven's local repository, or look at who serves them, and try again"
+        raise LocalBrokerError("the pinned jars of Apache Kafka", f"other contents in {', '.join(wrong)}", remedy)
+
+
+HOST: Final = "127.0.0.1"
+_SERVERS: Final = range(20_000, 32_768)
+"""Connections have those from 32768 on Linux, from 49152 elsewhere (RFC 6335, section 6)."""
+
+
+def ports_of(asked: int | None, wished: Iterable[int | None]) -> tuple[int, int]:
+    """Choose the broker's and the controller's port.
+
+    Args:
+        asked: the broker's port, which must be free; 0 for any free one, None for the first free one of ``wished``.
+        wished: what it should be, best first; any free one where none of these is, and None counts as none.
+
+    Raises:
+        LocalBrokerError: if somebody listens on the port that was asked for.
+    """
+    if asked:
+        if not _is_free(asked):
+            raise LocalBrokerError(f"port {asked}", "another program listens there", "Give another --port, or none")
+        port = asked
+    else:
+        port = 0 if asked == 0 else next((one for one in wished if one is not None and _is_free(one)), 0)
+    found, controller = free_ports(2)
+    # A port that is chosen by name may be what chance gives the controller.
+    return (port, controller if controller != port else found) if port else (found, controller)
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Return ``count`` different free ports, none of which the system gives to outgoing connections.
+
+    A server that is away for a moment finds its port free again: a client that calls it meanwhile from a port of the
+    system's choice would get that very port one day, reach itself, and keep it.
+    """
+    with contextlib.ExitStack() as held:  # all at once, so that they differ
+        found: list[int] = []
+        while len(found) < count:
+            probe, port = held.enter_context(socket.socket()), _SERVERS[uuid.uuid4().int % len(_SERVERS)]
+            with contextlib.suppress(OSError):
+                probe.bind((HOST, port))
+                found.append(port)
+    return tuple(found)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Kafka does: its last connections may linger
+        with contextlib.suppress(OSError):
+            probe.bind((HOST, port))
+            return True
+    return False

@@ -1,0 +1,147 @@
+"""What is planned for a statistic of units, with what comes of it: the table, an answer, and what data add."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stream_app.analysis.units import unit_words
+from stream_app.calendar.words import duration_in_words, length_ms
+from stream_app.outlook.units.readings import Memory, SeriesReadings, memory_of
+from stream_app.outlook.units.table import SPANS, Answer, Asked, UnitRow, answered, unit_table
+from stream_app.privacy.collected.within import Aggregate
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.values import NANO, Raw
+
+
+class UnitsError(ValueError):
+    """What gives no plan for units; ``member`` names what mends it: ``mean``, ``error`` or ``data``."""
+
+    def __init__(self, member: str, problem: str) -> None:
+        self.member = member
+        super().__init__(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPlan:
+    """The errors of a statistic by unit, window and span, for a policy as it is."""
+
+    asked: Asked
+    rows: tuple[UnitRow, ...]
+    span: str = ""  # what an error is wanted over; empty: none is
+    answer: Answer | None = None
+    memory: Memory | None = None  # of the data, where there are any
+    series: int = 0  # of the data that have valid readings
+
+    @property
+    def warning(self) -> str:
+        """Say that values last longer than what is protected; empty where they do not, or nothing tells."""
+        protected_ms = self.asked.unit_ms * self.asked.window
+        if self.memory is None or protected_ms >= self.memory.lag_ms:
+            return ""
+        lasting = duration_in_words(self.memory.lag_ms)
+        lag = f"after {lasting}" if self.memory.certain else f"not even after {lasting}, as long as the data tell"
+        what = "any unit" if self.asked.window == 1 else f"any {self.asked.window:,} units in a row"
+        return (
+            f"{what}, {duration_in_words(protected_ms)}, is protected, but values resemble each other for longer: "
+            f"their autocorrelation falls below 0.5 {lag}. Neighbouring units tell what one of them hides; a longer "
+            "unit, or a window of several, protects more, at the cost that `plan` shows"
+        )
+
+    @property
+    def sentence(self) -> str:
+        """Say what brings the statistic to the error that is wanted; empty where none is."""
+        if self.answer is None:
+            return ""
+        error, now, epsilon, unit_ms = self.answer
+        unit = duration_in_words(self.asked.unit_ms)
+        ways = []
+        if epsilon is not None:
+            ways.append(f"epsilon {rounded_up(epsilon):g} with the unit of {unit}")
+        if unit_ms is not None:
+            ways.append(f"a unit of {duration_in_words(unit_ms)} with epsilon {self.asked.spend_nano / NANO:g}")
+        found = " or ".join(ways) or "neither an epsilon nor a unit that policies may have"
+        return (
+            f"an error of {error:g} over a {self.span} takes {found}; it is {now:.3g} now, if each unit has a reading"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return all of it for programs."""
+        asked, answer, memory = self.asked, self.answer, self.memory
+        return {
+            "statistic": asked.kind.statistic,
+            "error_unit": unit_words(asked.kind),
+            "unit_ms": asked.unit_ms,
+            "window": asked.window,
+            "epsilon": asked.spend_nano / NANO,
+            "table": [
+                {"unit_ms": row.unit_ms, "window": row.window, "own": row.own, **_members(row)} for row in self.rows
+            ],
+            "answer": None if answer is None else {"span": self.span, **answer._asdict()},
+            "memory": None if memory is None else memory._asdict(),
+            "series": self.series or None,
+            "warning": self.warning or None,
+        }
+
+
+def _members(row: UnitRow) -> Mapping[str, Any]:
+    names = ("units", "error", "constant")
+    return {"spans": {each.span: {name: getattr(each, name) for name in names} for each in row.spans}}
+
+
+def rounded_up(epsilon: float) -> float:
+    """Return epsilon with four digits, never less of it."""
+    exponent = int(f"{epsilon:e}".partition("e")[2]) - 3
+    found = float(f"{epsilon:.4g}")
+    return found if found >= epsilon else float(f"{found + 10.0**exponent:.4g}")
+
+
+def unit_plan(
+    policy: Policy,
+    span: str | None = None,
+    error: float | None = None,
+    data: Mapping[str, Iterable[tuple[int, Raw]]] | None = None,
+) -> UnitPlan | None:
+    """Return the plan of a policy whose values are numbers, or whose steps hold units; None for another one.
+
+    ``span`` is one of `SPANS`, or a length such as "12h"; an ``error`` without one is over the policy's own step.
+    ``data`` are the readings by series.
+
+    Raises:
+        UnitsError: for a span that is none or does not hold whole units, and for data without a valid value.
+    """
+    asked = Asked.of(policy)
+    if asked is None:
+        return None
+    series = [] if data is None else list(_series(policy, asked, data))
+    if data is not None and not series:
+        raise UnitsError("data", "has no valid value of this policy's kind; check columns and kind")
+    rows = tuple(unit_table(asked, series))
+    memory, answer, name = memory_of(series) if series else None, None, ""
+    if error is not None:
+        name, span_ms = span_named(asked, span)
+        answer = answered(asked, span_ms, error)
+    return UnitPlan(asked, rows, name, answer, memory, len(series))
+
+
+def span_named(asked: Asked, span: str | None) -> tuple[str, int]:
+    """Return a span in words with its milliseconds; raises `UnitsError`."""
+    length = asked.step_ms if span is None else SPANS.get(span) or (30 * SPANS["day"] if span == "month" else 0)
+    length = length or length_ms(span or "") or 0
+    if not length:
+        raise UnitsError("mean", f'found {span!r}; write "day", "week", "30 days", or a length such as "12h"')
+    if length % asked.unit_ms or length < asked.unit_ms:
+        unit = duration_in_words(asked.unit_ms)
+        raise UnitsError("mean", f"a span of {duration_in_words(length)} does not hold whole units of {unit}")
+    named = {known: name for name, known in SPANS.items()}
+    words = {"30 days": "month of 30 days"}
+    found = named.get(length, "")
+    return words.get(found, found) or f"span of {duration_in_words(length)}", length
+
+
+def _series(policy: Policy, asked: Asked, data: Mapping[str, Iterable[tuple[int, Raw]]]) -> Iterator[SeriesReadings]:
+    units, within = policy.units, policy.within
+    aggregate: Aggregate = units.aggregate if units else within.aggregate if within else "last"
+    for readings in data.values():
+        found = SeriesReadings.of(asked.kind, aggregate, units.offset_ms if units else 0, readings)
+        if len(found.times_ms):
+            yield found

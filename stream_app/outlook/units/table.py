@@ -1,0 +1,141 @@
+"""The error of a statistic by unit, window and span, and which epsilon or unit brings it to a wanted error.
+
+The units of a span all have a reading, and none is a landmark, unless data say how many there are. A unit with a window
+of w units is as accurate as a unit of w times the length: both protect the same stretch of time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import Final, NamedTuple
+
+from stream_app.analysis.units import needed_nano, needed_units, regular_nano, unit_error, with_window
+from stream_app.outlook.units.readings import SeriesReadings, Truth
+from stream_app.privacy.kinds import Number, UnitMean, UnitStatistic
+from stream_app.privacy.parameters import LARGEST_EPSILON
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.units.units import MOST_STEP_UNITS
+from stream_app.privacy.values import NANO
+
+MINUTE_MS: Final = 60_000
+HOUR_MS: Final = 3_600_000
+DAY_MS: Final = 24 * HOUR_MS
+SPANS: Final[Mapping[str, int]] = {"day": DAY_MS, "week": 7 * DAY_MS, "30 days": 30 * DAY_MS}
+"""What statistics are published over."""
+UNITS_MS: Final = tuple(
+    sorted(
+        {
+            *(minutes * MINUTE_MS for minutes in (1, 2, 5, 10, 15, 20, 30)),
+            *(hours * HOUR_MS for hours in (1, 2, 3, 4, 6, 8, 12, 24)),
+        }
+    )
+)
+"""Units that people name, all of which divide a day."""
+SHOWN_MS: Final = (5 * MINUTE_MS, 15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
+WINDOWS: Final = (1, 2, 6)
+
+
+class Asked(NamedTuple):
+    """A statistic of units to plan for: what a unit holds, what is made of it, and what a step may spend."""
+
+    kind: UnitStatistic
+    unit_ms: int
+    window: int
+    spend_nano: int
+    step_ms: int  # what the policy publishes over
+
+    @classmethod
+    def of(cls, policy: Policy) -> "Asked | None":
+        """Return what a policy with units asks; of a plain one of numbers a mean, each step a unit; None: neither."""
+        kind = policy.kind
+        if policy.units is not None and isinstance(kind, UnitStatistic):
+            return cls(kind, policy.units.unit_ms, policy.units.window, regular_nano(policy), policy.step_ms)
+        if isinstance(kind, Number) and policy.collect is None and policy.level in {"landmark", "event"}:
+            return cls(UnitMean(kind, 1), policy.step_ms, 1, policy.epsilon_nano, policy.step_ms)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class SpanError:
+    """The error of one span, by the number of units that it has."""
+
+    span: str
+    units: float
+    error: float  # mean absolute error of a release
+    constant: float | None = None  # that of the best constant in hindsight; None without data
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRow:
+    """The errors of one unit and window; ``own``: they are the policy's."""
+
+    unit_ms: int
+    window: int
+    own: bool
+    spans: tuple[SpanError, ...]
+
+
+def unit_table(asked: Asked, truths: "Sequence[SeriesReadings]" = ()) -> Iterator[UnitRow]:
+    """Yield a row a unit and window, for spans that the protected stretch fits into.
+
+    ``truths`` are the series of the data; without any, each unit of a span has a reading.
+    """
+    units = sorted({*SHOWN_MS, asked.unit_ms})
+    windows = sorted({*WINDOWS, asked.window})
+    for unit_ms in units:
+        for window in windows:
+            spans = tuple(_errors(asked, unit_ms, window, truths))
+            if spans:
+                own = (unit_ms, window) == (asked.unit_ms, asked.window)
+                yield UnitRow(unit_ms, window, own, spans)
+
+
+def spans_of(asked: Asked) -> dict[str, int]:
+    """Return the spans of a table: a day, a week, 30 days, and the policy's own step where that is another one."""
+    own = {} if asked.step_ms in SPANS.values() or asked.step_ms <= asked.unit_ms else {"step": asked.step_ms}
+    return {**SPANS, **own}
+
+
+def _errors(asked: Asked, unit_ms: int, window: int, truths: "Sequence[SeriesReadings]") -> Iterator[SpanError]:
+    kind = with_window(asked.kind, window)
+    for span, span_ms in spans_of(asked).items():
+        if span_ms % unit_ms or unit_ms * window > span_ms or span_ms // unit_ms > MOST_STEP_UNITS:
+            continue
+        if not truths:
+            units = span_ms // unit_ms
+            yield SpanError(span, units, unit_error(kind, asked.spend_nano, units))
+            continue
+        found = [truth for one in truths for truth in one.truths(kind, unit_ms, span_ms)]
+        if found:
+            yield _measured(kind, asked.spend_nano, span, found)
+
+
+def _measured(kind: UnitStatistic, spend_nano: int, span: str, found: Sequence[Truth]) -> SpanError:
+    steps = sum(len(truth.units) for truth in found)
+    error = fsum(unit_error(kind, spend_nano, units) for truth in found for units in truth.units) / steps
+    constant = fsum(truth.constant_error * len(truth.units) for truth in found) / steps
+    return SpanError(span, fsum(units for truth in found for units in truth.units) / steps, error, constant)
+
+
+class Answer(NamedTuple):
+    """What brings the statistic over a span to an error: one of them is enough."""
+
+    error: float
+    now: float  # the error as the policy is
+    epsilon: float | None  # with the policy's unit; None: none that policies may have
+    unit_ms: int | None  # with the policy's epsilon, the longest of `UNITS_MS`; None: none is short enough
+
+
+def answered(asked: Asked, span_ms: int, error: float) -> Answer:
+    """Return what a wanted mean absolute error over a span takes; the span holds whole units of the policy's."""
+    units = span_ms // asked.unit_ms
+    nano = needed_nano(asked.kind, error, units)
+    enough = needed_units(asked.kind, asked.spend_nano, error)
+    fitting = [
+        unit_ms
+        for unit_ms in sorted({*UNITS_MS, asked.unit_ms})
+        if span_ms % unit_ms == 0 and enough <= span_ms // unit_ms <= MOST_STEP_UNITS
+    ]
+    epsilon = nano / NANO if nano <= LARGEST_EPSILON * NANO else None
+    now = unit_error(asked.kind, asked.spend_nano, units)
+    return Answer(error, now, epsilon, max(fitting, default=None))

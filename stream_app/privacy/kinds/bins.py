@@ -1,0 +1,256 @@
+"""Statistics of a step's units by bin: histograms of what units hold, and sums or means by local time.
+
+Every unit stands in one bin. In a histogram it moves to another bin where neighbours differ, so a units change the bins
+by at most 2*a in L1, and noise of rate ``e/(2*w)`` in each loses at most ``e*a/w``. The bin of local time follows from
+when a unit starts, which is public: a units that differ divide their ``a*D`` among the bins, and the noise of rate
+``e/(w*D)`` in each loses at most ``e*a/w`` over all of them.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import ClassVar, Final, Literal, NamedTuple
+
+from stream_app.privacy.kinds.category import Category
+from stream_app.privacy.kinds.counts import LARGEST_COUNT
+from stream_app.privacy.kinds.number import Number
+from stream_app.privacy.kinds.units import Count, OfUnits, UnitCell, UnitMean, UnitSum, number_of
+from stream_app.privacy.noise.mechanisms import discrete_laplace
+from stream_app.privacy.noise.randomness import BitStream
+from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
+
+By = Literal["hour", "weekday", "hour-of-week"]
+HOUR_MS: Final = 3_600_000
+DAY_MS: Final = 24 * HOUR_MS
+_EPOCH_DAY: Final = 3
+"""1970-01-01 was a Thursday: so many days after a Monday."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram(OfUnits):
+    """How many of a step's units hold a cell of each bin; cells hold these numbers, and that of all units.
+
+    Bins of numbers are divided by ``edges``, in cells: below the first, ``[a, b)``, from the last one on. Bins of
+    categories are these, in their order.
+    """
+
+    edges: tuple[int, ...] = ()
+    statistic: ClassVar[str] = "histogram"
+
+    @property
+    def bins(self) -> int:
+        """Return how many bins there are."""
+        return len(self.item.categories) if isinstance(self.item, Category) else len(self.edges) + 1
+
+    @property
+    def sensitivity(self) -> int:
+        """Return how far w units move the bins in L1: each leaves one, and enters another."""
+        return 2 * self.window
+
+    def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
+        """Return how many of a step's units that count each bin holds, and their number; None: there is none."""
+        found = [0] * self.bins
+        for _, cell in units:
+            found[cell if isinstance(self.item, Category) else bisect_right(self.edges, cell)] += 1
+        number = sum(found)
+        return RawCells((*found, number)) if number else None
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Return each bin plus discrete Laplace noise of rate ``e / (2*w)``, and the number of units."""
+        # PRIVACY: a units that hold something else change the bins by 2*a in L1: the noise loses at most e*a/w. The
+        # number of units is the same for all neighbours.
+        *bins, number = cells
+        noisy = [cell + discrete_laplace(stream, spend_nano, self.sensitivity * NANO) for cell in bins]
+        return ReleasedCells((*(max(-LARGEST_COUNT, min(cell, LARGEST_COUNT)) for cell in noisy), number))
+
+    def scale(self, spend_nano: int, _number: int = 1) -> float:
+        """Return the noise scale of a bin, ``2 * w / e``."""
+        return self.sensitivity * NANO / spend_nano
+
+    def scales(self, spend_nano: int, _cells: ReleasedCells) -> float:
+        """Return the noise scale as it stands in a release."""
+        return self.scale(spend_nano)
+
+    def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
+        """Return whether ``bins * 2 * w / e`` exceeds the L1 distance of two measurements."""
+        pairs = zip(list(current)[:-1], list(previous)[:-1], strict=True)
+        change = sum(abs(new - old) for new, old in pairs)
+        return self.bins * self.sensitivity * NANO > change * spend_nano
+
+    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
+        """Return an estimate without negative numbers (unless ``clamp`` is false)."""
+        return ReleasedCells(tuple(max(0, cell) for cell in list(cells))) if self.item.clamped else cells
+
+    def publish(self, cells: ReleasedCells) -> list[int] | dict[str, int]:
+        """Return the numbers in the order of the bins; of categories by name."""
+        bins = list(cells)[:-1]
+        names = self.names
+        return dict(zip(names, bins, strict=True)) if names else bins
+
+    def read(self, published: object, count: object = 1) -> ReleasedCells:
+        """Return the cells of a histogram over so many units from a release."""
+        names = self.names
+        if names and isinstance(published, Mapping):
+            published = [published[name] for name in names]
+        if not isinstance(published, list) or len(published) != self.bins:
+            raise TypeError(f"a histogram's release holds {self.bins} bins, found {type(published).__name__}")
+        return ReleasedCells((*map(int, published), number_of(count)))
+
+    def count(self, cells: ReleasedCells) -> Count:
+        """Return how many units were counted."""
+        return cells[-1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the categories' names in a release; none for numbers."""
+        return named(self.item) if isinstance(self.item, Category) else ()
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of the mechanism."""
+        return ("units", self.statistic, str(self.window), " ".join(map(str, self.edges)), *self.item.identity)
+
+    @property
+    def width(self) -> int:
+        """Return the number of cells of a value."""
+        return self.bins + 1
+
+
+class LocalTime(NamedTuple):
+    """How the units of a step are divided: by the hour, the ISO weekday or the hour of the week that they start in.
+
+    From the time of a transition on, local time is UTC and its offset; before the first one its offset holds, too.
+    Without transitions it is UTC.
+    """
+
+    by: By
+    transitions: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the bins: hours 0 to 23, weekdays 1 (Monday) to 7, hours 0 to 167 from Monday 00:00."""
+        first, end = {"hour": (0, 24), "weekday": (1, 8), "hour-of-week": (0, 168)}[self.by]
+        return tuple(map(str, range(first, end)))
+
+    def bin_of(self, start_ms: int) -> int:
+        """Return the place of the bin that a unit which starts then belongs to."""
+        at = bisect_right(self.transitions, start_ms, key=itemgetter(0))
+        local_ms = start_ms + (self.transitions[max(0, at - 1)][1] if self.transitions else 0)
+        weekday, hour = (local_ms // DAY_MS + _EPOCH_DAY) % 7, local_ms // HOUR_MS % 24
+        match self.by:
+            case "hour":
+                return hour
+            case "weekday":
+                return weekday
+            case "hour-of-week":
+                return weekday * 24 + hour
+
+
+@dataclass(frozen=True, slots=True)
+class ByBins:
+    """A sum or a mean for each bin of local time; cells hold total and number of units of each bin, in turn.
+
+    Bins without a unit have neither noise nor a place in the release.
+    """
+
+    of: UnitSum | UnitMean
+    local: LocalTime
+
+    def quantise(self, raw: Raw) -> RawCells | None:
+        """Return the cell of one raw reading; the substitute, or None, when it is invalid."""
+        return self.of.quantise(raw)
+
+    def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
+        """Return total and number of the units in each bin that count, or None: there is none."""
+        found = [0] * self.width
+        for start_ms, cell in units:
+            at = 2 * self.local.bin_of(start_ms)
+            found[at] += cell
+            found[at + 1] += 1
+        return RawCells(tuple(found)) if any(found[1::2]) else None
+
+    def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
+        """Return each bin's total plus discrete Laplace noise of rate ``e / (w*D)``, where it has a unit."""
+        # PRIVACY: units that differ lie in bins that their start, which is public, chooses: together they move the
+        # totals by a*D in L1, and the noise loses at most e*a/w. Numbers of units are the same for all neighbours.
+        noisy: list[int] = []
+        for total, number in _pairs(list(cells)):
+            noisy += self.of.perturb(stream, RawCells((total, number)), spend_nano) if number else (0, 0)
+        return ReleasedCells(tuple(noisy))
+
+    def scale(self, spend_nano: int, number: int = 1) -> float:
+        """Return the noise scale of a bin with so many units, in the value's unit."""
+        return self.of.scale(spend_nano, number)
+
+    def scales(self, spend_nano: int, cells: ReleasedCells) -> float | dict[str, float]:
+        """Return the noise scale as it stands in a release: of means by bin, of sums a single one."""
+        if isinstance(self.of, UnitSum):
+            return self.of.scale(spend_nano)
+        return {name: self.of.scales(spend_nano, part) for name, part in self._parts(cells)}
+
+    def still(self, _previous: ReleasedCells, _current: ReleasedCells, _spend_nano: int) -> bool:
+        """Raise: no scheme of a sampling rate is by bin."""
+        raise AssertionError("a statistic by local time has no sampling rate")
+
+    def clamp(self, cells: ReleasedCells) -> ReleasedCells:
+        """Return estimates within the declared range, if they are means (unless ``clamp`` is false)."""
+        clamped: list[int] = []
+        for total, number in _pairs(list(cells)):
+            clamped += self.of.clamp(ReleasedCells((total, number))) if number else (0, 0)
+        return ReleasedCells(tuple(clamped))
+
+    def publish(self, cells: ReleasedCells) -> dict[str, float]:
+        """Return the numbers by bin; those without a unit are missing."""
+        return {name: self.of.publish(part) for name, part in self._parts(cells)}
+
+    def read(self, published: object, count: object = None) -> ReleasedCells:
+        """Return the cells from a release that counts so many units in each bin."""
+        if not isinstance(published, Mapping) or not isinstance(count, Mapping) or set(published) != set(count):
+            raise TypeError("a release by local time holds an object of numbers, and one of counts, by the same bins")
+        cells: list[int] = []
+        for name in self.local.names:
+            cells += self.of.read(published[name], count[name]) if name in count else (0, 0)
+        return ReleasedCells(tuple(cells))
+
+    def count(self, cells: ReleasedCells) -> Count:
+        """Return how many units were counted, by bin."""
+        return {name: part[1] for name, part in self._parts(cells)}
+
+    def _parts(self, cells: ReleasedCells) -> list[tuple[str, ReleasedCells]]:
+        pairs = zip(self.local.names, _pairs(list(cells)), strict=True)
+        return [(name, ReleasedCells(pair)) for name, pair in pairs if pair[1]]
+
+    @property
+    def item(self) -> Number:
+        """Return what a unit holds."""
+        return self.of.item
+
+    @property
+    def sensitivity(self) -> int:
+        """Return how far w units move the totals in L1: w*D."""
+        return self.of.sensitivity
+
+    @property
+    def statistic(self) -> str:
+        """Return the statistic's name."""
+        return self.of.statistic
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of the mechanism."""
+        return (self.local.by, repr(self.local.transitions), *self.of.identity)
+
+    @property
+    def width(self) -> int:
+        """Return the number of cells of a value."""
+        return 2 * len(self.local.names)
+
+
+def named(kind: Category) -> tuple[str, ...]:
+    """Return the categories as names in a JSON object."""
+    return tuple([str(name).lower() if isinstance(name, bool) else name for name in kind.categories])
+
+
+def _pairs(cells: list[int]) -> list[tuple[int, int]]:
+    return list(zip(cells[::2], cells[1::2], strict=True))

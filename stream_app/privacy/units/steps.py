@@ -1,0 +1,95 @@
+"""Steps of units: the units that count, the decision of a step that closes, and what a new version does with open ones.
+
+Readings and watermarks open and close these steps as `collected.plain` says; a step without a unit that counts is
+passed over: it has no release, no entry, and spends nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from stream_app.privacy.fold import Stepped, publish
+from stream_app.privacy.kinds import (
+    ByBins,
+    Category,
+    Histogram,
+    Kind,
+    Number,
+    Share,
+    UnitMean,
+    UnitStatistic,
+    UnitSum,
+)
+from stream_app.privacy.kinds.units import UnitCell
+from stream_app.privacy.landmarks import LandmarkSet
+from stream_app.privacy.noise.draws import Draw
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.state import State
+from stream_app.privacy.units.readings import OpenUnit
+from stream_app.privacy.values import RawCells
+
+
+def tallied(policy: Policy, landmarks: LandmarkSet, index: int, units: Sequence[OpenUnit]) -> RawCells | None:
+    """Return what the units of step ``index`` come to, in order, or None: none of them counts.
+
+    Those count that have a reading and are no landmarks.
+    """
+    kind = policy.kind
+    assert isinstance(kind, UnitStatistic), "the policy's steps hold units"
+    return kind.tallied(_counted(policy, kind, landmarks, index, units))
+
+
+def _counted(
+    policy: Policy, kind: UnitStatistic, landmarks: LandmarkSet, index: int, units: Iterable[OpenUnit]
+) -> Iterator[UnitCell]:
+    divided = policy.units
+    assert divided is not None, "the policy's steps hold units"
+    grid = divided.grid
+    for at, unit in zip(divided.of_step(index), units, strict=True):
+        # PRIVACY: landmarks and which units have a reading are public: the values have no part in what counts.
+        if unit.readings and at not in landmarks:
+            yield grid.start_of(at), unit.cell(divided, kind)
+
+
+def decide_units(
+    keys: KeyRing, policy: Policy, state: State, series: str, index: int, units: Sequence[OpenUnit]
+) -> Stepped | None:
+    """Decide a step by its units, in order, and none left out; it lies after the last decided one.
+
+    None: no unit counts, or the key of the step's epoch was erased; nothing is released and no entry written.
+    Guarantee: histories that differ on landmark units and on any w units in a row lose at most the budget over all
+    steps of a period, where the landmarks are those at its end (`guard`).
+    """
+    start_ms = policy.start_of(index)
+    epoch = keys.epoch_of(start_ms)
+    secret = keys.secret_of(epoch)
+    if secret is None:
+        return None
+    cells = tallied(policy, state.promise.landmarks, index, units)
+    return None if cells is None else publish(policy, state, index, Draw(secret, epoch, series), cells)
+
+
+def takes_over(policy: Policy, before: Policy) -> bool:
+    """Return whether a version goes on with the open steps of the one before it, unless it is marked weaker.
+
+    It does if it reads them alike; any other version drops them unread.
+    """
+    if policy.units is None or (policy.units, policy.step_ms) != (before.units, before.step_ms):
+        return False
+    return _as_read(policy.kind) == _as_read(before.kind)
+
+
+def _as_read(kind: Kind) -> tuple[object, ...]:
+    """Return what readings become in a statistic: neither its zone, nor what stands for invalid ones, nor the clamp."""
+    match kind:
+        case ByBins():
+            return (kind.local.by, *_as_read(kind.of))
+        case Histogram(item=Category(categories=categories)):
+            return (kind.statistic, categories)
+        case UnitSum() | UnitMean() | Share() | Histogram():
+            item = kind.item
+            assert isinstance(item, Number), "a histogram of categories is above"
+            cells = (kind.start, kind.end) if isinstance(kind, Share) else ()
+            edges = kind.edges if isinstance(kind, Histogram) else ()
+            return (kind.statistic, item.axis, item.lower, item.upper, cells, edges)
+        case _:
+            raise AssertionError("the policy's steps hold units")

@@ -1,0 +1,224 @@
+"""The members `unit`, `offset` and `value.statistic` of a policy: what is protected is what was read in one unit.
+
+A step holds many units, and a release is a statistic of them. The window of the level counts units.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from stream_app.privacy.collected.within import Aggregate
+from stream_app.privacy.kinds import (
+    ByBins,
+    Category,
+    Histogram,
+    Kind,
+    LocalTime,
+    Number,
+    Share,
+    UnitMean,
+    UnitStatistic,
+    UnitSum,
+)
+from stream_app.privacy.kinds.axis import Axis
+from stream_app.privacy.kinds.bins import named
+from stream_app.privacy.kinds.sums import LARGEST_ITEM
+from stream_app.privacy.landmarks import Grid
+from stream_app.privacy.parameters import (
+    AdaptiveForm,
+    BudgetAbsorptionForm,
+    BudgetDistributionForm,
+    ParametersForm,
+    ProtectionForm,
+    SkipForm,
+)
+from stream_app.privacy.value_forms import CategoryForm, NumberForm
+
+MOST_OPEN_UNITS: Final = 65_536
+"""Units of all open steps of a series, 16 bytes each."""
+MOST_STEP_UNITS: Final = 10_000
+"""Units of a step: one record decides it."""
+OF_STATISTIC: Final = {"share": ("from", "to"), "histogram": ("edges",), "mean": ("by",), "sum": ("by",)}
+"""Members of `value` that belong to a statistic of numbers alone."""
+NEEDED: Final = {"share": ("from", "to"), "histogram": ("edges",)}
+_OWN: Final = ("from", "to", "edges", "by")
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """How steps are divided into units, and what a unit holds; ``open_steps`` steps take readings at the same time.
+
+    ``window`` w units in a row are protected together. Steps and units start at ``offset_ms`` and multiples after it.
+    """
+
+    unit_ms: int
+    offset_ms: int
+    per_step: int
+    window: int
+    aggregate: Aggregate
+    open_steps: int
+
+    @property
+    def grid(self) -> Grid:
+        """Return the units, by their index; step i holds those from ``i * per_step`` on."""
+        return Grid(self.unit_ms, self.offset_ms)
+
+    @property
+    def span_ms(self) -> int:
+        """Return how long a window is."""
+        return self.window * self.unit_ms
+
+    def of_step(self, index: int) -> range:
+        """Return the units of a step, by their index."""
+        return range(index * self.per_step, (index + 1) * self.per_step)
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Return every parameter of what a step's units hold."""
+        return ("unit", str(self.unit_ms), str(self.offset_ms), self.aggregate, str(self.open_steps))
+
+
+def units_of(form: ProtectionForm) -> Units | None:
+    """Return how a policy's steps are divided into units, or None: a step is what is protected. It has no faults."""
+    if form.unit is None:
+        return None
+    aggregate = form.within or "last"
+    per_step = form.step // form.unit
+    return Units(form.unit, form.offset or 0, per_step, form.window or 1, aggregate, form.open_steps or 1)
+
+
+def unit_kind(kind: Kind, form: ParametersForm) -> Kind:
+    """Return what a policy's `value` is when its steps hold units; the form has no faults."""
+    value, window = form.value, form.protection.window or 1
+    if isinstance(value, CategoryForm) and isinstance(kind, Category) and value.statistic is not None:
+        return Histogram(kind, window)
+    if not isinstance(value, NumberForm) or not isinstance(kind, Number):
+        return kind
+    match value.statistic:
+        case None:
+            return kind
+        case "share":
+            return Share(kind, window, *(kind.axis.nearest(end or 0.0) for end in (value.start, value.to)))
+        case "histogram":
+            return Histogram(kind, window, _cells(kind.axis, value.edges))
+        case "sum":
+            return _by(UnitSum(kind, window), value)
+        case "mean":
+            return _by(UnitMean(kind, window), value)
+
+
+def _by(kind: UnitSum | UnitMean, value: NumberForm) -> UnitStatistic:
+    return kind if value.by is None else ByBins(kind, LocalTime(value.by, value.transitions or ()))
+
+
+def _cells(axis: Axis, edges: tuple[float, ...] | None) -> tuple[int, ...]:
+    return tuple([axis.nearest(edge) for edge in edges or ()])
+
+
+def unit_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
+    """Yield the members that make no steps of units, and why; ``kind`` is what a unit holds, None: it has faults."""
+    protection, value = form.protection, form.value
+    statistic = value.statistic if isinstance(value, NumberForm | CategoryForm) else None
+    if protection.unit is None:
+        if protection.offset is not None:
+            yield "protection.offset", "is of steps that hold units; give protection.unit, or remove it"
+        if statistic is not None:
+            message = f"{statistic} is over the units of a step; say how long one is in protection.unit, or remove it"
+            yield "value.statistic", message
+        if isinstance(value, NumberForm):
+            yield from _unwanted(value, "is of a statistic; give value.statistic and protection.unit, or remove it", ())
+        return
+    yield from _grid_faults(protection, protection.unit)
+    yield from _others(form)
+    if not isinstance(value, NumberForm | CategoryForm):
+        yield "protection.unit", f"statistics of units are of numbers or categories, found kind {value.kind}; remove it"
+    elif statistic is None:
+        known = "histogram" if isinstance(value, CategoryForm) else "mean, sum, share or histogram"
+        yield "value.statistic", f"a step of units is released as a statistic of them; use {known}"
+    if isinstance(value, NumberForm):
+        yield from _number_faults(value, kind)
+    elif isinstance(kind, Category) and len(set(named(kind))) < len(kind.categories):
+        message = 'true and "true", or false and "false", have one name in a histogram; rename one of them'
+        yield "value.categories", message
+
+
+def _grid_faults(protection: ProtectionForm, unit_ms: int) -> Iterator[tuple[str, str]]:
+    step_ms, open_steps = protection.step, protection.open_steps
+    if protection.level not in {"landmark", "event"}:
+        message = f"level {protection.level} protects whole steps; use level landmark or event, or remove it"
+        yield "protection.unit", message
+    if step_ms % unit_ms:
+        message = f"a step holds whole units, found a step of {step_ms} ms and a unit of {unit_ms} ms; use a divisor"
+        yield "protection.unit", message
+    elif (per_step := step_ms // unit_ms) > MOST_STEP_UNITS:
+        message = f"a step holds at most {MOST_STEP_UNITS} units, found {per_step}; use longer units or shorter steps"
+        yield "protection.unit", message
+    elif open_steps is not None and open_steps * per_step > MOST_OPEN_UNITS:
+        message = (
+            f"open steps hold at most {MOST_OPEN_UNITS} units, found {open_steps * per_step}; leave fewer steps open, "
+            "or use longer units"
+        )
+        yield "protection.open_steps", message
+    if open_steps is None:
+        yield "protection.open_steps", "unit needs the number of steps that take readings at the same time"
+    if protection.offset is not None and protection.offset >= step_ms:
+        message = f"steps start at it and every {step_ms} ms after, found {protection.offset}; use less than the step"
+        yield "protection.offset", message
+    if "absent" in protection.model_fields_set:
+        yield "protection.absent", "which units have a reading is public, as count says; remove it"
+
+
+def _others(form: ParametersForm) -> Iterator[tuple[str, str]]:
+    value, scheme = form.value, form.scheme
+    if form.collect is not None:
+        yield "collect", "statistics of units are of one series' readings, not of contributions; remove one of the two"
+    if form.correlation is not None:
+        yield "correlation", "temporal loss is computed for steps, not for units; remove it"
+    if isinstance(value, NumberForm) and value.sensitivity is not None:
+        yield "value.sensitivity", "any two values of a unit are neighbours; remove it"
+    if isinstance(scheme, SkipForm | BudgetDistributionForm | BudgetAbsorptionForm):
+        message = f"landmark units cost nothing, {scheme.name} has nothing to spread; use uniform, balanced or adaptive"
+        yield "scheme.name", message
+    by = isinstance(value, NumberForm) and value.by is not None
+    if isinstance(scheme, AdaptiveForm) and by:
+        yield "scheme.name", "adaptive compares two measurements, which by local time have other bins; use uniform"
+    filtered = isinstance(value, NumberForm) and value.statistic == "mean" and not by
+    if form.filter == "level" and not filtered:
+        yield "filter", "level follows the mean of all units of a step alone; use none"
+
+
+def _number_faults(value: NumberForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
+    if value.statistic is not None:
+        allowed = OF_STATISTIC[value.statistic]
+        yield from _unwanted(value, f"a {value.statistic} has no such member; remove it", allowed)
+        for member in NEEDED.get(value.statistic, ()):
+            if _given(value, member) is None:
+                yield f"value.{member}", f"a {value.statistic} needs it, a number as the values are"
+    if not isinstance(kind, Number):
+        return
+    axis = kind.axis
+    largest = max(abs(axis.low), abs(axis.high))
+    if largest > LARGEST_ITEM:
+        message = f"a unit has at most 2^31 steps of resolution either way, found {largest}; use a coarser resolution"
+        yield "value.resolution", message
+    if value.start is not None and value.to is not None and axis.nearest(value.start) >= axis.nearest(value.to):
+        message = f"[from, to) is empty once both are rounded to resolution {value.resolution}; use a larger to"
+        yield "value.to", message
+    edges = _cells(axis, value.edges)
+    for number, (before, after) in enumerate(pairwise(edges), 2):
+        if before >= after:
+            message = f"edges ascend once they are rounded to resolution {value.resolution}; number {number} does not"
+            yield "value.edges", message
+
+
+def _unwanted(value: NumberForm, message: str, allowed: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for member in _OWN:
+        if member not in allowed and _given(value, member) is not None:
+            yield f"value.{member}", message
+    if value.transitions is not None and value.by is None:
+        yield "value.transitions", "local time divides a mean or a sum by value.by; give that, or remove it"
+
+
+def _given(value: NumberForm, member: str) -> object:
+    return getattr(value, "start" if member == "from" else member)

@@ -1,0 +1,130 @@
+"""The forms of a policy's `value`: each kind's members, their types and domains."""
+
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
+
+LARGEST_NUMBER = 1e100
+"""Beyond it squares of the range and of the noise scale are no doubles."""
+SMALLEST_RESOLUTION = 1e-100
+MOST_KEYS = 4096
+MOST_CATEGORIES = 4096
+MOST_PARTS = 64
+"""Of a vector: each has a 64th of the budget then."""
+MOST_EDGES = 63
+"""Of a histogram: 64 bins."""
+MOST_TRANSITIONS = 256
+"""Of local time: twenty years of a zone with four a year need 80. They stand in every policy entry."""
+LARGEST_LOCAL_OFFSET_MS = 24 * 3_600_000
+"""No zone is as far from UTC."""
+
+Double = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
+
+
+class Form(BaseModel):
+    """An object without unknown members, which cannot be changed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RangeForm(Form):
+    """The grid of a number, or of a part of a vector."""
+
+    lower: Annotated[Double, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
+    upper: Annotated[Double, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
+    resolution: Annotated[Double, Field(ge=SMALLEST_RESOLUTION, le=LARGEST_NUMBER)]
+
+
+Transition = tuple[
+    Annotated[StrictInt, Field(ge=0, le=2**53 - 1)],
+    Annotated[StrictInt, Field(ge=-LARGEST_LOCAL_OFFSET_MS, le=LARGEST_LOCAL_OFFSET_MS)],
+]
+"""From a time in ms on, local time is UTC and so many ms."""
+
+
+class NumberForm(RangeForm):
+    """Value kind number; the members from `statistic` on belong to steps of units."""
+
+    kind: Literal["number"]
+    sensitivity: Annotated[Double, Field(gt=0)] | None = None
+    clamp: StrictBool = True
+    invalid: Double | Literal["reject"] = "reject"
+    statistic: Literal["mean", "sum", "share", "histogram"] | None = None
+    start: Annotated[Double | None, Field(alias="from")] = None
+    to: Double | None = None
+    edges: Annotated[tuple[Double, ...], Field(min_length=1, max_length=MOST_EDGES)] | None = None
+    by: Literal["hour", "weekday", "hour-of-week"] | None = None
+    transitions: Annotated[tuple[Transition, ...], Field(min_length=1, max_length=MOST_TRANSITIONS)] | None = None
+
+    @field_validator("transitions")
+    @classmethod
+    def _ascending(cls, transitions: tuple[Transition, ...] | None) -> tuple[Transition, ...] | None:
+        for number, ((before, _), (after, _)) in enumerate(pairwise(transitions or ()), 2):
+            if before >= after:
+                raise ValueError(f"times ascend, and none stands twice; number {number} is {after}, after {before}")
+        return transitions
+
+
+class CountsForm(Form):
+    """Value kind counts."""
+
+    kind: Literal["counts"]
+    keys: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_KEYS)]
+    sensitivity: Annotated[StrictInt, Field(ge=1, le=2**53 - 1)] = 1
+    clamp: StrictBool = True
+    invalid: dict[str, StrictInt] | Literal["reject"] = "reject"
+
+
+class BoundsForm(Form):
+    """A box in degrees."""
+
+    south: Annotated[Double, Field(ge=-85, le=85)]
+    west: Annotated[Double, Field(ge=-180, le=180)]
+    north: Annotated[Double, Field(ge=-85, le=85)]
+    east: Annotated[Double, Field(ge=-180, le=180)]
+
+
+class LocationForm(Form):
+    """Value kind location."""
+
+    kind: Literal["location"]
+    # A millimetre at least: the filter squares it, and a square that underflows would divide by zero.
+    radius: Annotated[Double, Field(ge=0.001, le=20_100_000)]
+    # Below 0.1 m the 7 decimals of a published degree could not name the lattice point.
+    resolution: Annotated[Double, Field(ge=0.1, le=20_100_000)]
+    bounds: BoundsForm
+    clamp: StrictBool = True
+    invalid: dict[str, Double] | Literal["reject"] = "reject"
+
+
+class CategoryForm(Form):
+    """Value kind category."""
+
+    kind: Literal["category"]
+    categories: Annotated[tuple[StrictBool | Text, ...], Field(min_length=2, max_length=MOST_CATEGORIES)]
+    clamp: StrictBool = True
+    invalid: StrictBool | StrictStr = "reject"
+    statistic: Literal["histogram"] | None = None
+
+
+class ChoiceForm(Form):
+    """Value kind choice."""
+
+    kind: Literal["choice"]
+    items: Annotated[tuple[Text, ...], Field(min_length=2, max_length=MOST_KEYS)]
+
+
+class VectorForm(Form):
+    """Value kind vector."""
+
+    kind: Literal["vector"]
+    parts: Annotated[dict[Text, RangeForm], Field(min_length=1, max_length=MOST_PARTS)]
+    clamp: StrictBool = True
+    invalid: dict[str, Double] | Literal["reject"] = "reject"
+
+
+ValueForm = Annotated[
+    NumberForm | CountsForm | LocationForm | CategoryForm | VectorForm | ChoiceForm, Field(discriminator="kind")
+]

@@ -1,0 +1,73 @@
+"""What is wrong with default policies that make views: each with itself, and with those of the series it is of."""
+
+import re
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from stream_app.deciding.context import DefaultPolicy, Limits
+from stream_app.deciding.views.agreement import protected_by, takes_part
+
+NAME: Final = re.compile("[a-z0-9-]{1,40}", re.ASCII)
+MOST_VIEWS: Final = 16
+"""Views of one series: each reading costs as many row writes."""
+
+
+def name_fault(name: object) -> str | None:
+    """Return what is wrong with the name of a view."""
+    if isinstance(name, str) and NAME.fullmatch(name):
+        return None
+    return 'is no name of a view: 1 to 40 of a-z, 0-9 and -, as in "view":"day"'
+
+
+def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, str]]:
+    """Yield the members of a default policy that makes views which do not go with that, and why."""
+    policy = default.policy
+    if limits.member_separator is None or limits.member_nano is None:
+        yield "view", "views share one budget: set member_separator and member_epsilon in the configuration"
+    elif limits.member_separator in default.view:
+        yield "view", f"holds the member_separator {limits.member_separator!r}, which ids could not be told apart by"
+    if policy.landmarks:
+        yield "protection.landmarks", "the landmarks of a view are those of its series; remove them"
+    if policy.dummies is not None:
+        yield "dummies", "the landmarks of a view are those of its series; remove it"
+    if policy.collect is not None:
+        yield "collect", "a view is of one person's readings, and takes no contributions; remove it"
+
+
+def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, str]]:
+    """Yield number and member of default policies that make views which cannot be beside the others, and why."""
+    for number, view in enumerate(defaults):
+        if not view.view:
+            continue
+        beside = {one.view for one in defaults[: number + 1] if one.view and _may_meet(one.glob, view.glob)}
+        if len(beside) > MOST_VIEWS:
+            yield number, "view", f"a series may have {MOST_VIEWS} views, and more match some; remove one"
+        for base in defaults:
+            if base.view or not (_covers(base.glob, view.glob) or _covers(view.glob, base.glob)):
+                continue
+            if not takes_part(base.policy):
+                yield number, "view", f"series under {base.glob!r} have `collect` or `dummies`, so they have no views"
+            elif protected_by(base.policy) != protected_by(view.policy):
+                yield number, "protection", _OTHERWISE.format(base.glob)
+            if _covers(base.glob, view.glob):
+                break  # it rules every series that the view is of
+
+
+_OTHERWISE: Final = (
+    "level, unit (a policy without one counts its step), window, and offset modulo the unit are those of the series "
+    "that a view is of, else their budgets do not add up; they are others under {!r}"
+)
+
+
+def _covers(glob: str, other: str) -> bool:
+    """Return whether every name that ``other`` matches is matched by ``glob``, for all that a look can tell."""
+    return glob == other or (not set("?[") & set(glob) and fnmatchcase(other, glob))
+
+
+def _may_meet(glob: str, other: str) -> bool:
+    """Return whether a name may match both: not where their beginnings or their ends differ."""
+    heads = [re.split(r"[*?[]", each, maxsplit=1)[0] for each in (glob, other)]
+    tails = [re.split(r"[*?\]]", each)[-1] for each in (glob, other)]
+    starts = heads[0].startswith(heads[1]) or heads[1].startswith(heads[0])
+    return starts and (tails[0].endswith(tails[1]) or tails[1].endswith(tails[0]))

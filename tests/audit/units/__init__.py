@@ -1,0 +1,1 @@
+"""Audits of series whose steps hold many units."""

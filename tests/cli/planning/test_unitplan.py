@@ -1,0 +1,101 @@
+"""``plan`` and ``check`` on statistics of units: tables, answers, data beside them, pictures and refusals."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.cli import main
+from stream_app.demo.data import glucose
+from tests.command import Cli, saved
+
+POLICY: dict[str, Any] = {
+    "type": "policy",
+    "series": "glucose",
+    "version": 1,
+    "epsilon": 1.0,
+    "protection": {
+        "level": "landmark",
+        "landmarks": ["2010-05-12"],
+        "zone": "UTC",
+        "unit": "1h",
+        "step": "1d",
+        "open_steps": 2,
+    },
+    "scheme": {"name": "uniform"},
+    "value": {"kind": "number", "lower": 40, "upper": 400, "resolution": 1, "statistic": "mean"},
+}
+PLAIN = POLICY | {
+    "protection": {"level": "event", "step": 3_600_000},
+    "value": {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.1},
+}
+
+
+@pytest.fixture(scope="module")
+def readings(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a file of the demo's readings, as CSV."""
+    file = tmp_path_factory.mktemp("data") / "glucose.csv"
+    file.write_text("time,mgdl\n" + "".join(f"{at_ms},{value}\n" for at_ms, value in glucose()))
+    return str(file)
+
+
+COLUMNS = ["--series", "glucose", "--timestamp-column", "time", "--value-columns", "mgdl"]
+
+
+def test_an_error_takes_an_epsilon_or_a_unit(tmp_path: Path, cli: Cli) -> None:
+    """The table, the answer and the promise, as text and as JSON; also for a plain policy of numbers."""
+    file = saved(tmp_path / "policy.jsonl", POLICY)
+    shown = cli("plan", file, "--mean", "day", "--error", "5").out
+    assert "an error of 5 over a day takes epsilon 3 with the unit of 1 h or a unit of 20 min with epsilon 1" in shown
+    assert "Landmarks that are registered before their step is published are left out as well." in " ".join(
+        shown.split()
+    )
+    found = cli("plan", file, "--error", "5", "--json").document
+    assert found["answer"]["span"] == "day"
+    assert found["answer"]["epsilon"] == pytest.approx(3.0, abs=0.001)
+    assert found["answer"]["unit_ms"] == 20 * 60_000
+    (own,) = [row for row in found["table"] if row["own"]]
+    assert own["spans"]["day"] == {"units": 24, "error": pytest.approx(15.0, abs=0.001), "constant": None}
+    assert found["times"]["unit_ms"] == 3_600_000
+    assert main(["plan", saved(tmp_path / "policy.jsonl", PLAIN), "--mean", "week", "--error", "0.1"]) == 0
+    assert "an error of 0.1 over a week takes epsilon 0.5953" in cli.said().out
+
+
+def test_data_put_the_best_constant_beside_and_warn(tmp_path: Path, readings: str, cli: Cli) -> None:
+    """Of the demo's blood sugar, in plan and in check; a glob takes the series that it matches alone."""
+    file = saved(tmp_path / "policy.jsonl", POLICY)
+    words = ["plan", file, "--data", readings, *COLUMNS, "--picture", str(tmp_path / "units.png")]
+    shown = cli(*words).out
+    assert "16.3 (21.2)" in shown
+    assert "autocorrelation falls below 0.5 after 1 h 45 min" in shown
+    assert (tmp_path / "units.png").stat().st_size > 10_000
+    assert main(["check", file, "--data", readings, *COLUMNS]) == 0
+    assert "note: glucose: any unit, 1 h, is protected, but values resemble each other" in cli.said().out
+    longer = POLICY | {"protection": POLICY["protection"] | {"unit": "2h"}}
+    assert "resemble" not in cli("check", saved(tmp_path / "policy.jsonl", longer), "--data", readings, *COLUMNS).out
+    other = POLICY | {"series": "pulse-*"}
+    assert main(["plan", saved(tmp_path / "policy.jsonl", other), "--data", readings, *COLUMNS]) == 2
+    assert "--data: has no valid value" in cli.said().err
+
+
+@pytest.mark.parametrize(
+    ("policy", "words", "message"),
+    [
+        (POLICY, ["--mean", "day"], "--mean: names what an error is over; say which error is wanted (--error)"),
+        (POLICY, ["--mean", "90min", "--error", "1"], "does not hold whole units of 1 h"),
+        (POLICY, ["--mean", "fortnight", "--error", "1"], "--mean: found 'fortnight'; write \"day\""),
+        (POLICY, ["--steps", "5"], "--steps: is of single events, not of statistics of units"),
+        (PLAIN, ["--error", "1"], "--mean day finds what the mean of a day takes"),
+        (PLAIN, ["--series", "a"], "--data: is missing"),
+        (
+            PLAIN | {"value": {"kind": "category", "categories": [True, False]}},
+            ["--mean", "day", "--error", "1"],
+            "--mean: is of series of numbers, or of statistics of units; glucose has neither",
+        ),
+    ],
+)
+def test_what_cannot_be_planned(
+    tmp_path: Path, cli: Cli, policy: dict[str, Any], words: list[str], message: str
+) -> None:
+    """The option that is at fault, and the remedy."""
+    assert message in cli("plan", saved(tmp_path / "policy.jsonl", policy), *words, code=2).err

@@ -1,0 +1,52 @@
+"""A command of the command line, run in this process: its exit code is compared, what it said is returned."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from stream_app.cli import main
+
+
+class Said(NamedTuple):
+    """What a command wrote to standard output and to standard error."""
+
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """Return standard output as JSON."""
+        return json.loads(self.out)
+
+
+class Cli:
+    """Runs commands; the fixture `cli` of `tests/conftest.py`."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *words: str | Path, code: int = 0) -> Said:
+        """Run a command that ends with a code; return what it said, and what was said since this was last asked."""
+        found = main([str(word) for word in words])
+        said = self.said()
+        assert found == code, said
+        return said
+
+    def ended(self, *words: str, code: int = 2) -> Said:
+        """Give words at which the parser ends the program with a code; return what it said."""
+        with pytest.raises(SystemExit) as ended:
+            main(list(words))
+        assert ended.value.code == code
+        return self.said()
+
+    def said(self) -> Said:
+        """Return what was said since this was last asked."""
+        return Said(*self._capsys.readouterr())
+
+
+def saved(file: Path, *records: Any) -> str:
+    """Write records into a file, one a line; return its name."""
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(file)

@@ -1,0 +1,24 @@
+"""What the tests of the Kafka shell share: a place for workers in memory, and one on a real broker."""
+
+import re
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+
+from stream_app.localbroker.broker import LocalBroker
+from tests.kafka.installation import Installation
+from tests.kafka.owner.test_partition import Site
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """Make a partition on a cluster in memory."""
+    return Site(tmp_path)
+
+
+@pytest.fixture
+def installation(broker: LocalBroker, tmp_path: Path, request: pytest.FixtureRequest) -> Installation:
+    """Make an installation named after the test; `INSTALLED` of its module is what is not as usual."""
+    name = re.sub("[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
+    return Installation(broker, tmp_path, name, **deepcopy(getattr(request.module, "INSTALLED", {})))

@@ -1,0 +1,14 @@
+"""One answer of an HTTP server on loopback."""
+
+from contextlib import closing
+from http.client import HTTPConnection, HTTPResponse
+
+from tests.patience import ANSWER_SECONDS
+
+
+def ask(port: int, path: str, method: str = "GET") -> tuple[HTTPResponse, bytes]:
+    """Return what it answers, and the body of that."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)) as connection:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer, answer.read()

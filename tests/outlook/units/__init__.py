@@ -1,0 +1,1 @@
+"""Plans of statistics of units."""

@@ -1,0 +1,104 @@
+"""Over all small histories statistics of units lose at most epsilon, exactly it somewhere, more in each broken form."""
+
+from fractions import Fraction
+
+import pytest
+
+from stream_app.privacy.guard import Guard
+from stream_app.privacy.kinds import UnitMean, UnitStatistic
+from tests.privacy.units.enumeration import Rules, every_presence, farthest, largest_loss, whole_presence
+from tests.privacy.units.made import STATISTICS
+
+WINDOWS = (1, 2, 3)
+SPARES = (0, 1, 2)
+
+
+THREE = [pytest.param(name, 3, marks=pytest.mark.slow) for name in ("mean", "histogram", "mean by hour")]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(("statistic", "units"), [*((name, 2) for name in STATISTICS), *THREE])
+def test_no_history_of_a_few_units_a_step_loses_more(statistic: str, units: int, window: int) -> None:
+    """All choices of landmarks and of late ones, and of two units with a reading; without spare some lose epsilon.
+
+    Of three units all have a reading or none has: fewer lose no more, as the next test but one shows.
+    """
+    presence = every_presence(2) if units == 2 else whole_presence(3)
+    losses = [largest_loss(statistic, units, window, spare, presence) for spare in SPARES]
+    assert losses[0] == 1
+    assert max(losses) == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spare", SPARES)
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_no_history_of_four_units_a_step_loses_more(statistic: str, window: int, spare: int) -> None:
+    """The same of four units: a window of three lies within a step, and across two."""
+    found = largest_loss(statistic, 4, window, spare, whole_presence(4))
+    assert found <= 1
+    assert spare or found == 1
+
+
+@pytest.mark.parametrize("per_step", [2, 3, 4])
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_a_unit_more_loses_no_less(statistic: str, per_step: int) -> None:
+    """How far histories lie apart grows with the units that have a reading, and falls with landmarks."""
+    whole = (1 << per_step) - 1
+    for present in range(1 << per_step):
+        for left_out in range(1 << per_step):
+            fewer = farthest(statistic, per_step, 0, present, left_out)
+            more = farthest(statistic, per_step, 0, whole, left_out)
+            bare = farthest(statistic, per_step, 0, present, 0)
+            assert all(change <= more[bits][0] and change <= bare[bits][0] for bits, (change, _) in fewer.items())
+
+
+class ChargesOnce(Guard):
+    """Charges several units like one."""
+
+    def charge_units(self, window: int, units: int) -> Guard | None:
+        """Take one unit of them."""
+        return Guard(*self).charge_units(window, min(units, 1))
+
+
+class DoesNotCharge(Guard):
+    """Asks whether units fit, and books nothing."""
+
+    def charge_units(self, window: int, units: int) -> Guard | None:
+        """Return what was there before, if the true guard agrees."""
+        return Guard(*self) if Guard(*self).charge_units(window, units) else None
+
+
+class NeverRefuses(Guard):
+    """Charges units without asking whether they fit."""
+
+    def charge_units(self, window: int, units: int) -> Guard | None:
+        """Take their shares, whatever the budget holds."""
+        budget, spent, peak, before = self
+        return Guard(budget, spent - (-units * peak // window), peak, before)
+
+
+def _without_window(kind: UnitStatistic, _: int) -> Fraction:
+    assert isinstance(kind, UnitMean)
+    return Fraction(kind.sensitivity, kind.window)
+
+
+BROKEN = {
+    "noise without w": ("mean", 2, Rules(noise=_without_window)),
+    "noise divided by the count twice": ("mean", 1, Rules(noise=lambda kind, n: Fraction(kind.sensitivity, n))),
+    "1 for 2 in a histogram": ("histogram", 1, Rules(noise=lambda kind, _: Fraction(kind.sensitivity, 2))),
+    "1 for 2 over categories": ("categories", 1, Rules(noise=lambda kind, _: Fraction(kind.sensitivity, 2))),
+    "a landmark that is not left out": ("share", 1, Rules(omits=False)),
+    "a landmark that is not left out, by hour": ("mean by hour", 3, Rules(omits=False)),
+    "one charge for several late units": ("sum", 1, Rules(guard=ChargesOnce)),
+    "late units that are not charged": ("sum", 2, Rules(guard=DoesNotCharge)),
+    "late units that do not fit": ("mean", 3, Rules(guard=NeverRefuses)),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_each_broken_form_loses_more(name: str) -> None:
+    """Two units a step show it."""
+    statistic, window, rules = BROKEN[name]
+    assert max(largest_loss(statistic, 2, window, spare, whole_presence(2), rules) for spare in SPARES) > 1
+    assert max(largest_loss(statistic, 2, window, spare, whole_presence(2)) for spare in SPARES) == 1

@@ -1,0 +1,95 @@
+"""Policies with units in words: what is one event, what is left out, and what a step publishes."""
+
+from typing import Any
+
+import pytest
+
+from stream_app.audit.answers.asked import for_the_person
+from stream_app.privacy.policy import policy_of
+from stream_app.words.promise import Circumstances, in_words, landmark_steps
+
+HOUR, DAY = 3_600_000, 86_400_000
+NUMBER = {"kind": "number", "lower": 40, "upper": 400, "resolution": 1}
+
+
+def parameters(statistic: dict[str, Any] | None = None, /, **protection: Any) -> dict[str, Any]:
+    """Return a policy's parameters that the core takes: a day's mean, by the hour."""
+    unit = {"level": "landmark", "step": DAY, "unit": HOUR, "open_steps": 2} | protection
+    value = NUMBER | ({"statistic": "mean"} if statistic is None else statistic)
+    found = {"epsilon": 1.0, "scheme": {"name": "uniform"}, "value": value, "protection": unit}
+    policy_of(found, 1)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("protection", "where"),
+    [
+        (
+            {"landmarks": [[10 * DAY, 12 * DAY]]},
+            "at its 48 landmarks, which are left out, and at one other hour",
+        ),
+        ({"landmarks": [DAY + 5]}, "at its 1 landmark, which is left out, and at one other hour"),
+        ({"window": 6}, "at its landmarks (none so far), which are left out, and at any 6 hours in a row"),
+        ({"level": "event"}, "at one hour"),
+        ({"level": "event", "unit": 300_000}, "at one unit of 5 min"),
+        ({"level": "event", "unit": DAY}, "at one day"),
+    ],
+)
+def test_where_two_histories_may_differ(protection: dict[str, Any], where: str) -> None:
+    """In units, whatever the step; the landmarks are left out."""
+    text = in_words(parameters(**protection), "home-7")
+    assert text.partition(" look alike")[0] == f"Any two histories of home-7 that differ only {where}"
+
+
+@pytest.mark.parametrize(
+    ("statistic", "said"),
+    [
+        ({"statistic": "mean"}, "the mean of its hours"),
+        ({"statistic": "sum"}, "the sum of its hours"),
+        (
+            {"statistic": "share", "from": 70, "to": 180.5},
+            "the share of its hours with a value of at least 70 and below 180.5",
+        ),
+        ({"statistic": "histogram", "edges": [70, 180]}, "how many of its hours are in each of 3 bins"),
+        (
+            {"kind": "category", "categories": ["home", "work"], "statistic": "histogram"},
+            "how many of its hours are in each category",
+        ),
+        ({"statistic": "mean", "by": "hour"}, "the mean of its hours for each hour of the day"),
+        ({"statistic": "sum", "by": "weekday"}, "the sum of its hours for each weekday"),
+        ({"statistic": "mean", "by": "hour-of-week"}, "the mean of its hours for each hour of the week"),
+    ],
+)
+def test_what_a_step_publishes(statistic: dict[str, Any], said: str) -> None:
+    """A day publishes one statistic of its hours."""
+    found = parameters()
+    value = statistic if "kind" in statistic else NUMBER | statistic
+    policy_of(found | {"value": value}, 1)
+    assert f" Each day publishes {said}. " in in_words(found | {"value": value})
+
+
+def test_what_is_said_besides() -> None:
+    """What a unit holds, landmarks that come later, what everybody sees, and what neighbours suggest."""
+    text = in_words(parameters(within="max", spare=24))
+    assert "All readings of an hour count as one event; its value is its largest reading." in text
+    assert "registered before their step is published are left out as well." in text
+    assert "Those registered later count among them and use budget, which is kept for 24 of them." in text
+    assert "Not hidden: at which hours there are readings, and how many of them are counted;" in text
+    assert "this protects what an hour alone would reveal, and not what its neighbours suggest about it." in text
+    assert "use budget." in in_words(parameters())
+    assert "landmark" not in in_words(parameters(level="event"))
+
+
+def test_landmarks_count_units_on_their_grid() -> None:
+    """A moment is the unit that it lies in, and units before the offset count, too."""
+    assert landmark_steps(parameters(landmarks=[5, [DAY, DAY + 1]])) == 2
+    assert landmark_steps(parameters(offset=1_800_000, landmarks=[[0, HOUR]])) == 2
+    assert landmark_steps(parameters(offset=1_800_000, landmarks=[[1_800_000, 1_800_000 + HOUR]])) == 1
+
+
+def test_what_a_person_is_told() -> None:
+    """A statistic of the person's hours is published, and marked moments are left out."""
+    text = for_the_person(parameters(), "p-3", Circumstances(landmarks=48), 10**8, "It ends.")
+    assert text.startswith("Of each day of yours (p-3), the mean of its hours is published, with noise added.")
+    assert "differ only at your 48 marked moments, which are left out, and at one other hour and nowhere else" in text
+    assert "not what its neighbours suggest about it." in text
