@@ -3,8 +3,12 @@
 matplotlib is an extra, and is loaded when something is drawn.
 """
 
+import logging
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -65,6 +69,29 @@ def prepare() -> None:
     """Raise `PlotError` without matplotlib, which takes a second to load: to be asked before a ledger is read."""
     if find_spec("matplotlib") is None:
         raise PlotError("plots need matplotlib: pip install matplotlib")
+
+
+def load() -> None:
+    """Load matplotlib; on a full disk or a read-only home, its warnings about caches stay unseen.
+
+    Raises `PlotError` without matplotlib, or if no folder can be written, not even a temporary one.
+    """
+    prepare()
+    if "matplotlib.figure" in sys.modules:
+        return
+    logger = logging.getLogger("matplotlib")
+    level, errors = logger.level, os.dup(2)
+    logger.setLevel(logging.ERROR)
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)  # `fc-list`, which it runs to find fonts, has a cache and warnings of its own
+    try:
+        import_module("matplotlib.figure")
+    except OSError as error:
+        raise PlotError(f"matplotlib finds no folder to write to: {error}") from error
+    finally:
+        logger.setLevel(level)
+        os.dup2(errors, 2)
+        os.close(errors)
 
 
 def svg(draw: Draw, *, height: float = HEIGHT) -> str:
@@ -164,7 +191,7 @@ def canvas(height: float, width: float = WIDTH, ground: str = "white") -> "Itera
 
     A picture has a ground of its own, so that it reads alike on dark pages.
     """
-    prepare()
+    load()
     from matplotlib import rc_context  # noqa: PLC0415 - an optional extra
     from matplotlib.figure import Figure  # noqa: PLC0415
 

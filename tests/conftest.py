@@ -12,7 +12,7 @@ from hypothesis import settings
 from stream_app.localbroker.broker import LocalBroker
 from tests.command import Cli
 from tests.stacks import pending_tasks
-from tests.suite import sharedbroker, speeds
+from tests.suite import secondtry, sharedbroker, speeds
 
 os.environ["PYTHONFAULTHANDLER"] = "1"  # noqa: TID251 (programs that tests start say where they hung: tests/stacks.py)
 
@@ -27,6 +27,7 @@ _BROKER_FOLDER = pytest.StashKey[Path]()
 def pytest_configure(config: pytest.Config) -> None:
     """Select by speed, and choose where the run's broker lives: whoever began the run chooses, the others are told."""
     speeds.choose(config)
+    config.pluginmanager.register(secondtry)
     told = getattr(config, "workerinput", None)
     if told is None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the broker is stopped

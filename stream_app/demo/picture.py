@@ -7,15 +7,18 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-
 from stream_app.demo.data import DemoSeries
 from stream_app.demo.summary import SeriesSummary, Week, best_constant_of, constant_of
-from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, OTHER_COLOURS, OWN_COLOUR, SHADE, TRUTH_COLOUR, time_axis
-
-mpl.use("Agg")
-
-from matplotlib import pyplot as plt
+from stream_app.pictures import (
+    DAY_MS,
+    LANDMARK_COLOUR,
+    OTHER_COLOURS,
+    OWN_COLOUR,
+    SHADE,
+    TRUTH_COLOUR,
+    canvas,
+    time_axis,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,37 +42,38 @@ def laid_out(
     with_input: bool,
 ) -> "Figure":
     """Return weekly means and single releases of glucose, the ride on a map, and the budget used: a plot each."""
-    figure, plots = plt.subplots(4, 1, figsize=(11, 19), layout="constrained", height_ratios=(3.4, 2.4, 4, 2))
-    first, second, middle, bottom = plots
-    for one, summary in zip(series, summaries, strict=True):
-        if one.weekly:
-            draw_weeks(first, weeks, one.policy["protection"]["landmarks"], summary)
-            first.set_title(f"Weekly means of glucose under landmark privacy, epsilon 1, {_dates(one)}")
-        elif one.unit == "m":
-            _ride(middle, one, releases[one.name], summary)
+    with canvas(19, 11) as figure:
+        plots = figure.subplots(4, 1, height_ratios=(3.4, 2.4, 4, 2))
+        first, second, middle, bottom = plots
+        for one, summary in zip(series, summaries, strict=True):
+            if one.weekly:
+                draw_weeks(first, weeks, one.policy["protection"]["landmarks"], summary)
+                first.set_title(f"Weekly means of glucose under landmark privacy, epsilon 1, {_dates(one)}")
+            elif one.unit == "m":
+                _ride(middle, one, releases[one.name], summary)
+            else:
+                _readings(second, one, releases[one.name], summary, with_input=with_input)
+            _budget(bottom, one, entries[one.name], INK[one.policy["scheme"]["name"]])
+        ride, summary = series[-1], summaries[-1]
+        constant = f"best constant in hindsight: {_off(summary.constant_error, ride)}"
+        if with_input:
+            track = [value for _, value in ride.readings if isinstance(value, dict)]
+            east, north = [place["longitude"] for place in track], [place["latitude"] for place in track]
+            middle.plot(east, north, linewidth=0.8, color=INK["input"], zorder=5, label="input")
+            place = constant_of(ride)
+            middle.plot([place["longitude"]], [place["latitude"]], "k+", ms=8, zorder=6, label=constant)
         else:
-            _readings(second, one, releases[one.name], summary, with_input=with_input)
-        _budget(bottom, one, entries[one.name], INK[one.policy["scheme"]["name"]])
-    ride, summary = series[-1], summaries[-1]
-    constant = f"best constant in hindsight: {_off(summary.constant_error, ride)}"
-    if with_input:
-        track = [value for _, value in ride.readings if isinstance(value, dict)]
-        east, north = [place["longitude"] for place in track], [place["latitude"] for place in track]
-        middle.plot(east, north, linewidth=0.8, color=INK["input"], zorder=5, label="input")
-        place = constant_of(ride)
-        middle.plot([place["longitude"]], [place["latitude"]], "k+", ms=8, zorder=6, label=constant)
-    else:
-        _not_drawn(middle, constant)
-    middle.set_title(f"A ride under landmark privacy, epsilon 10, {_dates(ride)}")
-    middle.set(xlabel="longitude (°)", ylabel="latitude (°)")
-    middle.set_aspect("equal", adjustable="datalim")
-    bottom.set_title("Budget used by landmarks and any one other step")
-    bottom.set(xlabel="share of the series decided", ylabel="share of epsilon")
-    bottom.set_ylim(0, 1.05)
-    for axes, below, columns in zip(plots, BELOW, (2, 2, 2, 4), strict=True):
-        axes.legend(loc="upper left", bbox_to_anchor=(0, below), ncols=columns, markerscale=2, frameon=False)
-        axes.grid(alpha=0.2)
-    return figure
+            _not_drawn(middle, constant)
+        middle.set_title(f"A ride under landmark privacy, epsilon 10, {_dates(ride)}")
+        middle.set(xlabel="longitude (°)", ylabel="latitude (°)")
+        middle.set_aspect("equal", adjustable="datalim")
+        bottom.set_title("Budget used by landmarks and any one other step")
+        bottom.set(xlabel="share of the series decided", ylabel="share of epsilon")
+        bottom.set_ylim(0, 1.05)
+        for axes, below, columns in zip(plots, BELOW, (2, 2, 2, 4), strict=True):
+            axes.legend(loc="upper left", bbox_to_anchor=(0, below), ncols=columns, markerscale=2, frameon=False)
+            axes.grid(alpha=0.2)
+        return figure
 
 
 def draw_weeks(axes: "Axes", weeks: Sequence[Week], landmarks: Sequence[Sequence[int]], summary: SeriesSummary) -> None:

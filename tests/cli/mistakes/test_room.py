@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
-from matplotlib.font_manager import get_font_names
 
 from stream_app.cli import main
 from stream_app.cli.shared.arguments import ENDED
@@ -28,11 +28,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def limited(largest: int, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command that may write no file beyond a size, which stands for a disk that is full."""
-    code = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    """Run a command that may write no file beyond a size, which stands for a full disk, and has no caches yet."""
+    code = "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     code += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({largest}, {largest})); "
-    code += "from stream_app.cli import main; sys.exit(main(sys.argv[1:]))"
-    return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=False, text=True)
+    code += "os.environ['MPLCONFIGDIR'] = sys.argv[1]; "
+    code += "from stream_app.cli import main; sys.exit(main(sys.argv[2:]))"
+    with tempfile.TemporaryDirectory() as caches:
+        command = [sys.executable, "-c", code, caches, *words]
+        return subprocess.run(command, capture_output=True, check=False, text=True)
 
 
 WORK_TICKS = 2 * os.sysconf("SC_CLK_TCK")
@@ -50,7 +53,6 @@ WRITING = {
 @pytest.mark.parametrize("command", WRITING)
 def test_no_room_for_a_file(command: str, folder: Path) -> None:
     """One sentence, and no half of a key, a picture or a matrix that would pass for a whole one, nor a folder."""
-    get_font_names()  # else matplotlib finds no cache of fonts on a new machine, writes one, and says that it cannot
     before = set(folder.iterdir())
     ended = limited(10, *command.split())
     assert ended.returncode == 2
