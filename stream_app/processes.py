@@ -1,20 +1,20 @@
 """Processes beside this one: some that share work, none of which outlives one that was killed; and one more program."""
 
 import contextlib
-import itertools
-import multiprocessing
 import os
+import pickle
+import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import IO, Any, ParamSpec, TypeVar
 
 _POLL_SECONDS = 0.02
 
@@ -81,40 +81,142 @@ Found = TypeVar("Found")
 _STOP_SECONDS = 30.0
 
 
+class ProcessEndedError(Exception):
+    """A process that shared work was ended from outside, as systems do that have too little memory."""
+
+
+class _Partner:
+    """A process that calls what it reads from standard input, and writes what came of it to standard output.
+
+    Each end of its pipes is open in one process alone. So every wait of this side ends when the process does, even in
+    the middle of a message, and the process ends when this one does. `multiprocessing` keeps both ends open here.
+    """
+
+    def __init__(self, prepare: Callable[..., None], given: tuple[Any, ...]) -> None:
+        code = f"import sys; sys.path[:] = {sys.path!r}; from stream_app.processes import serve; serve()"
+        self._process = subprocess.Popen(  # its own session: Ctrl-C in a terminal reaches this process alone
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        self._first: tuple[Callable[..., None], tuple[Any, ...]] | None = (prepare, given)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def call(self, work: Callable[..., Found], given: tuple[Any, ...], named: Mapping[str, Any]) -> Found:
+        if self._first is not None:
+            self._answer(*self._first, {})
+            self._first = None
+        answer: Found = self._answer(work, given, named)
+        return answer
+
+    def _answer(self, work: Callable[..., Any], given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        request = pickle.dumps((work, given, named))
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            _write(self._process.stdin, request)
+            answer = _read(self._process.stdout)
+        except (OSError, EOFError, ValueError) as error:  # ValueError: its pipes are closed, at the end
+            raise ProcessEndedError(f"process {self.pid} was ended") from error
+        found, failed = pickle.loads(answer)  # noqa: S301 - of a process that this one began
+        if failed is not None:
+            raise failed
+        return found
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):  # what was not written yet has no reader any more
+                if pipe is not None:
+                    pipe.close()
+
+
+def _write(pipe: IO[bytes], message: bytes) -> None:
+    pipe.write(len(message).to_bytes(8, "big") + message)
+    pipe.flush()
+
+
+def _read(pipe: IO[bytes]) -> bytes:
+    size = int.from_bytes(pipe.read(8), "big")
+    message = pipe.read(size)
+    if not size or len(message) < size:
+        raise EOFError
+    return message
+
+
+def serve() -> None:
+    """Be a process of `pooled`: call what comes over standard input until it ends."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what is printed is no answer
+    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(requests,), daemon=True).start()
+    with contextlib.suppress(BrokenPipeError):
+        while True:
+            message = requests.get()
+            try:
+                work, given, named = pickle.loads(message)  # noqa: S301 - of the process that began this one
+                answer = pickle.dumps((work(*given, **named), None))
+            except Exception as error:  # noqa: BLE001 - whoever asked has to know
+                answer = pickle.dumps((None, error))
+            _write(answers, answer)
+
+
+def _receive(requests: "queue.SimpleQueue[bytes]") -> None:
+    with contextlib.suppress(EOFError):
+        while True:
+            requests.put(_read(sys.stdin.buffer))
+    os._exit(1)  # nobody waits for an answer any more, whatever is at work
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Processes that take work in turn; ``pooled`` makes them."""
+    """Processes that share work; ``pooled`` makes them."""
 
-    _turns: Iterator[ProcessPoolExecutor]
+    _threads: ThreadPoolExecutor
+    _partners: tuple[_Partner, ...]
+    _idle: "queue.SimpleQueue[_Partner]"
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The ids of the processes."""
+        return tuple(partner.pid for partner in self._partners)
 
     def submit(self, work: Callable[Given, Found], *given: Given.args, **named: Given.kwargs) -> Future[Found]:
-        """Have the next process call a function; raises `BrokenProcessPool` when it was ended from outside."""
+        """Have an idle process call a function; the result raises `ProcessEndedError` if that process was ended."""
+        return self._threads.submit(self._call, work, given, named)
+
+    def _call(self, work: Callable[..., Found], given: tuple[Any, ...], named: Mapping[str, Any]) -> Found:
+        partner = self._idle.get()
         try:
-            return next(self._turns).submit(work, *given, **named)
-        except OSError as error:  # its pipe is closed, while it begins
-            raise BrokenProcessPool(str(error)) from error
+            return partner.call(work, given, named)
+        finally:
+            self._idle.put(partner)
 
 
 @contextmanager
 def pooled(number: int, prepare: Callable[..., None], given: tuple[Any, ...]) -> Iterator[Pool]:
     """Give so many new processes, each of which calls ``prepare(*given)`` first; at the end none is left.
 
-    Raises `BrokenProcessPool` when one of them is ended from outside, as systems do that have too little memory.
+    Functions, what they are given and what they return are pickled.
     """
-    others = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")  # alike on all systems, and no thread of ours is copied
     with ExitStack() as stack:
-        # Each executor has one process: one that had several would begin some while its thread ends others, and such
-        # a process was waited for without end, or made that thread fail (seen with 3.11).
-        executors = [ProcessPoolExecutor(1, context, prepare, given) for _ in range(number)]
-        for executor in executors:
-            stack.callback(executor.shutdown, cancel_futures=True)
-        try:
-            yield Pool(itertools.cycle(executors))
-        except BrokenProcessPool:
-            for process in set(multiprocessing.active_children()) - others:
-                process.terminate()
-            raise
+        partners: list[_Partner] = []
+        for _ in range(number):
+            partners.append(_Partner(prepare, given))
+            stack.callback(partners[-1].close)
+        threads = ThreadPoolExecutor(number)
+        stack.callback(threads.shutdown)
+        for partner in partners:
+            stack.callback(partner.end)
+        stack.callback(threads.shutdown, wait=False, cancel_futures=True)
+        idle: queue.SimpleQueue[_Partner] = queue.SimpleQueue()
+        for partner in partners:
+            idle.put(partner)
+        yield Pool(threads, tuple(partners), idle)
 
 
 @contextmanager

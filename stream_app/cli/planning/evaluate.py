@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +29,7 @@ from stream_app.privacy.kinds import UnitStatistic
 from stream_app.privacy.parameters import LARGEST_EPSILON
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
+from stream_app.processes import ProcessEndedError
 from stream_app.setup.configuration import policies_in
 from stream_app.setup.settings import InvalidSettingsError
 
@@ -105,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
             drawn = draw(out, _named(document["experiments"], arguments.file))
         else:
             drawn = []
-    except BrokenProcessPool:
+    except ProcessEndedError:
         raise UsageError(f"{ENDED}; finished trials are kept, and the same command goes on behind them") from None
     except OSError as error:
         raise UsageError(f"--out: {error.filename}: {unwritten(error)}; name a folder that can be written") from None

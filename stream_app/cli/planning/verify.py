@@ -4,7 +4,6 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.units.units import Units
 from stream_app.privacy.values import NANO
+from stream_app.processes import ProcessEndedError
 from stream_app.setup import keyfile
 from stream_app.verify.experiment import beside, experiment, gathered, here
 from stream_app.verify.trial import UnusableError
@@ -158,7 +158,7 @@ def _verified(
         try:
             with mendable(UnusableError, by=f"{quoted(series)}: "):
                 seen = gathered(tried, arguments.runs, results, watch)
-        except BrokenProcessPool:
+        except ProcessEndedError:
             raise UsageError(ENDED) from None
     decided = None if worker is None or before is None else worker.decided.since(before)
     return Verified(series, tried.subject.policy, verdict(tried, seen), time.monotonic() - began, decided)

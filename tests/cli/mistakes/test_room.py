@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from stream_app.cli.shared.arguments import ENDED
 from stream_app.replaying.folder import ReplayFolder
 from tests.cli.mistakes.mistake import FILES, REPLAY
 from tests.command import Cli
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import ANSWER_SECONDS, awaited
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +37,6 @@ def limited(largest: int, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, check=False, text=True)
 
 
-WORK_TICKS = 2 * os.sysconf("SC_CLK_TCK")
-"""CPU time of a process that is beyond its imports: two seconds."""
 WRITING = {
     "keys new landmark.key": "key file landmark.key: it cannot be written: file too large; choose a writable folder",
     "correlate --strength 0.5 --states 5 --out m.json": "--out m.json: it cannot be written: file too large; name a "
@@ -109,15 +106,11 @@ def test_a_folder_twice_at_once(cli: Cli) -> None:
     assert not any(Path("private").iterdir())
 
 
-def at_work(process: int) -> list[int]:
-    """Return the processes that a process began for its work, and that have begun with it.
-
-    One that is killed before it has read what it is to do leaves Python writing to a pipe without end.
-    """
+def partners(process: int) -> list[int]:
+    """Return the processes that a process began for its work."""
     listed = Path(f"/proc/{process}/task/{process}/children")
-    found = [int(child) for child in listed.read_text().split()]
-    begun = [child for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
-    return [child for child in begun if int(Path(f"/proc/{child}/stat").read_text().split()[13]) > WORK_TICKS]
+    children = [int(child) for child in listed.read_text().split()]
+    return [child for child in children if b"serve()" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 @pytest.mark.parametrize(
@@ -135,10 +128,9 @@ def test_a_process_that_is_ended_from_outside(command: str, more: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "stream_app", *command.split()], stderr=subprocess.PIPE, text=True
     ) as process:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while len(found := at_work(process.pid)) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        os.kill(found[0], signal.SIGKILL)
-        _, err = process.communicate(timeout=PATIENCE_SECONDS)
+        try:
+            os.kill(awaited(lambda: partners(process.pid)[1:])[0], signal.SIGKILL)
+            _, err = process.communicate(timeout=ANSWER_SECONDS)
+        finally:
+            process.kill()
     assert (process.returncode, err) == (2, f"landmark-stream {command.split(maxsplit=1)[0]}: {ENDED}{more}\n")
