@@ -12,7 +12,7 @@ from hypothesis import settings
 from stream_app.localbroker.broker import LocalBroker
 from tests.command import Cli
 from tests.stacks import pending_tasks
-from tests.suite import secondtry, sharedbroker, speeds
+from tests.suite import ownhome, secondtry, sharedbroker, speeds
 
 os.environ["PYTHONFAULTHANDLER"] = "1"  # noqa: TID251 (programs that tests start say where they hung: tests/stacks.py)
 
@@ -22,6 +22,7 @@ settings.load_profile("untimed")
 
 
 _BROKER_FOLDER = pytest.StashKey[Path]()
+_HOME = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,6 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     told = getattr(config, "workerinput", None)
     if told is None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the broker is stopped
+        config.stash[_HOME] = ownhome.begin()  # before any other process of the run begins
     config.stash[_BROKER_FOLDER] = sharedbroker.new_folder() if told is None else Path(told["broker_folder"])
 
 
@@ -49,6 +51,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the broker at the end of the run, after Ctrl-C too; the test processes have ended by then."""
     if not hasattr(config, "workerinput"):
         sharedbroker.end_broker(config.stash[_BROKER_FOLDER])
+        ownhome.end(config.stash[_HOME])
 
 
 @pytest.fixture(scope="session")

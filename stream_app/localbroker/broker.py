@@ -24,7 +24,7 @@ from stream_app.processes import Process
 START_SECONDS = 90.0  # 3 seconds on an idle machine; a loaded one and a log to recover need more
 STOP_SECONDS = 30.0
 
-_LOG4J = Path(__file__).parent / "log4j2.properties"
+LOGS = Path(__file__).parent / "log4j2.properties"
 _QUICK_START = "-XX:TieredStopAtLevel=1"  # starts in half the processor time; under full load other levels are quicker
 _MEMORY = ("-Xms256m", "-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 _JVM_FLAGS = (*_MEMORY, "-Djava.awt.headless=true", _QUICK_START)
@@ -184,7 +184,7 @@ def _properties(folder: Path, port: int, controller_port: int, overrides: Mappin
 
 def _java(java: str, library: Path, settings: Path, flags: tuple[str, ...]) -> list[str]:
     log = settings.with_name("broker.log")
-    return [java, *flags, f"-Dlandmark.log={log}", f"-Dlog4j2.configurationFile={_LOG4J}", "-cp", f"{library}/*"]
+    return [java, f"-Dlandmark.log={log}", f"-Dlog4j2.configurationFile={LOGS}", *flags, "-cp", f"{library}/*"]
 
 
 def _format(java: str, library: Path, settings: Path) -> None:

@@ -6,6 +6,7 @@ The jars are fetched once through Maven, checked against pinned sums, and kept i
 import contextlib
 import fcntl
 import hashlib
+import os
 import re
 import shutil
 import socket
@@ -33,8 +34,22 @@ Progress = Callable[[str], None]
 
 
 def default_cache() -> Path:
-    """Return the per-user folder that the jars are kept in."""
-    return Path.home() / ".cache" / "landmark-stream" / f"kafka-{KAFKA_VERSION}"
+    """Return the folder that the jars are kept in: below the user's home, or else below the temporary folder.
+
+    Raises `LocalBrokerError` if the home cannot be written, and somebody else has the folder of that name.
+    """
+    with contextlib.suppress(RuntimeError):  # a user without a home
+        own = Path.home() / ".cache" / "landmark-stream"
+        last = next(folder for folder in (own, *own.parents) if folder.exists())
+        if last.is_dir() and os.access(last, os.W_OK):
+            return own / f"kafka-{KAFKA_VERSION}"
+    temporary = Path(tempfile.gettempdir()) / f"landmark-stream-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        temporary.mkdir(mode=0o700)
+    found = temporary.lstat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise LocalBrokerError(f"a folder of this user's own at {temporary}", "others may write there", "Remove it")
+    return temporary / f"kafka-{KAFKA_VERSION}"
 
 
 def find_java() -> str:
@@ -85,7 +100,9 @@ def _copy(pins: Path, work: Path, progress: Progress) -> None:
         raise LocalBrokerError(asked, "there is none", _REMEDY)
     shutil.copy(pins / "pom.xml", work)
     progress(f"fetching Apache Kafka {KAFKA_VERSION} (about 45 MB, once)")
+    # A repository of its own: the user's lies in a home that may not be writable, and that Java looks up by itself.
     command = [maven, "-B", _COPY, "-DincludeScope=runtime", f"-DoutputDirectory={work / 'lib'}"]
+    command += [f"-Dmaven.repo.local={work / 'repository'}"]
     said = []
     with subprocess.Popen(
         command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True
@@ -104,7 +121,7 @@ def _verify(folder: Path, pins: Path) -> None:
     wanted = {name: digest for digest, name in pinned}
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
     if wrong := sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)):
-        remedy = "Remove these from Maven's local repository, or look at who serves them, and try again"
+        remedy = "Look at who serves them, and try again"
         raise LocalBrokerError("the pinned jars of Apache Kafka", f"other contents in {', '.join(wrong)}", remedy)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from stream_app.localbroker.machine import free_ports
+from stream_app.localbroker.machine import default_cache, free_ports
 from tests.patience import ANSWER_SECONDS, awaited
 
 VERSION = "3.0.9"  # the last one for Java 17
@@ -22,13 +22,14 @@ GET = "org.apache.maven.plugins:maven-dependency-plugin:2.8:get"
 
 def fetched() -> Path:
     """Return the folder of the program; fetch its 109 MB first where it is not there."""
-    target = Path.home() / ".cache" / "landmark-stream" / f"apicurio-registry-{VERSION}"
+    target = default_cache().with_name(f"apicurio-registry-{VERSION}")
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as work:
             archive = Path(work) / "registry.tar.gz"
             artifact = f"io.apicurio:apicurio-registry-app:{VERSION}:tar.gz:all"
             options = [f"-Dartifact={artifact}", "-Dtransitive=false", f"-Ddest={archive}"]
+            options.append(f"-Dmaven.repo.local={Path(work) / 'repository'}")
             subprocess.run(["mvn", "-B", "-q", GET, *options], check=True, stdin=subprocess.DEVNULL)
             assert hashlib.sha256(archive.read_bytes()).hexdigest() == SHA256
             with tarfile.open(archive) as content:

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,11 +18,18 @@ _FORKS.set_forkserver_preload(["stream_app.cli.operating.worker", "tests.kafka.f
 class Forked:
     """A program of ours that runs, with what tests use of `subprocess.Popen`; stdout and stderr go to a file."""
 
-    def __init__(self, words: tuple[str, ...], log: Path, folder: Path, environment: Mapping[str, str]) -> None:
-        """Start ``landmark-stream`` with these words in a folder."""
+    def __init__(
+        self,
+        words: tuple[str, ...],
+        log: Path,
+        folder: Path,
+        environment: Mapping[str, str],
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
+        """Start ``landmark-stream`` with these words in a folder; ``prepare`` is called there first."""
         self._words = words
         log.touch()  # whoever waits for what it says looks at once
-        self._process = _FORKS.Process(target=_be, args=(words, str(log), str(folder), dict(environment)))
+        self._process = _FORKS.Process(target=_be, args=(words, str(log), str(folder), dict(environment), prepare))
         self._process.start()
 
     @property
@@ -58,7 +65,9 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-def _be(words: tuple[str, ...], log: str, folder: str, environment: dict[str, str]) -> None:
+def _be(
+    words: tuple[str, ...], log: str, folder: str, environment: dict[str, str], prepare: Callable[[], None] | None
+) -> None:
     """Be the program: its exit code is the process's."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(descriptor, 1)
@@ -67,4 +76,6 @@ def _be(words: tuple[str, ...], log: str, folder: str, environment: dict[str, st
     # A fork server gives its children no environment of their own, as `subprocess` would: this one takes it over here.
     os.environ.clear()  # noqa: TID251 (nothing is read, and the program reads it in settings.py alone)
     os.environ.update(environment)  # noqa: TID251
+    if prepare is not None:
+        prepare()
     sys.exit(main(list(words)))

@@ -56,6 +56,8 @@ class Installation:
     others: tuple[dict[str, Any], ...] = ()  # default policies after the first one
     application: str = ""
     """The name, where it is empty."""
+    prepare: Callable[[], None] | None = None
+    """Called in the process of a worker before it begins."""
 
     def __post_init__(self) -> None:
         """Make key and topics."""
@@ -89,7 +91,7 @@ class Installation:
         """Run a worker with options of its command; leaving the block ends it."""
         log = self.folder / f"worker-{name}.log"
         own = {f"LANDMARK_STREAM_{field.upper()}": value for field, value in changed.items()}
-        process = Forked(("worker", *options), log, self.folder, self.settings(name).environment() | own)
+        process = Forked(("worker", *options), log, self.folder, self.settings(name).environment() | own, self.prepare)
         try:
             yield WorkerProcess(process, log, self.committed)
         finally:

@@ -209,6 +209,21 @@ def test_refuses_jars_that_are_not_the_pinned_ones(tmp_path: Path, monkeypatch: 
     assert not target.exists()
 
 
+def test_a_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The jars lie in a temporary folder that nobody else may write; one that others may write is refused."""
+    home = tmp_path / "home"
+    home.touch()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = machine.default_cache()
+    assert found.parent.parent == tmp_path
+    assert found.parent.stat().st_mode & 0o777 == 0o700
+    assert machine.default_cache() == found
+    found.parent.chmod(0o770)
+    with pytest.raises(LocalBrokerError, match="others may write there"):
+        machine.default_cache()
+
+
 def test_says_why_maven_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Maven's first error reaches the user, and nothing is kept."""
     fake_maven(tmp_path, monkeypatch, "echo '[ERROR] no route to host'; exit 1")
@@ -222,6 +237,7 @@ def fake_maven(folder: Path, monkeypatch: pytest.MonkeyPatch, commands: str) -> 
     programs = folder / "programs"
     programs.mkdir()
     script = programs / "mvn"
-    script.write_text(f'#!/bin/sh\nfor word; do lib=${{word#-DoutputDirectory=}}; done\nmkdir "$lib"\n{commands}\n')
+    chosen = "for word; do case $word in -DoutputDirectory=*) lib=${word#*=};; esac; done"
+    script.write_text(f'#!/bin/sh\n{chosen}\nmkdir "$lib"\n{commands}\n')
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/bin:/usr/bin")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from stream_app.localbroker.machine import default_cache
 from tests.programs import program
 from tests.schemas.catalogue import FOLDER
 
@@ -30,12 +31,13 @@ def parser() -> Path:
     program("npm")
     program("node")
     pinned = hashlib.sha256((PARSER / "package-lock.json").read_bytes()).hexdigest()[:16]
-    target = Path.home() / ".cache" / "landmark-stream" / f"asyncapi-parser-{pinned}"
+    target = default_cache().with_name(f"asyncapi-parser-{pinned}")
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as work:
             shutil.copytree(PARSER, Path(work) / "parser")
             install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+            install += ["--cache", str(Path(work) / "cache")]
             subprocess.run(install, cwd=Path(work) / "parser", check=True, stdin=subprocess.DEVNULL)
             (Path(work) / "parser").rename(target)
     return target

@@ -9,7 +9,7 @@ from stream_app.setup.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-_REBALANCES = 2
+REBALANCES: float = 2
 """A worker that joins may wait for a whole rebalance, and for another one that began meanwhile."""
 
 
@@ -17,7 +17,7 @@ class Membership:
     """Counts how long a worker is outside its group while the brokers answer."""
 
     def __init__(self, settings: Settings) -> None:
-        self.grace_seconds = _REBALANCES * rebalance_seconds(settings)
+        self.grace_seconds = REBALANCES * rebalance_seconds(settings)
         self.lost = False
         """Whether it has been outside for longer than the grace time."""
         self._inside_seconds = time.monotonic()

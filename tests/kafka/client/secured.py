@@ -3,6 +3,7 @@
 import asyncio
 import datetime as dt
 import ipaddress
+import re
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from stream_app.kafka.provision import Access
-from stream_app.localbroker.broker import LocalBroker
+from stream_app.localbroker.broker import LOGS, LocalBroker
 from stream_app.localbroker.machine import HOST, fetch_jars, find_java, free_ports
 from tests.admin import administration
 from tests.patience import PATIENCE_SECONDS
@@ -30,6 +31,24 @@ _RESOURCES = {"topic": 2, "group": 3, "transactional-id": 5}
 _PATTERNS = {"literal": 3, "prefixed": 4}
 _OPERATIONS = {"Read": 3, "Write": 4, "Create": 5, "Delete": 6, "Describe": 8, "DescribeConfigs": 10}
 _ALLOW, _ANY = 3, 1
+_NOTED = re.compile(
+    r"Principal = User:(?P<user>\S+) is Allowed operation = (?P<operation>\w+) .* based on rule MatchingAcl"
+    r"\(acl=StandardAcl\(resourceType=(?P<resource>\w+), resourceName=(?P<name>[^,]+), patternType=(?P<pattern>\w+),"
+)
+"""A line in which the authorizer says what it allowed, and by which of the rules that were given."""
+_NOTES = """
+appender.notes.type = File
+appender.notes.name = notes
+appender.notes.fileName = {file}
+appender.notes.layout.type = PatternLayout
+appender.notes.layout.pattern = %m%n
+logger.authorizer.name = kafka.authorizer.logger
+logger.authorizer.level = trace
+logger.authorizer.additivity = false
+logger.authorizer.appenderRef.notes.ref = notes
+"""
+"""Added to what a local broker logs."""
+_NAMES = {re.sub("(?<=[a-z])(?=[A-Z])|-", "_", name).upper(): name for name in (*_RESOURCES, *_PATTERNS, *_OPERATIONS)}
 # https://kafka.apache.org/protocol.html, org.apache.kafka.common.acl.AclOperation and its neighbours
 
 
@@ -108,6 +127,19 @@ class SecuredBroker:
     sasl: str
     tls: str
     granted: dict[str, set[Access]] = field(default_factory=dict)
+
+    def used(self, user: str) -> set[Access]:
+        """Return what a user was given and used, as the authorizer notes it, without what one right implies."""
+        return {
+            Access(
+                _NAMES[noted["resource"]],  # type: ignore[arg-type]
+                noted["name"],
+                _NAMES[noted["operation"]],  # type: ignore[arg-type]
+                _NAMES[noted["pattern"]],  # type: ignore[arg-type]
+            )
+            for line in (self.broker.folder.parent / "authorizer.log").read_text().splitlines()
+            if (noted := _NOTED.match(line)) is not None and noted["user"] == user
+        }
 
     def settings(self, user: str, folder: Path) -> dict[str, Any]:
         """Return the transport settings of a SCRAM user."""
@@ -205,7 +237,10 @@ def secured_broker(folder: Path, users: Iterable[str]) -> Iterator[SecuredBroker
         ),
     }
     _format(folder / "kafka", overrides, users)
-    with LocalBroker.start(folder / "kafka", admin, overrides=overrides) as broker:
+    logs = folder / "log4j2.properties"
+    logs.write_text(LOGS.read_text() + _NOTES.format(file=folder / "authorizer.log"))
+    flags = (f"-Dlog4j2.configurationFile={logs}",)
+    with LocalBroker.start(folder / "kafka", admin, overrides=overrides, jvm_flags=flags) as broker:
         yield SecuredBroker(broker, authority, f"{HOST}:{sasl}", f"{HOST}:{tls}")
 
 

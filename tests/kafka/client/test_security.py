@@ -78,11 +78,15 @@ def test_every_role_with_what_it_needs(guarded: Guarded, capfdbinary: pytest.Cap
     assert guarded.run("auditor", "explain", first["series"], str(first["timestamp"])) == 0
     assert guarded.run("eraser", "keys", "erase", str(guarded.folder / "noise.key"), "--before", "1", "--dry-run") == 0
     assert guarded.run("recoverer", "recover") == 0
+    assert guarded.run("recoverer", "read", "events") == 0
     guarded.send(10)
     with guarded.worker(certified=True) as worker:  # now by certificate: the same name
         decided(guarded, worker, capfdbinary)
         assert worker.stop() == 0, worker.said()
     assert guarded.run("auditor", "audit", "--heads", "--public-key", str(public)) == 0
+    for role in ("worker", "auditor", "eraser", "recoverer"):
+        unused = set(guarded.needs(role)) - guarded.secured.used(role)
+        assert unused == (ONLY_WITH_LOST_INPUT if role == "recoverer" else set()), role
 
 
 def commands_of(guarded: Guarded, role: str) -> Iterable[tuple[str, ...]]:
@@ -187,6 +191,7 @@ def test_the_operator_is_given_no_more_than_it_needs(guarded: Guarded) -> None:
     guarded.secured.allow("operator", guarded.needs("operator"))
 
 
+@pytest.mark.long
 def test_a_worker_is_given_no_more_than_it_needs(guarded: Guarded, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """Whatever is taken away, it ends by itself and says what; a worker that has it again goes on."""
     needed = guarded.needs("worker")

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from stream_app.cli import main
+from stream_app.kafka.faust import membership
 from tests.kafka.installation import Installation, readings
 from tests.patience import ANSWER_SECONDS, awaited
 
@@ -26,19 +27,27 @@ def test_it_decides_what_comes_after_long_silence(installation: Installation, mo
     installation.answered_once()
 
 
-@pytest.mark.slow
+GRACE_SECONDS = 3
+"""For which a worker of the next test may be outside its group: 120 in an installation (test_membership.py)."""
+
+
+def have_little_grace() -> None:
+    """Have this worker wait for a part of a rebalance alone."""
+    membership.REBALANCES = GRACE_SECONDS / 60
+
+
 def test_a_worker_outside_its_group_says_so(
     installation: Installation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Metric, probes, page, `top` and log: no figure reads as if all were well. It leaves at its first heartbeat."""
     monkeypatch.setenv("BROKER_MAX_POLL_INTERVAL", "0")
+    installation.prepare = have_little_grace
     with installation.worker() as worker:
         awaited(lambda: "outside its consumer group; " in worker.ready()[1], worker.ready)
         awaited(lambda: worker.metric("landmark_in_group") == 0)
         assert worker.ready()[0] == 503
-        assert worker.get("/healthz") == (200, "alive\n"), "a rebalance may take so long"
         answer = awaited(lambda: (found := worker.get("/healthz"))[0] != 200 and found)
-        assert answer == (503, "outside its consumer group for over 120 s\n")
+        assert answer == (503, f"outside its consumer group for over {GRACE_SECONDS} s\n")
         figures = worker.get("/metrics")[1]
         assert "landmark_partitions_running 0.0" in figures
         assert "landmark_event_lag_records{" not in figures
@@ -49,4 +58,4 @@ def test_a_worker_outside_its_group_says_so(
         )
         assert (rows["outside the consumer group"], rows["not decided yet"]) == ("1", "unknown")
         assert rows["partitions served"] == "0 of 2"
-        assert len(re.findall(r"ERROR .* outside its consumer group for 1[0-9]{2} s", worker.said())) == 1
+        assert len(re.findall(r"ERROR .* outside its consumer group for [0-9]+ s", worker.said())) == 1

@@ -1,0 +1,31 @@
+"""A home of the run's own: no program that a test starts writes into the user's, or finds anything there.
+
+What was downloaded once is found again: the folder of our downloads is the user's.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from stream_app.localbroker.machine import default_cache
+
+_ELSEWHERE = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+
+
+def begin() -> Path:
+    """Make the home, have this process and all that it starts take it for theirs, and return it."""
+    downloads = default_cache().parent
+    downloads.mkdir(parents=True, exist_ok=True)
+    home = Path(tempfile.mkdtemp(prefix="tests-home-"))
+    (home / ".cache").mkdir()
+    (home / ".cache" / "landmark-stream").symlink_to(downloads)
+    os.environ["HOME"] = str(home)  # noqa: TID251 (of the programs that tests start)
+    for name in _ELSEWHERE:
+        os.environ.pop(name, None)  # noqa: TID251
+    return home
+
+
+def end(home: Path) -> None:
+    """Remove the home; what was downloaded stays."""
+    shutil.rmtree(home)
