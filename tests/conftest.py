@@ -1,5 +1,6 @@
 """What all tests share: one real Kafka broker a run, and how much is drawn."""
 
+import fcntl
 import os
 import signal
 from collections.abc import Generator
@@ -36,15 +37,29 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_BROKER_FOLDER] = sharedbroker.new_folder() if told is None else Path(told["broker_folder"])
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Let one test process of a run compile all files before the others begin, which find them compiled then."""
+    if not hasattr(session.config, "workerinput"):
+        return (yield)
+    with (Path.home() / "compiled").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if lock.tell():
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        found = yield
+        lock.write("by the first process\n")
+    return found
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell a test process of pytest-xdist, before it starts, where the broker lives."""
     node.workerinput["broker_folder"] = str(node.config.stash[_BROKER_FOLDER])
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Add the markers that nobody has to write."""
-    speeds.mark(items)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Add the markers that nobody has to write, and put the files in order."""
+    speeds.mark(config, items)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -5,7 +5,6 @@ from itertools import islice
 from pathlib import Path
 
 import orjson
-import pytest
 
 from stream_app.localbroker.broker import LocalBroker
 from tests.faults.fleet import Fleet, Site
@@ -19,7 +18,6 @@ PORTIONS = 8
 MOST_GROWTH_BYTES = 40 * MEBIBYTE
 
 
-@pytest.mark.timeout(3600)
 async def test_fuzz(broker: LocalBroker, tmp_path: Path, fuzz: int, seed: int) -> None:
     """The worker stays up, answers each record by exactly one reject or decision, and its memory stays flat."""
     site = Site(broker.bootstrap_servers, tmp_path, "fuzz", PARTITIONS, POLICIES).prepare()

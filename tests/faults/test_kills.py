@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from stream_app.localbroker.broker import LocalBroker
 from tests.faults.fleet import Fleet, Site
@@ -28,7 +27,6 @@ MORE = {
 }
 
 
-@pytest.mark.timeout(3600)
 async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: int, seed: int) -> None:
     """Two workers over four partitions are killed again and again while events flow; every promise holds at the end.
 

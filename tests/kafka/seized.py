@@ -2,16 +2,21 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-CHUNK_BYTES = 65_536
-_ZEROS = bytes(CHUNK_BYTES)
+import numpy as np
+
+PAGE_BYTES = 4_096
+PART_BYTES = 2**24
 
 
 def memory_of(process: int) -> bytes:
-    """Return everything that a process can write to: its heap, its stacks, its private pages; without long zeros."""
+    """Return everything that a process can write to: its heap, its stacks, its private pages.
+
+    Pages of one byte alone are left out: those that are zero, and those of freed memory that was overwritten.
+    """
     pieces = []
     with Path(f"/proc/{process}/maps").open() as maps, Path(f"/proc/{process}/mem").open("rb", buffering=0) as memory:
         for line in maps:
@@ -23,9 +28,30 @@ def memory_of(process: int) -> bytes:
                     piece = memory.read(end - start)
                 except OSError:  # given back since it was listed: the process runs
                     continue
-                chunks = (piece[at : at + CHUNK_BYTES] for at in range(0, len(piece), CHUNK_BYTES))
-                pieces += [chunk for chunk in chunks if chunk != _ZEROS]
+                pages = np.frombuffer(piece, np.uint8).reshape(-1, PAGE_BYTES)
+                pieces.append(pages[(pages != pages[:, :1]).any(axis=1)].tobytes())
     return b"".join(pieces)
+
+
+def held_in(memory: bytes, secrets: Iterable[bytes]) -> set[bytes]:
+    """Return those of many secrets, each of four bytes at least, that lie in memory, in one pass over it."""
+    by_head: dict[int, list[bytes]] = {}
+    for secret in secrets:
+        by_head.setdefault(int.from_bytes(secret[:4], "little"), []).append(secret)
+    heads = np.array(sorted(by_head), np.uint32)
+    begins = np.zeros(2**16, np.bool_)
+    begins[heads & 0xFFFF] = True
+    found = set[bytes]()
+    cells = np.frombuffer(memory, np.uint8)
+    for start in range(0, len(cells) - 3, PART_BYTES):
+        part = cells[start : start + PART_BYTES + 3].astype(np.uint32)
+        pairs = part[:-3] | part[1:-2] << 8
+        at = np.flatnonzero(begins[pairs])
+        quads = pairs[at] | part[at + 2] << 16 | part[at + 3] << 24
+        likely = np.isin(quads, heads)
+        for place, quad in zip((at[likely] + start).tolist(), quads[likely].tolist(), strict=True):
+            found.update(secret for secret in by_head[quad] if memory.startswith(secret, place))
+    return found
 
 
 def forms(secret: bytes) -> tuple[bytes, bytes]:

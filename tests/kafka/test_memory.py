@@ -18,7 +18,7 @@ from stream_app.privacy.policy import policy_of
 from stream_app.privacy.values import Raw
 from stream_app.setup import keyfile
 from tests.kafka.installation import HOUR_MS, POLICY, START_MS, Installation
-from tests.kafka.seized import forms, memory_of
+from tests.kafka.seized import forms, held_in, memory_of
 from tests.kafka.wards import COLLECTS, contribution, ward_policy, watermark
 from tests.patience import PATIENCE_SECONDS, awaited
 
@@ -151,7 +151,8 @@ def found_of(process: int, known: Secrets) -> list[str]:
     while True:
         time.sleep(3)
         memory = memory_of(process)
-        assert all(held in memory for held in known.held), "the scan finds what is there"
-        found = sorted({what for secret, what in known.gone.items() if secret in memory})
+        held = held_in(memory, known.held | known.gone.keys())
+        assert known.held <= held, "the scan finds what is there"
+        found = sorted({what for secret, what in known.gone.items() if secret in held})
         if not found or time.monotonic() > deadline:
             return found

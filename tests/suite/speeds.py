@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Final, NamedTuple
 
+import numpy as np
 import pytest
 
 from tests.suite.markers import uses
@@ -30,7 +31,7 @@ AMOUNTS: Final = {
     "ledgers": Amount(60, 250, 1_000, "true ledgers that an audit must find true"),
     "matrices": Amount(100, 500, 5_000, "transition matrices solved by enumeration and programs"),
     "hostile_records": Amount(2_000, 10_000, 100_000, "hostile records decided in groups of one and one by one"),
-    "seeds": Amount(100, 500, 10_000, "schedules that are simulated"),
+    "seeds": Amount(100, 300, 10_000, "schedules that are simulated"),
     "kills": Amount(5, 5, 20, "how often test_kills kills a worker"),
     "pool_kills": Amount(5, 20, 200, "how often test_processes kills a process that shares work"),
     "events": Amount(20_000, 20_000, 100_000, "how many events test_kills sends"),
@@ -43,6 +44,7 @@ AMOUNTS: Final = {
 def add_options(parser: pytest.Parser) -> None:
     """Declare ``--speed`` and one option an amount."""
     parser.addoption("--speed", choices=[*EXPRESSIONS], default="test", help="which tests run, with how many draws")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the files in an order that is drawn")
     for name, amount in AMOUNTS.items():
         by_speed = ", ".join(f"{getattr(amount, speed)} at {speed}" for speed in EXPRESSIONS)
         parser.addoption(f"--{name}", type=int, help=f"{amount.meaning} ({by_speed})")
@@ -60,15 +62,25 @@ def amount(request: pytest.FixtureRequest, name: str) -> int:
     return int(getattr(AMOUNTS[name], config.getoption("speed"))) if given is None else given
 
 
-def mark(items: list[pytest.Item]) -> None:
-    """Mark tests by what they use, and those that have an amount; begin with the files that take longest."""
+LONG_SECONDS: Final = 3600
+"""How long a test may take at ``--speed long``; at the others: `timeout` in pyproject.toml."""
+
+
+def mark(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by what they use, and those that have an amount; begin with the files that take longest.
+
+    With ``--shuffle`` files come in an order drawn from its seed instead.
+    """
+    seed = config.getoption("shuffle")
     for item in items:
         if isinstance(item, pytest.Function):
             for used in sorted(uses(item)):
                 item.add_marker(used)
             if AMOUNTS.keys() & set(item.fixturenames):
                 item.add_marker("amount")
-    places, last = _places(items), len(items)
+            if config.getoption("speed") == "long":
+                item.add_marker(pytest.mark.timeout(LONG_SECONDS))
+    places, last = _places(items) if seed is None else _shuffled(items, seed), len(items)
     items.sort(key=lambda item: places.get(_file(item), last))
 
 
@@ -82,6 +94,11 @@ def _places(items: list[pytest.Item]) -> dict[str, int]:
     others = {_file(item) for item in items if any(map(item.get_closest_marker, ("slow", "amount")))} - broker
     kinds = [sorted(kind, key=lambda file: (tests[file], file)) for kind in (broker, others)]
     return {file: place for kind in kinds for place, file in enumerate(kind)}
+
+
+def _shuffled(items: list[pytest.Item], seed: int) -> dict[str, int]:
+    files = sorted(set(map(_file, items)))
+    return dict(zip(files, np.random.default_rng(seed).permutation(len(files)).tolist(), strict=True))
 
 
 def _file(item: pytest.Item) -> str:

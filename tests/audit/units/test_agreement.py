@@ -69,7 +69,7 @@ def lines(out: Out, topic: str) -> list[bytes]:
 def test_a_decided_log_of_units_holds(ledgers: int) -> None:
     """No finding, with and without releases; versions wait, late units are charged, and landmarks are left out."""
 
-    @settings(max_examples=4 * ledgers, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+    @settings(max_examples=2 * ledgers, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(st.one_of(schedules(), mixed()))
     def holds(log: list[dict[str, Any]]) -> None:
         out = decided(log)
@@ -149,7 +149,7 @@ def chain(seed: int) -> Written:
 def test_long_logs_hold(ledgers: int) -> None:
     """So do series with many steps; between them they have all that units bring."""
     met: Counter[str] = Counter()
-    for seed in range(3 * ledgers):
+    for seed in range(ledgers):
         written = chain(seed)
         report = audit(written.lines(), written.release_lines(), LIFETIME_NANO)
         assert report.findings == (), seed
@@ -167,7 +167,7 @@ def test_long_logs_hold(ledgers: int) -> None:
 @pytest.fixture(scope="module")
 def chains(ledgers: int) -> list[Written]:
     """Return series of units that the worker's path decided."""
-    return [chain(seed) for seed in range(100, 100 + max(12, ledgers // 4))]
+    return [chain(seed) for seed in range(100, 100 + max(12, ledgers // 20))]
 
 
 @pytest.mark.slow

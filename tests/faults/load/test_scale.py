@@ -77,7 +77,6 @@ LONG = {"grow": _grow, "roll": _roll, "kill": _kill}
 
 
 @pytest.mark.long
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("standby", [0, 1])
 @pytest.mark.parametrize("change", LONG)
 async def test_scale(broker: LocalBroker, tmp_path: Path, scale: int, change: str, standby: int) -> None:
@@ -88,7 +87,6 @@ async def test_scale(broker: LocalBroker, tmp_path: Path, scale: int, change: st
 
 
 @pytest.mark.long
-@pytest.mark.timeout(3600)
 async def test_brokers_restart_and_die(tmp_path: Path) -> None:
     """Three brokers are restarted one by one, then killed one by one, under two workers."""
     async with Brokers(tmp_path / "cluster") as brokers:

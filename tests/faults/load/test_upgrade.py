@@ -8,8 +8,6 @@ The older version must know every kind of record that the workload has.
 
 from pathlib import Path
 
-import pytest
-
 from stream_app.localbroker.broker import LocalBroker
 from tests.faults.load.underload import Run, under_load
 
@@ -25,7 +23,6 @@ async def _replace(run: Run, name: str, tree: Path | None) -> None:
     await run.until_decided_more(MORE)
 
 
-@pytest.mark.timeout(3600)
 async def test_versions_side_by_side_decide_alike(broker: LocalBroker, tmp_path: Path, older: Path) -> None:
     """Both workers are replaced by newer ones, then one goes back, and forward again."""
     async with under_load(broker.bootstrap_servers, tmp_path / "upgrade", 200, standby=1) as run:
@@ -37,7 +34,6 @@ async def test_versions_side_by_side_decide_alike(broker: LocalBroker, tmp_path:
     await run.report()
 
 
-@pytest.mark.timeout(3600)
 async def test_a_version_that_decides_otherwise_follows_the_page(
     broker: LocalBroker, tmp_path: Path, older: Path
 ) -> None:
