@@ -1,13 +1,18 @@
 """Outputs of input beyond the partition row: one missing in the middle stops the partition, and none is doubled."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, combinations, product
 
 import pytest
 
-from stream_app.kafka.evidence.outputs import Committed, Outputs
+from stream_app.kafka.evidence.ends import answered_of, ends_of
+from stream_app.kafka.evidence.outputs import Committed, Outputs, outputs_of
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
+from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.log import Draft
+from tests.kafka.evidence.test_row import ROW
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.run import Record, observation, policy
 
@@ -111,6 +116,19 @@ async def test_an_entry_is_not_written_after_what_it_must_precede(site: Site, re
     await _stops(site, "ledger-short")
 
 
+async def test_each_reject_of_one_input_is_passed_over(site: Site) -> None:
+    """Several series can refuse one record; as many rejects as lie there are not written again."""
+    rejects = [Draft(b"home-1", b"{}", 0, [("input", b"3")])] * 2
+    await site.write({NAMES.rejects: rejects})
+    brokers = MemoryBrokers(site.cluster, "reads", "life", NAMES)
+    async with brokers.reader("read_committed") as reader:
+        answered = await answered_of(reader, NAMES, 0)
+        outputs = await outputs_of(
+            reader, NAMES, 0, replace(ROW, next_offset=2), answered, await ends_of(reader, NAMES, 0)
+        )
+    assert [outputs.rejects.holds(3, "") for _ in range(3)] == [True, True, False]
+
+
 EXPIRED = [(topic, before) for topic in (NAMES.releases, NAMES.rejects) for before in (3, 5, 9)]
 """Logs that lost the outputs of all input before an offset, as old ones expire."""
 
@@ -135,6 +153,19 @@ async def test_an_output_missing_after_expired_ones_stops_the_partition(site: Si
     _lose_rows(site)
     _lose_output(site, topic, first + 4)
     await _stops(site, reason)
+
+
+@pytest.mark.parametrize(("topic", "lost"), [(NAMES.releases, (4, 6, 8)), (NAMES.rejects, (5, 7))])
+async def test_what_never_was_published_has_not_expired(site: Site, topic: str, lost: Sequence[int]) -> None:
+    """The log lost its beginning, but still holds an output that the state covers: later ones are published now."""
+    await _decided(site, INPUT)
+    _expire(site, topic, 2)
+    whole = site.outputs()
+    _lose_rows(site, 5)  # up to the input with offset 3
+    for offset in lost:
+        _lose_output(site, topic, offset)
+    await _finishes(site)
+    assert site.outputs() == whole
 
 
 async def _decided(site: Site, records: Sequence[Record]) -> None:
