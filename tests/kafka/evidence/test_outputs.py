@@ -6,11 +6,14 @@ from itertools import chain, combinations, product
 
 import pytest
 
+from stream_app.formats import encoding, wire
 from stream_app.kafka.evidence.ends import answered_of, ends_of
-from stream_app.kafka.evidence.outputs import Committed, Outputs, outputs_of
+from stream_app.kafka.evidence.outputs import Committed, Outputs, first_lacking, outputs_of
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
 from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.cluster import MemoryCluster
+from tests.cluster.group import Place
 from tests.cluster.log import Draft
 from tests.kafka.evidence.test_row import ROW
 from tests.kafka.owner.test_partition import NAMES, Site, until
@@ -166,6 +169,51 @@ async def test_what_never_was_published_has_not_expired(site: Site, topic: str, 
         _lose_output(site, topic, offset)
     await _finishes(site)
     assert site.outputs() == whole
+
+
+STATES = ("nothing", "policy", "entry", "release", "reject")
+"""What one input came to: an entry without a release, one whose release is not there, one with it, a reject."""
+
+
+async def test_recover_goes_back_to_the_first_input_that_lacks_an_output() -> None:
+    """Over all short histories, read record by record, against the rules written out again."""
+    for states in product(STATES, repeat=4):
+        cluster = MemoryCluster(lambda: 0)
+        for name in NAMES:
+            cluster.make(name, 1)
+        for offset, state in enumerate(states):
+            _came_to(cluster, offset, state)
+        before = max((offset + 1 for offset, state in enumerate(states) if state != "nothing"), default=0)
+        last = {state: max((n for n, one in enumerate(states) if one == state), default=-1) for state in STATES}
+        async with MemoryBrokers(cluster, "reads", "life", NAMES, fetch_records=1).reader("read_committed") as reader:
+            answered = await answered_of(reader, NAMES, 0)
+            for start in (0, 2):
+                # An entry at the very end may be a part of those of its input; input without an output, a lost reject.
+                lacks = [
+                    offset
+                    for offset in range(start, before)
+                    if states[offset] == "entry"
+                    or (states[offset] == "policy" and offset == before - 1)
+                    or (states[offset] == "nothing" and offset > last["reject"])
+                ]
+                found = await first_lacking(reader, NAMES, 0, start, answered)
+                assert found == min(lacks, default=before), (states, start)
+
+
+def _came_to(cluster: MemoryCluster, offset: int, state: str) -> None:
+    """Append one input and what it came to."""
+    headers, release = [("input", b"%d" % offset)], b'{"release":%d}' % offset
+    entry = {"series": "home-1", "sequence": offset + 1, "previous": "", "hash": "aa"}
+    entry |= {"entry": "policy"} if state == "policy" else {"entry": "release", "release": encoding.digest(release)}
+    drafts = {
+        NAMES.events: b"{}",
+        NAMES.ledger: wire.dump(entry) if state in {"policy", "entry", "release"} else None,
+        NAMES.releases: release if state == "release" else None,
+        NAMES.rejects: b"{}" if state == "reject" else None,
+    }
+    for topic, value in drafts.items():
+        if value is not None:
+            cluster.append(Place(topic, 0), [Draft(b"home-1", value, 0, headers)])
 
 
 async def _decided(site: Site, records: Sequence[Record]) -> None:
