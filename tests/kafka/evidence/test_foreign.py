@@ -190,7 +190,7 @@ def test_own_aborted_records_are_own(installation: Installation) -> None:
 
 @pytest.mark.parametrize("foreign", [0, 1, 2])
 async def test_one_foreign_record_is_found_wherever_it_lies(foreign: int) -> None:
-    """Before a batch of two records, between them or after them; after them the next batch finds it."""
+    """Before a batch of two records, between them or after them; before their marker the next batch finds it."""
     await _write_batches(None)
     with pytest.raises(PartitionStoppedError, match="foreign-writer"):
         await _write_batches(foreign)
