@@ -6,11 +6,13 @@ import pytest
 
 from stream_app.formats import wire
 from stream_app.formats.encoding import Sealed
+from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.owner.tail import Tail
 from stream_app.kafka.stops import PartitionStoppedError
 from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.log import Draft
-from tests.kafka.owner.test_partition import NAMES, Site
+from tests.kafka.owner.test_partition import NAMES, Site, until
+from tests.run import default, observation
 
 KEY = b"home-1"
 
@@ -63,3 +65,24 @@ async def test_an_entry_must_be_recomputed_from_its_own_input(site: Site) -> Non
     tail.settle(KEY, (Sealed(2, 0, b"", "aa"),))
     tail.overdue(21)
     assert not tail.binds(0)
+
+
+@pytest.mark.parametrize("end", ["commit", "abort"])
+async def test_an_entry_whose_input_is_rejected_now_stops_the_partition(site: Site, end: str) -> None:
+    """Another configuration accepts no more what was accepted; the next owner writes nothing."""
+    await site.goes_on("a", [observation("home-1", 1, 1.0)])
+    entries = [one for one in site.committed(NAMES.ledger) if one.key]
+    if end == "abort":
+        for topic in (NAMES.ledger, NAMES.releases):
+            site.cluster.log(topic, 0).lose_within(0, 1 << 30)
+        await site.write({NAMES.ledger: entries}, end="abort")
+    first = next(one.offset for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY)
+    site.cluster.log(NAMES.changelog, 0).lose_tail(first + 2)
+    before = site.outputs()
+    site.policy = default("garden-*")
+    partitions, feed = await site.started("b")
+    await feed.seek(0, 0)
+    await until(lambda: site.decided() == site.sent or bool(partitions.stopped))
+    assert partitions.stopped == {0: "tail-differs"}
+    assert site.outputs() == before
+    await partitions.close()
