@@ -6,6 +6,7 @@ import pytest
 
 from stream_app.formats import wire
 from stream_app.formats.encoding import Sealed
+from stream_app.kafka.evidence.outputs import Committed, Outputs
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.owner.tail import Tail
 from stream_app.kafka.stops import PartitionStoppedError
@@ -65,6 +66,15 @@ async def test_an_entry_must_be_recomputed_from_its_own_input(site: Site) -> Non
     tail.settle(KEY, (Sealed(2, 0, b"", "aa"),))
     tail.overdue(21)
     assert not tail.binds(0)
+
+
+def test_a_committed_output_must_be_recomputed_from_its_own_input() -> None:
+    """Once all of that input is decided it is overdue."""
+    nothing = Committed(0, "ledger-short", 0, 0, {})
+    tail = Tail(0, (), Outputs(nothing, nothing, Committed(0, "rejects-short", 4, 0, {3: [""]}), 4))
+    tail.overdue(3)
+    with pytest.raises(PartitionStoppedError, match="tail-differs"):
+        tail.overdue(4)
 
 
 @pytest.mark.parametrize("end", ["commit", "abort"])
