@@ -138,3 +138,10 @@ async def test_aborted_entries_still_bind_after_recover(site: Site, series: str,
     start = site.cluster.log(NAMES.ledger, 0).end
     await site.write({NAMES.ledger: [draft]}, end="abort")
     assert (await site.recover()).ledger_offset == start
+
+
+async def test_a_lost_reject_of_the_very_first_input_is_missed(site: Site) -> None:
+    """The partition row names its offset, which is zero."""
+    await decide(site, [observation("nobody-1", 1, 1.0)])
+    lose_last(site, NAMES.rejects)
+    await site.stops("b", "rejects-short")
