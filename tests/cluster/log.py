@@ -162,6 +162,16 @@ class Log:
         for batch in kept:
             self._add(batch)
 
+    def lose_within(self, start: int, end: int) -> None:
+        """Lose the records at offsets from ``start`` on and below ``end``; what lies after them stays, markers too.
+
+        No broker does this by itself. A damaged disk, or an operator who deletes a segment's file, may.
+        """
+        self.batches = [
+            replace(batch, records=tuple(record for record in batch.records if not start <= record.offset < end))
+            for batch in self.batches
+        ]
+
     def compact(self) -> None:
         """Keep of each key's committed records the last alone, below the last stable offset; markers stay."""
         stable = self.stable

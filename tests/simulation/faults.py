@@ -4,10 +4,13 @@ from collections import Counter
 from random import Random  # noqa: TID251 (draws what ends with the faults, no noise)
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from tests.cluster.client import BACKOFF_SECONDS
 from tests.cluster.transactions import Identity
 from tests.simulation.life import ENDS, REQUESTS, Lost
-from tests.simulation.plans.schedule import BUSY_SECONDS, LOSSES, Fault, Kind
+from tests.simulation.plans.schedule import BUSY_SECONDS, HOLES, LOSSES, Fault, Kind
+from tests.simulation.witness import PARTITION_ROW
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
 _RECOVERS_SECONDS: Final = 15.0
 _SHARE_OF_A_TAIL: Final = 0.5
+_STARTS_SECONDS: Final = 12.0
 
 
 class Faults:
@@ -33,6 +37,9 @@ class Faults:
         world = self._world
         if fault.kind in LOSSES:
             self._lose(fault)
+        elif fault.kind in HOLES:
+            if not self._make_hole(fault):
+                return
         elif fault.kind == "producer id expired":
             if not world.cluster.transactions.expire(f"{world.names.changelog.partition('-')[0]}-{fault.partition}"):
                 return
@@ -129,10 +136,53 @@ class Faults:
         gone = [record.value for record in before if not log.first <= record.offset < log.end and record.value]
         world.witness.lost(fault.kind, topic, fault.partition, gone)
 
+    def _make_hole(self, fault: Fault) -> bool:
+        """Kill all workers, whose disks are lost, and lose an output of input that the rows then do not cover.
+
+        Return whether there was such an output that is not the last of its log: then nobody may go on.
+        """
+        world, partition = self._world, fault.partition
+        topic = getattr(world.names, fault.kind.partition(" ")[0])
+        log, changelog = world.cluster.log(topic, partition), world.cluster.log(world.names.changelog, partition)
+        rows = [
+            (record.offset, orjson.loads(record.value)["next_offset"])
+            for record in changelog.visible(changelog.first, changelog.end, "read_committed")
+            if record.key == PARTITION_ROW and record.value is not None
+        ]
+        outputs = [
+            (record, int(value))
+            for record in log.visible(log.first, log.end, "read_committed")
+            for name, value in record.headers
+            if name == "input"
+        ]
+        lost = [(record, offset) for record, offset in outputs if rows and rows[0][1] <= offset < outputs[-1][1]]
+        if not lost:
+            return False
+        gone, offset = lost[int(fault.amount * len(lost))]
+        last_row = max(at for at, next_offset in rows if next_offset <= offset)
+        marker = next(batch.end for batch in changelog.batches_from(last_row + 1) if batch.marker)
+        for worker, life in enumerate(world.lives):
+            if life is not None and life.process.state != "dead":
+                world.loop.kill(life.process)
+            world.restart_at[worker] = world.loop.time() + fault.amount * _STARTS_SECONDS
+            for number in range(world.schedule.partitions):
+                world.disks[worker].discard(number)
+        self._everywhere("wipe")
+        self.cut = dict(world.fences)
+        changelog.lose_tail(marker)
+        log.lose_within(gone.offset, gone.offset + 1)
+        for kind, name, values in (
+            ("changelog tail", world.names.changelog, []),
+            (fault.kind, topic, [gone.value or b""]),
+        ):
+            world.witness.faults[partition].add(kind)
+            world.witness.lost(kind, name, partition, values)
+        return True
+
     def cease(self) -> None:
         """Let all faults end; half of the workers start once more, or all after a loss; none without faults."""
         world, draw = self._world, Random(f"end {self._world.schedule.seed}")
-        share = 1.0 if any(kind in LOSSES for kind in self.happened) else 0.5
+        share = 1.0 if any(kind in LOSSES + HOLES for kind in self.happened) else 0.5
         for worker, life in enumerate(world.lives):
             world.restart_at[worker] = BUSY_SECONDS
             if life is None:

@@ -286,5 +286,12 @@ PLANTED: Final = (
         3690,
         (("return goes_on", "return True"),),
     ),
+    Planted(
+        "a hole taken for outputs that may be missing",
+        "an output that is missing before the last one of its log stops the partition",
+        f"{_EVIDENCE}.outputs:Committed.holds",
+        24,
+        (("if offset < self._gone:", "if offset < max(self._gone, self._whole):"),),
+    ),
     *OF_UNITS,
 )

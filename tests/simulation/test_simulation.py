@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation.plans.schedule import BUSY_SECONDS, LOSSES, TROUBLES, Schedule, drawn
+from tests.simulation.plans.schedule import BUSY_SECONDS, HOLES, LOSSES, TROUBLES, Schedule, drawn
 from tests.simulation.planting import Planted, planted
 from tests.simulation.simulate import simulate
 
@@ -81,7 +81,7 @@ def test_half_of_the_records_is_decided_as_columns() -> None:
 def test_every_kind_of_fault_is_drawn() -> None:
     """None of them is left out of the first schedules."""
     kinds = Counter(fault.kind for seed in range(1, 501) for fault in drawn(seed).faults)
-    assert set(kinds) == {*TROUBLES, *LOSSES}
+    assert set(kinds) == {*TROUBLES, *LOSSES, *HOLES}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -13,6 +13,7 @@ from stream_app.kafka.client.topics import TopicNames
 from tests.simulation.books import Books, ViolationError, check_chains
 from tests.simulation.expected import Expected, Output, check_sealed, observations
 from tests.simulation.life import APPLICATION
+from tests.simulation.plans.schedule import HOLES
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life
@@ -24,13 +25,13 @@ _PUBLIC_KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key(
 """That of `network.SIGNING_KEY`."""
 
 JUSTIFIED: Final[dict[str, frozenset[str]]] = {
-    "tail-differs": frozenset({"key", "configuration", "events tail", "events remade"}),
+    "tail-differs": frozenset({"key", "configuration", "events tail", "events remade", *HOLES}),
     "changelog-short": frozenset({"changelog head", "changelog tail", "changelog remade"}),
     "row-missing": frozenset({"events head", "changelog head", "changelog tail", "changelog remade"}),
     "row-behind": frozenset({"changelog tail"}),
-    "ledger-short": frozenset({"ledger head", "ledger tail"}),
-    "releases-short": frozenset({"releases tail"}),
-    "rejects-short": frozenset({"rejects tail"}),
+    "ledger-short": frozenset({"ledger head", "ledger tail", "ledger hole"}),
+    "releases-short": frozenset({"releases tail", "releases hole"}),
+    "rejects-short": frozenset({"rejects tail", "rejects hole"}),
     "input-lost": frozenset({"events head"}),
     "input-short": frozenset({"events tail", "events remade"}),
     "topic-replaced": frozenset({"events remade"}),
@@ -40,8 +41,7 @@ JUSTIFIED: Final[dict[str, frozenset[str]]] = {
 }
 """The faults for which a partition may stop with a reason; for any other reason, or without a fault, it must not."""
 
-
-_STOPPING: Final = frozenset({"ledger head", "ledger tail", "releases tail"})
+_STOPPING: Final = frozenset({"ledger head", "ledger tail", "releases tail", *HOLES})
 """What nobody may go on without, if anything committed is gone."""
 
 
@@ -61,7 +61,7 @@ class _Account:
         self.committed: dict[str, list[bytes]] = {}
         self.answers: dict[int, int] = {}
         self.must_stop: dict[str, int] = {}
-        """By topic: up to where it was, of logs without which nobody may go on; 0 where the beginning is lost."""
+        """By topic: up to where it was, of logs without which nobody may go on; 0 unless it is its end that is lost."""
         self.blind = False
         """Whether records of a running transaction were lost: what it comes to cannot be foretold."""
 
@@ -203,13 +203,13 @@ class Witness:
     def lost(self, kind: str, topic: str, partition: int, values: list[bytes]) -> None:
         """Take notice that a log lost records."""
         account = self._accounts[partition]
-        if topic == self._names.ledger and not kind.endswith("head"):
+        if topic == self._names.ledger and kind.endswith("tail"):
             account.books.lose(values)
         if topic == self._names.rejects:
             account.books.rejects_lost += values
         if kind in _STOPPING and set(account.committed.get(topic, ())).intersection(values):
-            account.must_stop[topic] = 0 if kind.endswith("head") else account.read[topic]
-        if kind.endswith("head"):
+            account.must_stop[topic] = account.read[topic] if kind.endswith("tail") else 0
+        if kind.endswith(("head", "hole")):
             return
         # A worker that runs does not notice that input which it decided is lost, and recalls what grew there since.
         account.blind |= kind == "events tail" and self._world.was_given(partition)
@@ -271,7 +271,7 @@ class Witness:
         Raises:
             ViolationError: if one is missing, or does not agree.
         """
-        lost = {"ledger head", "ledger tail"}
+        lost = {"ledger head", "ledger tail", "ledger hole"}
         whole = [number for number in sorted(partitions) if not self.faults[number] & lost]
         if not self._world.schedule.signed or not whole:
             return

@@ -59,7 +59,8 @@ class Ownership:
 
     def __init__(self, brokers: Brokers, partition: int) -> None:
         self._brokers, self._partition = brokers, partition
-        self._next: dict[str, int] = {}
+        self._next: dict[str, tuple[int, int]] = {}
+        """By topic: up to where it was judged, and where the next batch begins if nobody else writes."""
 
     async def begin(self, starts: Mapping[str, int], own: Collection[int]) -> None:
         """Look at what each topic holds from an offset on (-1: not known), and expect only own records from now on.
@@ -72,18 +73,19 @@ class Ownership:
                 _, end = await reader.bounds(topic, self._partition)
                 if start != UNKNOWN and UNKNOWN not in own:
                     await self._judge(reader, topic, start, end, own)
-                self._next[topic] = end
+                self._next[topic] = end, end
 
     async def check(self, topic: str, written: Extent, count: int, own: int) -> None:
         """Check that nothing lies before or within ``count`` records just written but markers; raises as `begin`."""
-        due = self._next.pop(topic, None)
+        judged, due = self._next.pop(topic, (None, None))
         if written.first is None or written.end is None:
             return  # a repeated request does not tell; the next batch begins the comparison anew
         gapless = written.end - written.first == count
-        if due is not None and not (gapless and written.first <= due):
+        if judged is not None and due is not None and not (gapless and written.first <= due):
             async with self._brokers.reader("read_uncommitted") as reader:
-                await self._judge(reader, topic, due, written.end, {own})
-        self._next[topic] = written.end + 1  # the marker that ends the transaction
+                await self._judge(reader, topic, judged, written.end, {own})
+        # Behind it comes the marker that ends the transaction; a record of somebody else may lie before the marker.
+        self._next[topic] = written.end, written.end + 1
 
     async def _judge(self, reader: Reader, topic: str, start: int, end: int, own: Collection[int]) -> None:
         async for records in reader.records(topic, self._partition, start, end):

@@ -58,6 +58,19 @@ def test_ledger_and_releases_tell_of_each_others_end() -> None:
             assert (None if found is None else found.reason) == wanted
 
 
+def test_the_row_names_the_last_reject() -> None:
+    """An earlier one at the end of the rejects shows that they lost it; if none is left, they may have expired."""
+    for last_reject, reject, first in product((NOTHING, 0, 1, 2), (NOTHING, 0, 1, 2), (0, 5)):
+        found = disagreement(
+            AnsweredInput(3, 3, 3, reject),
+            Ends(Bounds(0, 9), Bounds(0, 9), Bounds(0, 9), Bounds(first, 9)),
+            NOTHING,
+            last_reject,
+        )
+        lost = last_reject > reject and (reject != NOTHING or first == 0)
+        assert (None if found is None else found.reason) == ("rejects-short" if lost else None)
+
+
 def test_what_was_answered_ends_with_the_highest_input() -> None:
     """Whichever of the outputs names it."""
     for entry, release, reject in product((NOTHING, 0, 1, 2), repeat=3):
@@ -68,9 +81,10 @@ def test_what_was_answered_ends_with_the_highest_input() -> None:
 def test_an_open_transaction_without_a_writer_is_half_of_one() -> None:
     """Its marker is lost; a changelog that ends with one is whole."""
     assert torn(Bounds(0, 7), 7) is None
-    found = torn(Bounds(0, 7), 5)
-    assert found is not None
-    assert found.reason == "changelog-short"
+    for committed_end in (5, 6):
+        found = torn(Bounds(0, 7), committed_end)
+        assert found is not None
+        assert found.reason == "changelog-short"
 
 
 def test_older_rows_adopt_what_they_do_not_tell() -> None:

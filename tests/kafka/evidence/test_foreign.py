@@ -7,15 +7,21 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from stream_app.kafka.brokers import Isolation
+from stream_app.kafka.brokers import Extent, Isolation
 from stream_app.kafka.client.brokers import KafkaBrokers
 from stream_app.kafka.client.eventstopic import EventsTopic
 from stream_app.kafka.evidence import claim as claims
+from stream_app.kafka.evidence.foreign import Ownership
 from stream_app.kafka.parts import Site
 from stream_app.kafka.stops import PartitionStoppedError
 from stream_app.setup.settings import Settings
+from tests.cluster.brokers import MemoryBrokers
+from tests.cluster.cluster import MemoryCluster
+from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.kafka.acts import send_raw, stopped, write
 from tests.kafka.installation import Installation, readings
+from tests.kafka.owner.test_partition import NAMES
 from tests.run import limited
 
 INSTALLED: dict[str, Any] = {"partitions": 1}
@@ -180,3 +186,30 @@ def test_own_aborted_records_are_own(installation: Installation) -> None:
             worker.process.kill()
     installation.decide(total)
     installation.answered_once()
+
+
+@pytest.mark.parametrize("foreign", [0, 1, 2])
+async def test_one_foreign_record_is_found_wherever_it_lies(foreign: int) -> None:
+    """Before a batch of two records, between them or after them; before their marker the next batch finds it."""
+    await _write_batches(None)
+    with pytest.raises(PartitionStoppedError, match="foreign-writer"):
+        await _write_batches(foreign)
+
+
+async def _write_batches(foreign: int | None) -> None:
+    """Write three batches and check each; so many records of the second one lie before a foreign record."""
+    cluster = MemoryCluster(lambda: 0)
+    cluster.make(NAMES.releases, 1)
+    place, log, draft = Place(NAMES.releases, 0), cluster.log(NAMES.releases, 0), Draft(b"home-1", b"{}", 0)
+    writer = await MemoryBrokers(cluster, "writes", "life", NAMES).fence(0)
+    ownership = Ownership(MemoryBrokers(cluster, "reads", "life", NAMES), 0)
+    await ownership.begin({NAMES.releases: 0}, {writer.id})
+    for batch in range(3):
+        offsets = []
+        for nth in range(3):
+            if nth == foreign and batch == 1:
+                cluster.append(place, [draft])
+            if nth < 2:
+                offsets.append(log.append([draft], producer=writer.id, epoch=0, sequence=2 * batch + nth))
+        log.mark(writer.id, 0, "commit")
+        await ownership.check(NAMES.releases, Extent(offsets[0], offsets[-1] + 1), 2, writer.id)

@@ -166,3 +166,12 @@ def test_what_was_not_decided_comes_first_again() -> None:
     assert following is not None
     assert (following.start, following.end, following.messages) == (4, 7, [Sent("b")])
     assert len(inbox) == 0
+
+
+def test_a_hole_of_one_record_is_not_passed_over() -> None:
+    """What begins one offset too late is refused, and nothing of it waits."""
+    inbox = Inbox(10, 1_000)
+    inbox.restart(5)
+    late = Fetched(Records("events", 0, [6], [0], [None], [b"{}"]), 6, 7)
+    assert not inbox.put(None, late)  # type: ignore[arg-type]
+    assert (len(inbox), inbox.next_offset) == (0, 5)

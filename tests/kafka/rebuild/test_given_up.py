@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from stream_app.cli.operating.recover import consequences
+from stream_app.kafka.rebuild.given_up import GivenUp
 from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.kafka.stops import PartitionStoppedError
 from tests.audit.ways import audit
@@ -121,3 +122,13 @@ async def test_aborted_entries_without_their_releases_are_given_up(site: Site, r
     await go_on(site, ["home-1", "home-2", "home-3"], closed=set(told.closed))
     report = audit([value for _, value, _ in site.outputs()[0]], [value for _, value, _ in site.outputs()[1]])
     assert dict(report.counts) == {"entry-without-release": RELEASES - releases}
+
+
+def test_releases_are_given_up_between_two_inputs_alone() -> None:
+    """The first input counts, the end does not; what is there is never given up."""
+    given_up = GivenUp(2, 4)
+    for offset in range(6):
+        entry = {"entry": "release", "release": "aa", "series": "home-1"}
+        assert given_up.or_given_up(entry, offset, {"aa": b"{}"}) == {"aa": b"{}"}
+        assert bool(given_up.or_given_up(entry, offset, {})) == (2 <= offset < 4)
+    assert (dict(given_up.steps), given_up.last) == ({"home-1": 2}, 3)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from stream_app.kafka.evidence.row import PARTITION_KEY
+from stream_app.kafka.stops import PartitionStoppedError
 from tests.cluster.group import Place
+from tests.cluster.log import Draft
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.kafka.owner.test_torn import owned, torn, torn_site
 from tests.readings import reading, watermark, within
@@ -103,3 +105,43 @@ async def test_a_watermark_of_which_some_releases_lack_closes_all_its_steps_agai
     assert (await site.recover()).next_offset == len(begun)
     await go_on(site)
     assert site.outputs() == whole.outputs()
+
+
+async def test_the_last_of_two_rejects_in_a_row_is_published_again(site: Site) -> None:
+    """The partition row names it, and the release after it does not hide that it is gone."""
+    events = [observation("nobody-1", 1, 1.0), observation("nobody-1", 2, 1.0), observation("home-1", 1, 1.0)]
+    await decide(site, *([event] for event in events))
+    whole = site.outputs()
+    lose_last(site, NAMES.rejects)
+    await site.stops("b", "rejects-short")
+    assert (await site.recover()).next_offset == 1
+    await go_on(site)
+    assert site.outputs() == whole
+
+
+async def test_one_skipped_record_is_not_passed_over(site: Site) -> None:
+    """The group's offset is one beyond the outputs, and the rows are gone."""
+    await decide(site, [observation("home-1", 1, 1.0)])
+    site.append(observation("home-1", 2, 1.0))
+    site.cluster.group("life").offsets[Place(NAMES.events, 0)] = 2
+    site.cluster.remake(NAMES.changelog)
+    with pytest.raises(PartitionStoppedError, match="input-skipped"):
+        await site.recover()
+
+
+@pytest.mark.parametrize(("series", "sequence"), [("home-1", 3), ("home-2", 1)])
+async def test_aborted_entries_still_bind_after_recover(site: Site, series: str, sequence: int) -> None:
+    """The row that it writes lets the next owner read the ledger from the first of them on."""
+    await decide(site, [observation("home-1", 1, 1.0)])
+    entry = {"entry": "release", "series": series, "sequence": sequence, "previous": "", "hash": "aa"}
+    draft = Draft(series.encode(), json.dumps(entry).encode(), 0, [("input", b"1")])
+    start = site.cluster.log(NAMES.ledger, 0).end
+    await site.write({NAMES.ledger: [draft]}, end="abort")
+    assert (await site.recover()).ledger_offset == start
+
+
+async def test_a_lost_reject_of_the_very_first_input_is_missed(site: Site) -> None:
+    """The partition row names its offset, which is zero."""
+    await decide(site, [observation("nobody-1", 1, 1.0)])
+    lose_last(site, NAMES.rejects)
+    await site.stops("b", "rejects-short")

@@ -44,9 +44,12 @@ Loss = Literal[
     "events remade",
 ]
 """What takes records away: partitions may stop for it."""
-Kind = Trouble | Loss
+Hole = Literal["ledger hole", "releases hole", "rejects hole"]
+"""A power loss after which an output is missing in the middle of a log, and the rows that cover it are gone too."""
+Kind = Trouble | Loss | Hole
 TROUBLES: Final[tuple[Trouble, ...]] = get_args(Trouble)
 LOSSES: Final[tuple[Loss, ...]] = get_args(Loss)
+HOLES: Final[tuple[Hole, ...]] = get_args(Hole)
 
 _WITH_MEMBERS: Final = (0, 8, 9, 10)
 """Of seeds modulo eleven: those in which series have members; of the planted faults' older seeds it is none."""
@@ -61,6 +64,9 @@ _WITH_UNITS: Final = (4, 6, 15, 16, 22, 23, 24, 26, 28)
 _WITH_STANDBYS: Final = (10, 11, 14, 15, 16, 19, 22)
 """Of seeds modulo 23: those in which workers keep standby copies; of the other faults' seeds none."""
 _FOLLOWED: Final[tuple[Trouble, ...]] = ("kill", "kill at a write", "rows damaged", "rebalance", "leave")
+
+_WITH_A_HOLE: Final = (7, 10, 16, 19, 22, 23, 24, 26, 29, 31, 32, 34, 35, 38, 39, 40)
+"""Of seeds modulo 41 that lose nothing else and keep no standby copies: those with a hole; of older seeds none."""
 
 _WITH_A_STRANGER: Final = 0.2
 """Of seeds that lose nothing."""
@@ -137,7 +143,7 @@ def drawn(seed: int) -> Schedule:
         tuple(
             sorted(
                 [_fault(draw, kind, partitions, workers) for kind in kinds]
-                + (_followed(seed, partitions, workers) if standbys else [])
+                + (_followed(seed, partitions, workers) if standbys else _hole(seed, kinds, partitions))
             )
         ),
         members,
@@ -153,6 +159,15 @@ def _followed(seed: int, partitions: int, workers: int) -> list[Fault]:
     if draw.random() < 0.4:
         kinds.append("changelog tail")
     return [_fault(draw, kind, partitions, workers) for kind in kinds]
+
+
+def _hole(seed: int, kinds: list[Kind], partitions: int) -> list[Fault]:
+    """Return the fault that makes a hole, once there is something to lose."""
+    if seed % 41 not in _WITH_A_HOLE or not set(kinds).isdisjoint(LOSSES):  # another loss could hide the hole
+        return []
+    draw = Random(f"hole {seed}")  # apart, as that of the second application
+    at = draw.uniform(BUSY_SECONDS / 3, BUSY_SECONDS)
+    return [Fault(at, draw.choice(HOLES), 0, draw.randrange(partitions), draw.random())]
 
 
 def _stranger(seed: int, kinds: list[Kind]) -> float | None:
