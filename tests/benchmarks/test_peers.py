@@ -31,7 +31,18 @@ asyncio.run(loop.serve(Settings.load(Path(sys.argv[1])), lambda: wrong))
 """
 
 
-@pytest.mark.parametrize("name", [peer.name for peer in PEERS if peer.name != "streams-quick"])
+LONG = {"quix", "stock", "streams"}
+"""Programs of others, which are fetched, compiled or slow: in `make long`."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(peer.name, marks=[pytest.mark.long] * (peer.name in LONG))
+        for peer in PEERS
+        if peer.name != "streams-quick"
+    ],
+)
 def test_answers_every_event_once(name: str, ground: Ground) -> None:
     """A run fails otherwise; a release, a ledger record and a row an event, as long as the worker's.
 

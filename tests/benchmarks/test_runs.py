@@ -48,7 +48,14 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in BENCHES if name not in ELSEWHERE])
+LONG = {"faust", "members", "scale", "takeover", "units"}
+"""Of those that share all machinery with others: in `make long`."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in BENCHES if name not in ELSEWHERE],
+)
 def test_finds_the_stated_figures(name: str, ground: Ground) -> None:
     """Sizes as asked for, every figure measured once, and targets that name figures."""
     shown: list[str] = []

@@ -56,7 +56,7 @@ def test_nothing_that_is_right_is_broken(statistic: str, protection: Any) -> Non
 def test_a_worker_that_spends_twice_as_much_is_found(statistic: str, runs: int) -> None:
     """In one unit of a step, beside others that are equal."""
     parameters = {"epsilon": 2.0, "protection": EVENT, "scheme": UNIFORM, "value": STATISTICS[statistic]}
-    assert judged(parameters, runs).judgement is Judgement.HOLDS
+    assert judged(parameters, runs, 1).judgement is Judgement.HOLDS
 
 
 @pytest.mark.parametrize(

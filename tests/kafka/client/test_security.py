@@ -10,7 +10,7 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.heads.signing import SigningKey
-from stream_app.kafka.provision import ROLES, Access, Operation, commands, needs
+from stream_app.kafka.provision import ROLES, Access, Operation, needs
 from stream_app.setup.settings import Settings
 from tests.kafka.client.guarded import BEFORE_LANDMARKS, Guarded
 from tests.kafka.client.secured import PASSWORD, Authority, secured_broker
@@ -284,22 +284,3 @@ def test_a_verifier_needs_all_that_it_is_given(guarded: Guarded, capfd: pytest.C
         said = capfd.readouterr().err
         assert "topics --acls" in said, (taken, said)
         assert PASSWORD not in said
-
-
-def test_the_commands_that_grant_say_the_same(guarded: Guarded) -> None:
-    """What `topics --acls` prints, read back, is what the tests above gave."""
-    for role in ROLES:
-        settings = Settings.load(guarded.config(role))
-        found = set()
-        for line in commands(role, f"User:{role}", settings):
-            words = line.split()
-            assert words[:4] == ["kafka-acls", "--bootstrap-server", settings.bootstrap_servers, "--add"]
-            given: dict[str, list[str]] = {}
-            for name, value in zip(words[4:-1:2], words[5:-1:2], strict=True):
-                given.setdefault(name.removeprefix("--"), []).append(value)
-            assert given.pop("allow-principal") == [f"User:{role}"]
-            (pattern,) = given.pop("resource-pattern-type", ["literal"])
-            operations = given.pop("operation")
-            ((resource, names),) = given.items()
-            found |= {(resource, name, operation, pattern) for name in names for operation in operations}
-        assert found == {tuple(access) for access in needs(role, settings)}

@@ -36,7 +36,6 @@ from tests.run import (
 
 pytestmark = pytest.mark.slow
 
-PAIRS = 10_000
 HOUR = 3_600_000
 SERIES = "home-7"
 Values = Callable[[np.random.Generator], object]
@@ -150,19 +149,19 @@ def _decide(log: Log, values: np.random.Generator, swap: Swap = agreeing) -> tup
 
 
 @pytest.mark.parametrize("kind", list(VALUES))
-def test_logs_that_measure_alike_are_decided_alike(kind: str) -> None:
-    """Over 10^4 pairs of logs with other values in each, all bytes, spends, rejects, rows and sizes are equal."""
+def test_logs_that_measure_alike_are_decided_alike(kind: str, pairs: int) -> None:
+    """In thousands of pairs of logs with other values, all bytes, spends, rejects, rows and sizes are equal."""
     of = np.random.default_rng(11)
     perturbed = rejected = 0
-    for pair in range(PAIRS // len(VALUES)):
+    for pair in range(pairs // len(VALUES)):
         log = _log(of, kind)
         one = _decide(log, np.random.default_rng([pair, 1]))
         assert one == _decide(log, np.random.default_rng([pair, 2]))
         releases, _, rejects = one[1]
         perturbed += sum(b'"perturbed"' in release for release in releases)
         rejected += len(rejects)
-    assert perturbed > PAIRS // 4
-    assert rejected > PAIRS // 4
+    assert perturbed > pairs // 4
+    assert rejected > pairs // 4
 
 
 @dataclass(frozen=True, slots=True)
