@@ -1,9 +1,11 @@
 """A worker confined as image, pod and unit confine it: no root, no right, a read-only tree, two places to write in."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from pathlib import Path
+from pwd import getpwuid
 
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.sending import send_events
@@ -49,7 +51,7 @@ def confined(folder: Path, *command: str) -> list[str]:
 def test_the_confinement_confines(tmp_path: Path) -> None:
     """No right is left; data and /tmp can be written, the tree, the home and the keys' folder cannot."""
     (tmp_path / "data").mkdir()
-    places = [str(tmp_path / "data"), "/tmp", "/etc", str(Path.home()), str(tmp_path), sys.prefix]  # noqa: S108
+    places = [str(tmp_path / "data"), "/tmp", "/etc", getpwuid(os.getuid()).pw_dir, str(tmp_path), sys.prefix]  # noqa: S108
     done = subprocess.run(
         confined(tmp_path, sys.executable, "-c", LOOK, *places), capture_output=True, text=True, check=False
     )
