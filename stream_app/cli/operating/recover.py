@@ -112,6 +112,17 @@ def consequences(one: Recovered) -> Iterator[str]:
             f"  the next worker processes {one.again} inputs from {one.next_offset} on again, and publishes what is "
             "missing of their outputs"
         )
+    lacking = one.unanswered
+    if lacking.lost_rejects:
+        yield (
+            f"  the rejects of {lacking.lost_rejects} inputs are lost and never published, the first of input "
+            f"{lacking.first_lost_reject}: whoever sent these records does not learn that they were refused"
+        )
+    if lacking.unanswered:
+        yield (
+            f"  {lacking.unanswered} inputs, from {lacking.first_unanswered} on, have no output and may need none. "
+            "Nothing shows whether one of them was rejected and its reject is lost"
+        )
     if one.given_up:
         yield (
             f"  given up: {sum(one.given_up.values())} steps of {len(one.given_up)} series. Their releases are lost "

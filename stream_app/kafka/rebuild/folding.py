@@ -18,7 +18,7 @@ from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.parts import Site
 from stream_app.kafka.rebuild.given_up import GivenUp
 from stream_app.privacy.collected.plain import stays_open
-from stream_app.privacy.policy import Policy
+from stream_app.privacy.policy import Policy, PolicyError, stored_policy_of
 from stream_app.privacy.units.steps import takes_over
 
 
@@ -86,6 +86,7 @@ class Folded(NamedTuple):
     Members too, by the names of their chains, whose rows are gone or hold less than their series claim.
     """
     published: set[str]  # series that the releases name
+    several: set[str]  # series of which a step ever took several records, also under policies that were left out
     key: str = ""  # fingerprint of the noise key of the last entry; empty: there is no entry
 
 
@@ -109,7 +110,7 @@ async def fold(
     """
     rebuilt = Rebuilt(site.context, *(base or ({}, {})))
     cut = _forgotten(base, site.context.limits.member_separator) if base else set()
-    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, {}, -1, cut, set())
+    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, {}, -1, cut, set(), set())
     closings: dict[str, deque[Closing]] = {}
     last_input, key = -1, ""
     names = site.names
@@ -118,12 +119,15 @@ async def fold(
         releases = Releases(reader.records(names.releases, partition, 0))
         async for records in ledger.records(names.ledger, partition, 0):
             for record in records:
-                if is_claim(record) or (before is not None and input_offset(record) >= before):
+                if is_claim(record):
                     continue
-                offset = input_offset(record)
+                offset, entry = input_offset(record), entry_of(record)
+                if entry["entry"] == "policy" and _takes_several(entry):
+                    told.several.add(entry["series"])
+                if before is not None and offset >= before:
+                    continue
                 last_input = max(last_input, offset)
                 at_hand = await releases.of(offset)
-                entry = entry_of(record)
                 series, key = entry["series"], entry["key"]
                 if series in told.cut:
                     continue
@@ -171,6 +175,15 @@ def note(
             last.append(closing)
             while last and last[0].step <= closing.step + 1 - policy.units.open_steps:
                 told.read_from[series] = last.popleft().offset
+
+
+def _takes_several(entry: Mapping[str, Any]) -> bool:
+    """Return whether a step takes several records under the policy of an entry; also where that is not known."""
+    try:
+        policy = stored_policy_of(entry["parameters"], entry["policy"])
+    except PolicyError:
+        return True
+    return policy.collect is not None or policy.within is not None or policy.units is not None
 
 
 def _forgotten(base: Stored, separator: str | None) -> set[str]:

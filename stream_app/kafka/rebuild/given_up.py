@@ -29,12 +29,16 @@ class GivenUp:
         self.last = -1
         self._first, self._end = first, end
 
+    def add(self, series: str, offset: int) -> None:
+        """Give up a step of a series, of input ``offset``."""
+        self.steps[series] += 1
+        self.last = max(self.last, offset)
+
     def or_given_up(self, entry: Mapping[str, Any], offset: int, releases: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """Return ``releases``, and where that of an entry of input ``offset`` is missing, what stands for it."""
         if entry["entry"] != "release" or entry["release"] in releases or not self._first <= offset < self._end:
             return releases
-        self.steps[entry["series"]] += 1
-        self.last = max(self.last, offset)
+        self.add(entry["series"], offset)
         return {entry["release"]: GIVEN_UP}
 
 

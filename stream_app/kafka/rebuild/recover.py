@@ -31,6 +31,7 @@ from stream_app.kafka.rebuild.given_up import GivenUp, close, unable
 from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, abort_open, aborted_entries, adopt, more_lost
 from stream_app.kafka.rebuild.open_units import FoundUnits, check_key, units_of
 from stream_app.kafka.rebuild.survey import Accepted, Again, Survey, Witness
+from stream_app.kafka.rebuild.unanswered import Unanswered
 from stream_app.kafka.stops import PartitionStoppedError
 
 _ROWS = 20_000  # rows of one transaction; far fewer than would reach its timeout
@@ -54,6 +55,7 @@ class Recovered:
     told_by: Witness  # who told that the ledger misses no series
     again: int
     """Inputs, from ``next_offset`` on, that the next worker processes again, as some of their outputs are missing."""
+    unanswered: Unanswered  # input that may lack its reject, which nobody publishes again
     given_up: Mapping[str, int]
     """How many steps of each series are given up, since their releases are lost with their input."""
     closed: Sequence[str]
@@ -104,7 +106,8 @@ class Rebuilding:
         try:
             await abort_open(self._site.brokers, writer, self._names, partition)
             claim = await claims.find(self._site, partition)
-            told, ends, witness, releases_lost, given_up, again = await self._survey.look(partition, accepted, progress)
+            surveyed = await self._survey.look(partition, accepted, progress)
+            told, ends, given_up, again = surveyed.told, surveyed.ends, surveyed.given_up, surveyed.again
             check_key(partition, told, self._context.keys)
             place = await self._place(partition, told, again, accepted)
             told.rows.update(told_again(told.rows, place.named, self._context))
@@ -132,7 +135,8 @@ class Rebuilding:
                 ledger_first=ends.ledger.first,
                 releases_offset=ends.releases.end,
                 last_reject=place.last_reject,
-                releases_lost=max(releases_lost, given_up.last),
+                releases_lost=max(surveyed.releases_lost, given_up.last),
+                rejects_lost=surveyed.rejects_lost,
                 life=new_life(self._site),
                 claim=claim.offset,
                 separator=self._site.settings.member_separator or "",
@@ -150,8 +154,9 @@ class Rebuilding:
             ledger_offset,
             open_steps=open_steps.steps + units.steps,
             lost_counts=len(open_steps.given_up()) + len(units.given_up),
-            told_by=witness,
+            told_by=surveyed.witness,
             again=0 if again is None else again.inputs,
+            unanswered=surveyed.unanswered,
             given_up=dict(sorted(given_up.steps.items())),
             closed=sorted(row.series for row in ended),
         )
@@ -162,8 +167,7 @@ class Rebuilding:
         opened = committed if again is None else again.opened
         units = units_of(told)
         since = min([opened, *(told.read_from.get(series, 0) for series in units)])
-        views = targets_of(told.rows, self._context.limits.member_separator)
-        rejected, named = Refusals(views), list[str]()
+        rejected, named = Refusals(targets_of(told.rows, self._context.limits.member_separator)), list[str]()
         last_input, last_reject = told.last_input, NOTHING
         losses: list[Loss] = []
         async with self._site.brokers.reader("read_committed") as reader:

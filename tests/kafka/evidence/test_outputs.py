@@ -80,7 +80,7 @@ async def test_an_output_missing_in_the_middle_stops_the_partition(site: Site, t
     await _decided(site, INPUT)
     _lose_rows(site)
     _lose_output(site, topic, offset)
-    await _stops(site, FIRST[topic][0])
+    await site.stops_deciding("b", FIRST[topic][0])
 
 
 @pytest.mark.parametrize("topic", [NAMES.releases, NAMES.rejects])
@@ -116,7 +116,7 @@ async def test_an_entry_is_not_written_after_what_it_must_precede(site: Site, re
     _lose_rows(site, 1)
     last = site.committed(NAMES.ledger)[-1].offset
     site.cluster.log(NAMES.ledger, 0).lose_within(last, last + 1)
-    await _stops(site, "ledger-short")
+    await site.stops_deciding("b", "ledger-short")
 
 
 async def test_each_reject_of_one_input_is_passed_over(site: Site) -> None:
@@ -155,7 +155,7 @@ async def test_an_output_missing_after_expired_ones_stops_the_partition(site: Si
     _expire(site, topic, first + 1)
     _lose_rows(site)
     _lose_output(site, topic, first + 4)
-    await _stops(site, reason)
+    await site.stops_deciding("b", reason)
 
 
 @pytest.mark.parametrize(("topic", "lost"), [(NAMES.releases, (4, 6, 8)), (NAMES.rejects, (5, 7))])
@@ -239,17 +239,6 @@ def _expire(site: Site, topic: str, before: int) -> None:
     """Delete the beginning of a log: the records that input before an offset came to."""
     kept = [record.offset for record in site.committed(topic) if int(dict(record.headers)["input"]) >= before]
     site.cluster.log(topic, 0).delete_before(kept[0] if kept else -1)
-
-
-async def _stops(site: Site, reason: StopReason) -> None:
-    """Check that the next owner stops, and that it wrote no output."""
-    before = site.outputs()
-    partitions, feed = await site.started("b")
-    await feed.seek(0, 0)
-    await until(lambda: site.decided() == site.sent or bool(partitions.stopped))
-    assert partitions.stopped == {0: reason}
-    assert site.outputs() == before
-    await partitions.close()
 
 
 async def _finishes(site: Site) -> None:

@@ -124,6 +124,16 @@ class Site:
         assert partitions.stopped == {0: reason}
         await partitions.close()
 
+    async def stops_deciding(self, name: str, reason: StopReason) -> None:
+        """Check that a worker that is given the partition and its input stops for this reason, and writes nothing."""
+        before = self.outputs()
+        partitions, feed = await self.started(name)
+        await feed.seek(0, 0)
+        await until(lambda: bool(partitions.stopped) or self.decided() == self.sent)
+        assert partitions.stopped == {0: reason}
+        assert self.outputs() == before
+        await partitions.close()
+
     async def goes_on(self, name: str, *batches: Sequence[Record], **more: Any) -> None:
         """Let a worker decide what is there, and then these records in batches, one after the other, and end."""
         partitions, feed = await self.started(name, **more)
