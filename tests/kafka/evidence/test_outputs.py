@@ -30,22 +30,25 @@ FIRST: dict[str, tuple[StopReason, int]] = {
 """Why a partition stops that lacks an output of each log, and the first input beyond the first batch that has one."""
 
 
-def test_every_place_of_an_output_against_the_rules() -> None:
+@pytest.mark.parametrize(
+    ("reason", "differs"), [("ledger-short", "tail-differs"), ("releases-short", "releases-short")]
+)
+def test_every_place_of_an_output_against_the_rules(reason: StopReason, differs: StopReason) -> None:
     """One that is there is passed over once, one that may lack too; others stop, or are written beyond the last."""
     count = 0
     for whole, gone, offset in product(OFFSETS, repeat=3):
         for held in chain.from_iterable(combinations(OFFSETS, size) for size in range(len(OFFSETS) + 1)):
             for digest in ("own", "other"):
-                committed = Committed(0, "releases-short", whole, gone, {one: [digest] for one in held})
-                wanted: bool | str = "releases-short" if offset < whole else False
+                committed = Committed(0, reason, whole, gone, {one: [digest] for one in held})
+                wanted: bool | str = reason if offset < whole else False
                 if offset in held:
-                    wanted = "tail-differs"
+                    wanted = differs
                 if offset < gone or (offset in held and digest == "own"):
                     wanted = True
                 assert _asked(committed, offset) == wanted
                 if offset in held and digest == "own":
                     assert offset not in {committed.left(before) for before in range(offset + 2)}
-                    again = True if offset < gone else "releases-short" if offset < whole else False
+                    again = True if offset < gone else reason if offset < whole else False
                     assert _asked(committed, offset) == again, "it lies there once, so only one is passed over"
                 count += 1
     assert count == 4 * 4 * 4 * 16 * 2
