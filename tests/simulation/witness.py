@@ -25,7 +25,7 @@ _PUBLIC_KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key(
 """That of `network.SIGNING_KEY`."""
 
 JUSTIFIED: Final[dict[str, frozenset[str]]] = {
-    "tail-differs": frozenset({"key", "configuration", "events tail", "events remade", *HOLES}),
+    "tail-differs": frozenset({"key", "configuration", "events tail", "events remade", "ledger hole"}),
     "changelog-short": frozenset({"changelog head", "changelog tail", "changelog remade"}),
     "row-missing": frozenset({"events head", "changelog head", "changelog tail", "changelog remade"}),
     "row-behind": frozenset({"changelog tail"}),
@@ -62,6 +62,10 @@ class _Account:
         self.answers: dict[int, int] = {}
         self.must_stop: dict[str, int] = {}
         """By topic: up to where it was, of logs without which nobody may go on; 0 unless it is its end that is lost."""
+        self.holes: list[tuple[str, bytes]] = []
+        """What is missing in the middle of a log, by topic."""
+        self.rebuilt: dict[bytes | None, bytes | None] = {}
+        """The rows that `recover` wrote, until it writes that of the partition."""
         self.blind = False
         """Whether records of a running transaction were lost: what it comes to cannot be foretold."""
 
@@ -177,8 +181,9 @@ class Witness:
     def _recovered(account: _Account, rows: list[Any], row: Any, found: list[list[Output]]) -> None:
         """Judge a transaction of `recover`: rows alone, and not beyond what was decided."""
         decided = account.expected.next_offset if account.expected is not None else 0
-        if account.expected is not None:
-            account.expected.forget_watermarks({record.key: record.value for record, _ in rows}.get)
+        account.rebuilt.update({record.key: record.value for record, _ in rows})
+        if account.expected is not None and row is not None:
+            account.expected.recovered(row["next_offset"], account.rebuilt.get)
         if any(found) or (row is not None and row["next_offset"] > decided):
             raise ViolationError("recover writes what was decided", f"{row} of {decided} decided, with outputs {found}")
 
@@ -205,7 +210,9 @@ class Witness:
         account = self._accounts[partition]
         if topic == self._names.ledger and kind.endswith("tail"):
             account.books.lose(values)
-        if topic == self._names.rejects:
+        if kind in HOLES:
+            account.holes += [(topic, value) for value in values]
+        elif topic == self._names.rejects:
             account.books.rejects_lost += values
         if kind in _STOPPING and set(account.committed.get(topic, ())).intersection(values):
             account.must_stop[topic] = account.read[topic] if kind.endswith("tail") else 0
@@ -217,6 +224,18 @@ class Witness:
         for place in [place for place in account.open if place[0] == topic]:
             del account.open[place]
             account.blind = True
+
+    def must_stop(self, partition: int) -> bool:
+        """Return whether nobody may go on with a partition unless somebody accepts what is gone."""
+        return bool(self._accounts[partition].must_stop)
+
+    def accept(self, partition: int) -> None:
+        """Take notice that what holes took from releases and rejects is given up: it is never published again."""
+        account = self._accounts[partition]
+        for topic, value in account.holes:
+            if topic in account.must_stop:
+                account.committed[topic].remove(value)
+        account.must_stop.clear()
 
     def stopped(self, life: "Life") -> None:
         """Judge why partitions of a worker stopped.

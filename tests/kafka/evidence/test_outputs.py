@@ -83,7 +83,7 @@ async def test_an_output_missing_in_the_middle_stops_the_partition(site: Site, t
     await _decided(site, INPUT)
     _lose_rows(site)
     _lose_output(site, topic, offset)
-    await site.stops_deciding("b", FIRST[topic][0])
+    await site.stops("b", FIRST[topic][0])
 
 
 @pytest.mark.parametrize("topic", [NAMES.releases, NAMES.rejects])
@@ -119,7 +119,7 @@ async def test_an_entry_is_not_written_after_what_it_must_precede(site: Site, re
     _lose_rows(site, 1)
     last = site.committed(NAMES.ledger)[-1].offset
     site.cluster.log(NAMES.ledger, 0).lose_within(last, last + 1)
-    await site.stops_deciding("b", "ledger-short")
+    await site.stops("b", "ledger-short")
 
 
 async def test_each_reject_of_one_input_is_passed_over(site: Site) -> None:
@@ -158,7 +158,7 @@ async def test_an_output_missing_after_expired_ones_stops_the_partition(site: Si
     _expire(site, topic, first + 1)
     _lose_rows(site)
     _lose_output(site, topic, first + 4)
-    await site.stops_deciding("b", reason)
+    await site.stops("b", reason)
 
 
 @pytest.mark.parametrize(("topic", "lost"), [(NAMES.releases, (4, 6, 8)), (NAMES.rejects, (5, 7))])

@@ -119,19 +119,12 @@ class Site:
         return partitions, feed
 
     async def stops(self, name: str, reason: StopReason, **more: Any) -> None:
-        """Check that a worker that is given the partition stops for this reason."""
-        partitions, _ = await self.started(name, **more)
-        assert partitions.stopped == {0: reason}
-        await partitions.close()
-
-    async def stops_deciding(self, name: str, reason: StopReason) -> None:
         """Check that a worker that is given the partition and its input stops for this reason, and writes nothing."""
+        partitions, feed = await self.started(name, **more)
         before = self.outputs()
-        partitions, feed = await self.started(name)
         await feed.seek(0, 0)
-        await until(lambda: bool(partitions.stopped) or self.decided() == self.sent)
-        assert partitions.stopped == {0: reason}
-        assert self.outputs() == before
+        await until(lambda: self.decided() == self.sent or bool(partitions.stopped))
+        assert (partitions.stopped, self.outputs()) == ({0: reason}, before)
         await partitions.close()
 
     async def goes_on(self, name: str, *batches: Sequence[Record], **more: Any) -> None:
