@@ -14,6 +14,7 @@ from tests.simulation.books import Books, ViolationError, check_chains
 from tests.simulation.expected import Expected, Output, check_sealed, observations
 from tests.simulation.life import APPLICATION
 from tests.simulation.plans.schedule import HOLES
+from tests.simulation.plans.stops import JUSTIFIED, STOPPING
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life
@@ -23,26 +24,6 @@ PARTITION_ROW: Final = b"\x00partition"
 CLAIM: Final = b""
 _PUBLIC_KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key()
 """That of `network.SIGNING_KEY`."""
-
-JUSTIFIED: Final[dict[str, frozenset[str]]] = {
-    "tail-differs": frozenset({"key", "configuration", "events tail", "events remade", "ledger hole"}),
-    "changelog-short": frozenset({"changelog head", "changelog tail", "changelog remade"}),
-    "row-missing": frozenset({"events head", "changelog head", "changelog tail", "changelog remade"}),
-    "row-behind": frozenset({"changelog tail"}),
-    "ledger-short": frozenset({"ledger head", "ledger tail", "ledger hole"}),
-    "releases-short": frozenset({"releases tail", "releases hole"}),
-    "rejects-short": frozenset({"rejects tail", "rejects hole"}),
-    "input-lost": frozenset({"events head"}),
-    "input-short": frozenset({"events tail", "events remade"}),
-    "topic-replaced": frozenset({"events remade"}),
-    "foreign-writer": frozenset({"producer id expired"}),
-    "state-damaged": frozenset({"events tail", "events remade"}),  # other input lies where open steps are counted from
-    "transaction-failed": frozenset({"cut off"}),
-}
-"""The faults for which a partition may stop with a reason; for any other reason, or without a fault, it must not."""
-
-_STOPPING: Final = frozenset({"ledger head", "ledger tail", "releases tail", *HOLES})
-"""What nobody may go on without, if anything committed is gone."""
 
 
 class _Account:
@@ -214,7 +195,7 @@ class Witness:
             account.holes += [(topic, value) for value in values]
         elif topic == self._names.rejects:
             account.books.rejects_lost += values
-        if kind in _STOPPING and set(account.committed.get(topic, ())).intersection(values):
+        if kind in STOPPING and set(account.committed.get(topic, ())).intersection(values):
             account.must_stop[topic] = account.read[topic] if kind.endswith("tail") else 0
         if kind.endswith(("head", "hole")):
             return
