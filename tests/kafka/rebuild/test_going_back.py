@@ -145,3 +145,18 @@ async def test_a_lost_reject_of_the_very_first_input_is_missed(site: Site) -> No
     await decide(site, [observation("nobody-1", 1, 1.0)])
     lose_last(site, NAMES.rejects)
     await site.stops("b", "rejects-short")
+
+
+@pytest.mark.parametrize("kept", [0, 1, 3])
+@pytest.mark.parametrize("last", [observation("nobody-1", 3, 1.0), observation("home-1", 3, 1.0)])
+async def test_a_release_whose_entry_is_lost_is_not_forgotten(site: Site, kept: int, last: dict[str, Any]) -> None:
+    """Its series has no later entry that would show it; rows without it would let the series spend its budget again."""
+    records = [observation("home-1", 1, 1.0), observation("home-2", 1, 1.0), observation("home-1", 2, 1.0), last]
+    await decide(site, *([record] for record in records))
+    lose_rows(site, kept)
+    entry = next(one for one in reversed(site.committed(NAMES.ledger)) if one.key == b"home-2")
+    site.cluster.log(NAMES.ledger, 0).lose_within(entry.offset, entry.offset + 1)
+    with pytest.raises(
+        PartitionStoppedError, match=r"ledger-short.*the ledger entry of a release that input 1 came to"
+    ):
+        await site.recover()
