@@ -6,7 +6,7 @@ of the batch's outputs, or none. The input is decided once more from the row. An
 one that lacks behind the last of its log is published now, with the same bytes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import filterfalse
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from stream_app.formats import encoding
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
-from stream_app.kafka.evidence.ends import NOTHING, AnsweredInput, Ends
+from stream_app.kafka.evidence.ends import NOTHING, AnsweredInput, Ends, Shortage
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
@@ -150,6 +150,23 @@ async def lost_releases(
         if offset >= expired and not is_end:
             lost += [LostRelease(offset, series) for (_, series), held in zip(promised, there, strict=True) if not held]
     return lost
+
+
+def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shortage:
+    """Return why recovery does not go on where releases are missing before later ones.
+
+    Their input is there, and the next owner could compute them again. But each log lies in the order of its input: that
+    is how a reader knows what came last, and how workers and `recover` find what is missing at its end. A release
+    behind later ones would break that for good, so it is given up, once the operator says so: its entry stays, its
+    epsilon stays spent, and the next owner passes over it when it decides its input again for the state.
+    """
+    steps, series = len(lost), len({one.series for one in lost})
+    asked = f"the release that input {lost[0].offset} came to, whose ledger entry is there"
+    found = (
+        f"none, though later ones are there, up to input {answered.release}: the releases of {steps} steps of {series} "
+        "series are lost, and would lie out of order if they were published now"
+    )
+    return Shortage("releases-short", asked, found)
 
 
 def _promised(record: Any) -> str:

@@ -6,7 +6,7 @@ entry of every series below the offset that they cover, and releases name every 
 series with a policy that never released anything is known to heads alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from stream_app.formats import wire
@@ -17,7 +17,7 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence import ends as log_ends
 from stream_app.kafka.evidence.claim import holds_entries
 from stream_app.kafka.evidence.ends import NOTHING, AnsweredInput, Ends, Shortage
-from stream_app.kafka.evidence.outputs import LostRelease, first_lacking, lost_releases
+from stream_app.kafka.evidence.outputs import first_lacking, lost_releases, missing_before
 from stream_app.kafka.evidence.row import PartitionRow, last_row
 from stream_app.kafka.owner.restore import separator_changed
 from stream_app.kafka.parts import Site
@@ -185,10 +185,10 @@ class Survey:
             given_up = GivenUp(since, ALL if accepted.lost_releases else before + 1)
             again = await self._again(reader, partition, row, ends, answered, lost)
             if again is not None:
-                told = await fold(self._site, partition, None, progress, given_up, again.start)
+                told, again, given_up = await self._before(partition, again, given_up, answered, first, progress)
                 found = await lost_releases(reader, names, partition, again.start, answered, ends)
                 if (fresh := [one for one in found if one.offset > before]) and not accepted.lost_releases:
-                    raise _missing(fresh, answered).stopped(partition)
+                    raise missing_before(fresh, answered).stopped(partition)
                 for one in found:
                     given_up.add(one.series, one.offset)
                 lost_rejects = await self._unanswered(partition, row, told, answered, ends, accepted)
@@ -213,6 +213,27 @@ class Survey:
         lost_rejects = await self._unanswered(partition, row, told, answered, ends, accepted)
         releases_lost = answered.decided if lost else before
         return Surveyed(told, ends, witness, releases_lost, rejects_before, lost_rejects, given_up)
+
+    async def _before(
+        self,
+        partition: int,
+        again: Again,
+        given_up: GivenUp,
+        answered: AnsweredInput,
+        first: int,
+        progress: Progress,
+    ) -> tuple[Folded, Again, GivenUp]:
+        """Return the rows before input that is processed again, from where on that is, and what they give up.
+
+        Rows without what a step measured would come to other outputs than those that are there. So that begins with the
+        first step that is given up and whose input, from ``first`` on, is kept.
+        """
+        told = await fold(self._site, partition, None, progress, given_up, again.start)
+        kept = min((offset for offset in given_up.inputs if offset >= first), default=again.start)
+        if kept < again.start:
+            again, given_up = Again(kept, 0, answered.before - kept), given_up.again()
+            told = await fold(self._site, partition, None, progress, given_up, again.start)
+        return told, again, given_up
 
     async def _unanswered(
         self,
@@ -256,23 +277,6 @@ class Survey:
         lacks = lost is not None or start < answered.before
         can = lacks and first <= start and ends.ledger.first == 0
         return Again(start, opened, answered.before - start) if can else None
-
-
-def _missing(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shortage:
-    """Return why recovery does not go on where releases are missing before later ones.
-
-    Their input is there, and the next owner could compute them again. But each log lies in the order of its input: that
-    is how a reader knows what came last, and how workers and `recover` find what is missing at its end. A release
-    behind later ones would break that for good, so it is given up, once the operator says so: its entry stays, its
-    epsilon stays spent, and the next owner passes over it when it decides its input again for the state.
-    """
-    steps, series = len(lost), len({one.series for one in lost})
-    asked = f"the release that input {lost[0].offset} came to, whose ledger entry is there"
-    found = (
-        f"none, though later ones are there, up to input {answered.release}: the releases of {steps} steps of {series} "
-        "series are lost, and would lie out of order if they were published now"
-    )
-    return Shortage("releases-short", asked, found)
 
 
 def _lost(row: PartitionRow | None, ends: Ends, answered: AnsweredInput) -> Shortage | None:

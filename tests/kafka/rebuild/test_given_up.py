@@ -17,9 +17,9 @@ from tests.audit.ways import audit
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.kafka.owner.test_torn import LEDGER as WHOLE
 from tests.kafka.owner.test_torn import REJECTS, RELEASES, Torn, finished, owned, send, torn_site
-from tests.kafka.rebuild.test_going_back import CLOSED, OPEN_READINGS, decide, lose_rows
+from tests.kafka.rebuild.test_going_back import decide, lose_outputs, lose_rows
 from tests.readings import reading, watermark, within
-from tests.run import observation
+from tests.run import default, observation
 
 EVERYTHING = Accepted(lost_input=True, lost_releases=True)
 
@@ -141,13 +141,6 @@ MIXED = [observation("nobody-1" if nth % 2 else "home-1", nth + 1, 1.0) for nth 
 """Inputs with even offsets are released, those with odd offsets are rejected; each is a batch of its own."""
 LATER = [observation("home-1", 10, 1.0), observation("nobody-1", 11, 1.0)]
 ACCEPTED = Accepted(lost_releases=True)
-
-
-def lose_outputs(site: Site, topic: str, *inputs: int) -> None:
-    """Lose the records of a log that inputs came to."""
-    for record in site.committed(topic):
-        if record.key != b"" and int(dict(record.headers)["input"]) in inputs:
-            site.cluster.log(topic, 0).lose_within(record.offset, record.offset + 1)
 
 
 def without(log: Sequence[Any], *inputs: int) -> list[Any]:
@@ -277,13 +270,25 @@ async def test_rejects_missing_beyond_where_recover_goes_back_to_are_passed_over
     assert site.outputs() == [ledger, without(releases, 2), without(rejects, 1, 5)]
 
 
-async def test_a_reading_without_an_output_may_have_been_rejected(site: Site) -> None:
-    """Nobody can know without deciding it again, so `recover` says so."""
-    late = [watermark(20, "read-1"), reading(5, 1.0, "read-1"), reading(25, 1.0, "read-1"), *CLOSED[1:]]
-    await decide(site, OPEN_READINGS, late)
-    lose_rows(site, len(OPEN_READINGS))
-    assert [int(dict(one.headers)["input"]) for one in site.committed(NAMES.rejects)] == [5, 7]
-    lose_outputs(site, NAMES.rejects, 5)
-    told = await site.recover()
-    assert (told.unanswered.lost_rejects, told.unanswered.unanswered, told.unanswered.first_unanswered) == (0, 2, 5)
-    assert "2 inputs, from 5 on, have no output and may need none" in "\n".join(consequences(told))
+@pytest.mark.parametrize("accepted", [Accepted(), ACCEPTED], ids=["rows are there", "rows are gone"])
+async def test_what_repeats_a_release_that_is_given_up_comes_out_again(site: Site, accepted: Accepted) -> None:
+    """Later outputs follow from what the step measured, so `recover` goes back to its input while that is kept."""
+    protection = {"level": "w-event", "window": 4}
+    site.policy = default(
+        "home-*", scheme={"name": "bd", "dissimilarity": "private"}, protection=protection, epsilon=30
+    )
+    await decide(site, *([observation("home-1", nth + 1, 1.0 + 8 * (nth // 4 % 2))] for nth in range(12)))
+    decisions = [release["decision"] for release in values(site, 1)]
+    assert decisions[9:] == ["perturbed", "approximated", "approximated"]
+    lose_rows(site, 0)
+    lose_outputs(site, NAMES.releases, 9)
+    await site.recover(ACCEPTED)
+    await site.goes_on("c")
+    before = site.outputs()
+    if accepted.lost_releases:
+        site.cluster.remake(NAMES.changelog)
+    lose_outputs(site, NAMES.releases, 11)
+    told = await site.recover(accepted)
+    assert (told.next_offset, told.again, told.given_up) == (9, 3, {"home-1": 1})
+    await site.goes_on("d")
+    assert site.outputs() == before
