@@ -42,8 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     lost_ledger = "go on with a ledger that lost its beginning where neither heads nor releases tell of every series"
     parser.add_argument("--accept-lost-ledger", action="store_true", help=lost_ledger)
     lost_releases = (
-        "go on after releases or rejects that are lost and whose input is gone: their steps are given up, their "
-        "epsilon stays spent, and a series without any other release of its policy version is closed"
+        "go on without releases or rejects that are lost, if their input is gone or later ones are there: their steps "
+        "are given up, their epsilon stays spent, and if the input is gone, a series without any other release of its "
+        "policy version is closed"
     )
     parser.add_argument("--accept-lost-releases", action="store_true", help=lost_releases)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
