@@ -12,6 +12,7 @@ from stream_app.deciding.rebuild import RebuildError
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.kafka.stops import PartitionStoppedError
+from tests import units
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
 from tests.kafka.owner.test_partition import NAMES, Site, until
@@ -200,3 +201,28 @@ async def test_holes_are_noticed_and_accepted_without_any_row(site: Site) -> Non
     before = site.outputs()
     await site.goes_on("c", [observation("home-1", 8, 1.0)])
     assert [len(log) for log in site.outputs()] == [len(before[0]) + 1, len(before[1]) + 1, len(before[2])]
+
+
+async def test_readings_of_units_after_the_outputs_stop_nobody_who_went_back(site: Site) -> None:
+    """They have no output, and the group's offset passes them at once: that is no sign of a lost row."""
+    begun = [units.units(series="unit-1"), observation("home-1", 1, 1.0)]
+    readings = [units.reading(nth, 1.0, "unit-1") for nth in (1, 2)]
+    await decide(site, begun, [observation("home-1", 2, 1.0)], readings)
+    whole = site.outputs()
+    lose_rows(site, len(begun))
+    lose_last(site, NAMES.releases)
+    site.cluster.group("life").offsets[Place(NAMES.events, 0)] = site.sent
+    assert (await site.recover()).next_offset == len(begun)
+    await go_on(site)
+    assert site.outputs() == whole
+
+
+async def test_what_somebody_skipped_after_the_outputs_still_stops(site: Site) -> None:
+    """The group's offset lies beyond an observation without an output."""
+    await decide(site, [observation("home-1", 1, 1.0)], [observation("home-1", 2, 1.0)])
+    lose_rows(site, 1)
+    lose_last(site, NAMES.releases)
+    site.append(observation("home-1", 3, 1.0))
+    site.cluster.group("life").offsets[Place(NAMES.events, 0)] = site.sent
+    assert (await site.recover()).next_offset == 1
+    await site.stops("b", "row-behind")
