@@ -94,7 +94,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
         + page_at("how-to/back-up-and-restore.md#logs-that-lost-an-end"),
     ),
     "releases-short": Advice(
-        "releases are missing that the state or the ledger knows of, at the end of their log or before later ones: "
+        "releases that the state or the ledger knows of are missing, at the end of their log or before later ones: "
         "whoever reads them later misses steps",
         "Run `landmark-stream recover`. If the last releases are missing and their input is kept, the next worker "
         "publishes them again. If releases are missing before later ones, `recover` names the first: nobody can "
@@ -102,8 +102,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "`recover --accept-lost-releases`. It gives up the steps whose releases are missing: their epsilon stays spent",
     ),
     "rejects-short": Advice(
-        "rejects are missing that the state knows of, or that input comes to which is processed again: whoever sent "
-        "these records never learns that they were refused",
+        "rejects are missing, at the end of their log or before later ones: whoever sent these records never learns "
+        "that they were refused",
         "Run `landmark-stream recover`. If the last rejects are missing and their input is kept, the next worker "
         "publishes them again. If rejects are missing before later ones, `recover` names the first input that must "
         "have been rejected: nobody can publish its reject in its place. Then, or if the input is gone, restore the "

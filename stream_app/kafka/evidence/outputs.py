@@ -8,7 +8,7 @@ one that lacks behind the last of its log is published now, with the same bytes.
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import filterfalse
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from stream_app.deciding.decider import Append, Headers
 from stream_app.formats import encoding
@@ -19,6 +19,12 @@ from stream_app.kafka.evidence.ends import NOTHING, AnsweredInput, Ends, Shortag
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
+
+_OUTPUTS: Final[Mapping[StopReason, str]] = {
+    "ledger-short": "ledger entry",
+    "releases-short": "release",
+    "rejects-short": "reject",
+}
 
 
 class Committed:
@@ -49,7 +55,7 @@ class Committed:
             raise self._stopped("tail-differs", f"the output of input {offset} recomputed", "another one in its place")
         if left is not None or offset < self._whole:
             found = "none, though an output that was written after it is there"
-            raise self._stopped(self._reason, f"the output of input {offset}", found)
+            raise self._stopped(self._reason, f"the {_OUTPUTS[self._reason]} that input {offset} came to", found)
         return False
 
     def left(self, before: int) -> int | None:
@@ -189,6 +195,8 @@ def unless_held(committed: Committed, append: Append, *, named: bool = True) -> 
 
 async def first_of(reader: Reader, topic: str, partition: int, start: int) -> int:
     """Return the offset in a log from which on its outputs are of input from ``start`` on."""
+    if start <= 0:
+        return 0
     before = await reader.last(topic, partition, lambda one: not is_claim(one) and input_offset(one) < start)
     return 0 if before is None else int(before.offset) + 1
 

@@ -135,7 +135,8 @@ async def fold(
     """
     rebuilt = Rebuilt(site.context, *(base or ({}, {})))
     cut = _forgotten(base, site.context.limits.member_separator) if base else set()
-    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, {}, -1, cut, set(), set())
+    several = {series for series, row in rebuilt.rows.items() if _is_several(row.policy)}
+    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, {}, -1, cut, set(), several)
     closings: dict[str, deque[Closing]] = {}
     last_input, key = -1, ""
     names = site.names
@@ -207,9 +208,12 @@ def note(
 def _takes_several(entry: Mapping[str, Any]) -> bool:
     """Return whether a step takes several records under the policy of an entry; also where that is not known."""
     try:
-        policy = stored_policy_of(entry["parameters"], entry["policy"])
+        return _is_several(stored_policy_of(entry["parameters"], entry["policy"]))
     except PolicyError:
         return True
+
+
+def _is_several(policy: Policy) -> bool:
     return policy.collect is not None or policy.within is not None or policy.units is not None
 
 

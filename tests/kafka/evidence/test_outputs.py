@@ -61,6 +61,16 @@ def _asked(committed: Committed, offset: int) -> bool | str:
         return stopped.reason
 
 
+@pytest.mark.parametrize(
+    ("reason", "log"), [("ledger-short", "ledger entry"), ("releases-short", "release"), ("rejects-short", "reject")]
+)
+def test_a_missing_output_is_named_by_its_log_and_input(reason: StopReason, log: str) -> None:
+    """What follows it is said, and no input that did not come last is named for the end of a log."""
+    wanted = f"wanted the {log} that input 1 came to; found none, though an output that was written after it is there"
+    with pytest.raises(PartitionStoppedError, match=wanted):
+        Committed(0, reason, 3, 0, {2: ["own"]}).holds(1, "own")
+
+
 def test_an_output_that_nobody_recomputed_is_named_by_the_first_input() -> None:
     """Of all three logs, and only of input that was decided."""
     for inputs in product((1, 2, 3, None), repeat=3):
