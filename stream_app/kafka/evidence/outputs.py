@@ -170,7 +170,8 @@ def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shor
     asked = f"the release that input {lost[0].offset} came to, whose ledger entry is there"
     found = (
         f"none, though later ones are there, up to input {answered.release}: the releases of {steps} steps of {series} "
-        "series are lost, and would lie out of order if they were published now"
+        "series are lost, and would lie out of order if they were published now. `recover --accept-lost-releases` "
+        "gives these steps up"
     )
     return Shortage("releases-short", asked, found)
 
