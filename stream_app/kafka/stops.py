@@ -94,18 +94,20 @@ REASONS: Final[dict[StopReason, Advice]] = {
         + page_at("how-to/back-up-and-restore.md#logs-that-lost-an-end"),
     ),
     "releases-short": Advice(
-        "the releases end before what the state or the ledger knows of them: published ones are lost, and who reads "
-        "them later misses steps",
-        "Run `landmark-stream recover`: while their input is kept, the next worker publishes the same releases again. "
-        "Else restore the releases topic from a backup, or run `recover --accept-lost-releases`. It gives up the steps "
-        "whose releases are missing: their epsilon stays spent",
+        "releases that the state or the ledger knows of are missing, at the end of their log or before later ones: "
+        "whoever reads them later misses steps",
+        "Run `landmark-stream recover`. If the last releases are missing and their input is kept, the next worker "
+        "publishes them again. If releases are missing before later ones, `recover` names the first: nobody can "
+        "publish it in its place. Then, or if the input is gone, restore the releases topic from a backup, or run "
+        "`recover --accept-lost-releases`. It gives up the steps whose releases are missing: their epsilon stays spent",
     ),
     "rejects-short": Advice(
-        "the rejects end before what the state knows of them: whoever sent these records never learns that they were "
-        "refused",
-        "Run `landmark-stream recover`: while their input is kept, the next worker publishes the same rejects again. "
-        "Else restore the rejects topic from a backup, or run `recover --accept-lost-releases`, which goes on after "
-        "them",
+        "rejects are missing, at the end of their log or before later ones: whoever sent these records never learns "
+        "that they were refused",
+        "Run `landmark-stream recover`. If the last rejects are missing and their input is kept, the next worker "
+        "publishes them again. If rejects are missing before later ones, `recover` names the first input that must "
+        "have been rejected: nobody can publish its reject in its place. Then, or if the input is gone, restore the "
+        "rejects topic from a backup, or run `recover --accept-lost-releases`, which continues without them",
     ),
     "head-damaged": Advice(
         "the last record of the heads is none that the worker signed for this partition",

@@ -44,6 +44,7 @@ class Expected:
         self._rows: dict[str, SeriesRow] = {}
         self._members: dict[str, Member] = {}
         self._collection = Collection(bytes(32))
+        self._decided: list[tuple[Context, list[InputRecord]]] = []
 
     def decide(self, context: Context, records: list[InputRecord]) -> tuple[list[Output], list[Output], list[Output]]:
         """Return ledger entries, releases and rejects of the next records."""
@@ -53,9 +54,26 @@ class Expected:
         decider.decide(records)
         self._rows |= decider.changed
         self._members |= decider.members
+        self._decided.append((context, records))
         return found
 
-    def forget_watermarks(self, get: Callable[[bytes], bytes | None]) -> None:
+    def recovered(self, next_offset: int, get: Callable[[bytes], bytes | None]) -> None:
+        """Go on as after `recover`, which wrote rows (``get`` reads them) of all input before ``next_offset``.
+
+        Input from there on is decided once more: its watermarks open steps again.
+        """
+        decided = self._decided
+        again = [(context, [one for one in records if one.offset >= next_offset]) for context, records in decided]
+        if any(records for _, records in again):
+            self._rows, self._members, self._collection, self._decided = {}, {}, Collection(bytes(32)), []
+            for context, records in decided:
+                self.decide(context, [one for one in records if one.offset < next_offset])
+        self._forget_watermarks(get)
+        for context, records in again:
+            if records:
+                self.decide(context, records)
+
+    def _forget_watermarks(self, get: Callable[[bytes], bytes | None]) -> None:
         """Take a series without open steps as `recover` wrote it (``get`` reads its rows): see docs/operating.md.
 
         A watermark behind which nothing was open leaves no trace but in the row that was lost.

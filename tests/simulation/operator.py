@@ -22,6 +22,8 @@ _RECOVERABLE: Final[frozenset[str]] = frozenset(
     {"second application", *TROUBLES, "changelog head", "changelog tail", "changelog remade"}
 ) - {"key", "configuration"}
 """What leaves ledger, releases, rejects and input whole, and what decides them as it was."""
+_HOLES: Final[dict[str, StopReason]] = {"releases hole": "releases-short", "rejects hole": "rejects-short"}
+"""Outputs that are given up if they are missing, and why partitions stop without them."""
 _CLAIM: Final = b""
 _SENT_AGAIN: Final = 5
 
@@ -64,10 +66,13 @@ class Operator:
         return life is self._recovers
 
     def can_recover(self) -> bool:
-        """Tell whether partitions stopped for lost rows alone, and what they are rebuilt from is whole."""
+        """Tell whether partitions stopped for lost rows or a hole, and what else they are rebuilt from is whole."""
         world = self._world
         reasons = set(world.stopped().values())
-        return bool(reasons) and reasons <= _ROWS_LOST and set(world.faults.happened) <= _RECOVERABLE
+        recoverable = _RECOVERABLE | _HOLES.keys()
+        return (
+            bool(reasons) and reasons <= _ROWS_LOST | {*_HOLES.values()} and set(world.faults.happened) <= recoverable
+        )
 
     def check_recovered(self) -> None:
         """Check that no partition stops again.
@@ -93,13 +98,7 @@ class Operator:
         )
         recovery = Rebuilding(site, await brokers.facts(), SIGNING_KEY if schedule.signed else None)
         for partition in range(schedule.partitions):
-            try:
-                await recovery.recover(partition, Accepted(), lambda *_: None)
-            except PartitionStoppedError as error:
-                if error.reason != "transaction-open":
-                    raise ViolationError("recover mends what workers stopped for", str(error)) from error
-                world.cluster.abort_open(partition)
-                await recovery.recover(partition, Accepted(), lambda *_: None)
+            await self._recover(recovery, partition)
         for partition in range(schedule.partitions):
             end = world.cluster.log(world.names.changelog, partition).end
             for disk in world.disks:
@@ -109,3 +108,28 @@ class Operator:
         world.faults.happened["recover"] += 1
         for record in schedule.records[-_SENT_AGAIN:]:
             world.send(record)
+
+    async def _recover(self, recovery: Rebuilding, partition: int) -> None:
+        """Rebuild the rows of a partition; give up what a hole took, which `recover` has to name before."""
+        world = self._world
+        wanted = {_HOLES[kind] for kind in world.witness.faults[partition] & _HOLES.keys()}
+        accepted, told = Accepted(), ""
+        while True:
+            try:
+                recovered = await recovery.recover(partition, accepted, lambda *_: None)
+            except PartitionStoppedError as error:
+                if error.reason == "transaction-open":
+                    world.cluster.abort_open(partition)
+                elif error.reason in wanted and not accepted.lost_releases:
+                    accepted, told = Accepted(lost_releases=True), str(error)
+                else:
+                    raise ViolationError("recover mends what workers stopped for", str(error)) from error
+                continue
+            if accepted.lost_releases or not world.witness.must_stop(partition):
+                break
+            if "rejects-short" not in wanted or not recovered.unanswered.unanswered:
+                raise ViolationError("recover names what is missing", f"{recovered} of partition {partition}")
+            accepted = Accepted(lost_releases=True)
+        if accepted.lost_releases:
+            world.witness.accept(partition)
+            world.note("accepted", partition, told)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tests.simulation.plans.planted_holes import OF_HOLES
 from tests.simulation.plans.planted_units import OF_UNITS
 from tests.simulation.planting import Planted
 
@@ -293,5 +294,6 @@ PLANTED: Final = (
         24,
         (("if offset < self._gone:", "if offset < max(self._gone, self._whole):"),),
     ),
+    *OF_HOLES,
     *OF_UNITS,
 )

@@ -14,6 +14,7 @@ from tests.simulation.books import Books, ViolationError, check_chains
 from tests.simulation.expected import Expected, Output, check_sealed, observations
 from tests.simulation.life import APPLICATION
 from tests.simulation.plans.schedule import HOLES
+from tests.simulation.plans.stops import JUSTIFIED, STOPPING
 
 if TYPE_CHECKING:
     from tests.simulation.life import Life
@@ -23,26 +24,6 @@ PARTITION_ROW: Final = b"\x00partition"
 CLAIM: Final = b""
 _PUBLIC_KEY: Final = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key()
 """That of `network.SIGNING_KEY`."""
-
-JUSTIFIED: Final[dict[str, frozenset[str]]] = {
-    "tail-differs": frozenset({"key", "configuration", "events tail", "events remade", *HOLES}),
-    "changelog-short": frozenset({"changelog head", "changelog tail", "changelog remade"}),
-    "row-missing": frozenset({"events head", "changelog head", "changelog tail", "changelog remade"}),
-    "row-behind": frozenset({"changelog tail"}),
-    "ledger-short": frozenset({"ledger head", "ledger tail", "ledger hole"}),
-    "releases-short": frozenset({"releases tail", "releases hole"}),
-    "rejects-short": frozenset({"rejects tail", "rejects hole"}),
-    "input-lost": frozenset({"events head"}),
-    "input-short": frozenset({"events tail", "events remade"}),
-    "topic-replaced": frozenset({"events remade"}),
-    "foreign-writer": frozenset({"producer id expired"}),
-    "state-damaged": frozenset({"events tail", "events remade"}),  # other input lies where open steps are counted from
-    "transaction-failed": frozenset({"cut off"}),
-}
-"""The faults for which a partition may stop with a reason; for any other reason, or without a fault, it must not."""
-
-_STOPPING: Final = frozenset({"ledger head", "ledger tail", "releases tail", *HOLES})
-"""What nobody may go on without, if anything committed is gone."""
 
 
 class _Account:
@@ -62,6 +43,10 @@ class _Account:
         self.answers: dict[int, int] = {}
         self.must_stop: dict[str, int] = {}
         """By topic: up to where it was, of logs without which nobody may go on; 0 unless it is its end that is lost."""
+        self.holes: list[tuple[str, bytes]] = []
+        """What is missing in the middle of a log, by topic."""
+        self.rebuilt: dict[bytes | None, bytes | None] = {}
+        """The rows that `recover` wrote, until it writes that of the partition."""
         self.blind = False
         """Whether records of a running transaction were lost: what it comes to cannot be foretold."""
 
@@ -177,8 +162,9 @@ class Witness:
     def _recovered(account: _Account, rows: list[Any], row: Any, found: list[list[Output]]) -> None:
         """Judge a transaction of `recover`: rows alone, and not beyond what was decided."""
         decided = account.expected.next_offset if account.expected is not None else 0
-        if account.expected is not None:
-            account.expected.forget_watermarks({record.key: record.value for record, _ in rows}.get)
+        account.rebuilt.update({record.key: record.value for record, _ in rows})
+        if account.expected is not None and row is not None:
+            account.expected.recovered(row["next_offset"], account.rebuilt.get)
         if any(found) or (row is not None and row["next_offset"] > decided):
             raise ViolationError("recover writes what was decided", f"{row} of {decided} decided, with outputs {found}")
 
@@ -205,9 +191,11 @@ class Witness:
         account = self._accounts[partition]
         if topic == self._names.ledger and kind.endswith("tail"):
             account.books.lose(values)
-        if topic == self._names.rejects:
+        if kind in HOLES:
+            account.holes += [(topic, value) for value in values]
+        elif topic == self._names.rejects:
             account.books.rejects_lost += values
-        if kind in _STOPPING and set(account.committed.get(topic, ())).intersection(values):
+        if kind in STOPPING and set(account.committed.get(topic, ())).intersection(values):
             account.must_stop[topic] = account.read[topic] if kind.endswith("tail") else 0
         if kind.endswith(("head", "hole")):
             return
@@ -217,6 +205,18 @@ class Witness:
         for place in [place for place in account.open if place[0] == topic]:
             del account.open[place]
             account.blind = True
+
+    def must_stop(self, partition: int) -> bool:
+        """Return whether nobody may go on with a partition unless somebody accepts what is gone."""
+        return bool(self._accounts[partition].must_stop)
+
+    def accept(self, partition: int) -> None:
+        """Take notice that what holes took from releases and rejects is given up: it is never published again."""
+        account = self._accounts[partition]
+        for topic, value in account.holes:
+            if topic in account.must_stop:
+                account.committed[topic].remove(value)
+        account.must_stop.clear()
 
     def stopped(self, life: "Life") -> None:
         """Judge why partitions of a worker stopped.

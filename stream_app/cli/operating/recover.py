@@ -42,8 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     lost_ledger = "go on with a ledger that lost its beginning where neither heads nor releases tell of every series"
     parser.add_argument("--accept-lost-ledger", action="store_true", help=lost_ledger)
     lost_releases = (
-        "go on after releases or rejects that are lost and whose input is gone: their steps are given up, their "
-        "epsilon stays spent, and a series without any other release of its policy version is closed"
+        "go on without releases or rejects that are lost, if their input is gone or later ones are there: their steps "
+        "are given up, their epsilon stays spent, and if the input is gone, a series without any other release of its "
+        "policy version is closed"
     )
     parser.add_argument("--accept-lost-releases", action="store_true", help=lost_releases)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -111,6 +112,17 @@ def consequences(one: Recovered) -> Iterator[str]:
         yield (
             f"  the next worker processes {one.again} inputs from {one.next_offset} on again, and publishes what is "
             "missing of their outputs"
+        )
+    lacking = one.unanswered
+    if lacking.lost_rejects:
+        yield (
+            f"  the rejects of {lacking.lost_rejects} inputs are lost and never published, the first of input "
+            f"{lacking.first_lost_reject}: whoever sent these records does not learn that they were refused"
+        )
+    if lacking.unanswered:
+        yield (
+            f"  {lacking.unanswered} inputs, from {lacking.first_unanswered} on, have no output and may need none. "
+            "Nothing shows whether one of them was rejected and its reject is lost"
         )
     if one.given_up:
         yield (

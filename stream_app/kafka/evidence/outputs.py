@@ -6,19 +6,25 @@ of the batch's outputs, or none. The input is decided once more from the row. An
 one that lacks behind the last of its log is published now, with the same bytes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import filterfalse
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from stream_app.deciding.decider import Append, Headers
 from stream_app.formats import encoding
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
-from stream_app.kafka.evidence.ends import NOTHING, AnsweredInput, Ends
+from stream_app.kafka.evidence.ends import NOTHING, AnsweredInput, Ends, Shortage
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
+
+_OUTPUTS: Final[Mapping[StopReason, str]] = {
+    "ledger-short": "ledger entry",
+    "releases-short": "release",
+    "rejects-short": "reject",
+}
 
 
 class Committed:
@@ -44,11 +50,12 @@ class Committed:
             return True
         if offset < self._gone:
             return True
-        if left is not None:
+        # An entry came out as its log has it before its release is looked for: that one is missing, and none differs.
+        if left is not None and self._reason == "ledger-short":
             raise self._stopped("tail-differs", f"the output of input {offset} recomputed", "another one in its place")
-        if offset < self._whole:
-            found = f"those of input {self._whole - 1} alone"
-            raise self._stopped(self._reason, f"the output of input {offset}", found)
+        if left is not None or offset < self._whole:
+            found = "none, though an output that was written after it is there"
+            raise self._stopped(self._reason, f"the {_OUTPUTS[self._reason]} that input {offset} came to", found)
         return False
 
     def left(self, before: int) -> int | None:
@@ -87,9 +94,9 @@ async def outputs_of(
     lost = row.releases_lost + 1
     if ends.releases.first > 0:
         lost = max(lost, min(released, default=answered.before if answered.release == NOTHING else 0))
-    expired = 0
+    expired = row.rejects_lost + 1
     if ends.rejects.first > 0:
-        expired = min(rejected, default=answered.before if answered.reject == NOTHING else 0)
+        expired = max(expired, min(rejected, default=answered.before if answered.reject == NOTHING else 0))
     refused = {offset: [""] * len(found) for offset, found in rejected.items()}
     return Outputs(
         Committed(partition, "ledger-short", whole, 0, entries),
@@ -123,6 +130,58 @@ async def first_lacking(reader: Reader, names: TopicNames, partition: int, start
     return answered.before
 
 
+class LostRelease(NamedTuple):
+    """A release that is missing, though a later one lies in its log."""
+
+    offset: int  # the input that it came of
+    series: str
+
+
+async def lost_releases(
+    reader: Reader, names: TopicNames, partition: int, start: int, answered: AnsweredInput, ends: Ends
+) -> list[LostRelease]:
+    """Return the releases of input from ``start`` on that are missing before a later one; ``reader``: as above.
+
+    If one release of an input is missing before another one of it, all that are missing of that input are returned.
+    """
+    entries = await _found(reader, names.ledger, partition, start, _promised)
+    released = await _found(reader, names.releases, partition, start)
+    expired = min(released, default=answered.before) if ends.releases.first > 0 else 0
+    lost: list[LostRelease] = []
+    for offset, named in entries.items():
+        promised = [one.split(" ", 1) for one in named]
+        there = [not digest or digest in released.get(offset, ()) for digest, _ in promised]
+        # The next owner appends what is missing after the last release of the log, and nothing else.
+        is_end = offset > answered.release or (offset == answered.release and there == sorted(there, reverse=True))
+        if offset >= expired and not is_end:
+            lost += [LostRelease(offset, series) for (_, series), held in zip(promised, there, strict=True) if not held]
+    return lost
+
+
+def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shortage:
+    """Return why recovery does not go on where releases are missing before later ones.
+
+    Their input is there, and the next owner could compute them again. But each log lies in the order of its input: that
+    is how a reader knows what came last, and how workers and `recover` find what is missing at its end. A release
+    behind later ones would break that for good, so it is given up, once the operator says so: its entry stays, its
+    epsilon stays spent, and the next owner passes over it when it decides its input again for the state.
+    """
+    steps, series = len(lost), len({one.series for one in lost})
+    asked = f"the release that input {lost[0].offset} came to, whose ledger entry is there"
+    found = (
+        f"none, though later ones are there, up to input {answered.release}: the releases of {steps} steps of {series} "
+        "series are lost, and would lie out of order if they were published now. `recover --accept-lost-releases` "
+        "gives these steps up"
+    )
+    return Shortage("releases-short", asked, found)
+
+
+def _promised(record: Any) -> str:
+    """Return the digest of the release that an entry names, empty if it names none, a space and its series."""
+    entry = entry_of(record)
+    return f"{entry.get('release', '')} {entry['series']}"
+
+
 def unless_held(committed: Committed, append: Append, *, named: bool = True) -> Append:
     """Return what takes an output to ``append`` if it is not there yet; not ``named``: its input alone tells."""
 
@@ -135,6 +194,14 @@ def unless_held(committed: Committed, append: Append, *, named: bool = True) -> 
     return appended
 
 
+async def first_of(reader: Reader, topic: str, partition: int, start: int) -> int:
+    """Return the offset in a log from which on its outputs are of input from ``start`` on."""
+    if start <= 0:
+        return 0
+    before = await reader.last(topic, partition, lambda one: not is_claim(one) and input_offset(one) < start)
+    return 0 if before is None else int(before.offset) + 1
+
+
 def _digest(record: Any) -> str:
     return encoding.digest(record.value)
 
@@ -143,9 +210,8 @@ async def _found(
     reader: Reader, topic: str, partition: int, start: int, named: Callable[[Any], str] = _digest
 ) -> dict[int, list[str]]:
     """Return the digests of a log's outputs of input from ``start`` on; they lie in the order of their input."""
-    before = await reader.last(topic, partition, lambda one: not is_claim(one) and input_offset(one) < start)
     found: dict[int, list[str]] = {}
-    async for records in reader.records(topic, partition, 0 if before is None else before.offset + 1):
+    async for records in reader.records(topic, partition, await first_of(reader, topic, partition, start)):
         for record in filterfalse(is_claim, records):
             found.setdefault(input_offset(record), []).append(named(record))
     return found

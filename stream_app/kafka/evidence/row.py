@@ -35,6 +35,8 @@ class PartitionRow:
     """Releases were written up to here, itself not included; those of the last batch may lie behind it."""
     last_reject: int = UNKNOWN  # input offset of the last reject; -1: there is none that the row knows of
     releases_lost: int = -1  # releases of input up to here may be missing: that was accepted
+    rejects_lost: int = -1  # rejects of input up to here may be missing: that was accepted
+    group_offset: int = UNKNOWN  # the group's offset when `recover` went back; input below it is decided again
     life: str = ""
     """Changes when the changelog is written anew from an earlier point: a local copy with another one is discarded."""
     claim: int = UNKNOWN  # offset of the claim that rules the ledger partition, this application's

@@ -190,7 +190,7 @@ class Restorer:
         return replace(row, life=new_life(self._site))
 
     async def _check_group(self, row: PartitionRow, answered: int, committed: int | None) -> None:
-        if committed is None or committed <= max(row.next_offset, answered):
+        if committed is None or committed <= max(row.next_offset, answered, row.group_offset):
             return
         async with self._site.brokers.reader("read_committed") as reader:
             passed = await skipped(reader, self._names.events, self._partition, answered, committed)

@@ -17,25 +17,30 @@ from stream_app.kafka.evidence.foreign import entry_of, input_offset, stray
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.parts import Site
 from stream_app.kafka.rebuild.given_up import GivenUp
+from stream_app.kafka.stops import PartitionStoppedError
 from stream_app.privacy.collected.plain import stays_open
-from stream_app.privacy.policy import Policy
+from stream_app.privacy.policy import Policy, PolicyError, stored_policy_of
 from stream_app.privacy.units.steps import takes_over
 
 
 class Releases:
-    """The releases of one input offset after the other, by their hashes."""
+    """The releases of one input offset after the other, by their hashes; each must be named by an entry."""
 
-    def __init__(self, batches: AsyncIterator[list[Any]]) -> None:
-        self._batches = batches
+    def __init__(self, batches: AsyncIterator[list[Any]], partition: int, *, whole: bool) -> None:
+        """Begin; not ``whole``: the ledger lost its beginning, so entries may lack up to the first that is there."""
+        self._batches, self._partition, self._whole = batches, partition, whole
         self._waiting: list[Any] = []
         self._offset = -1
         self._at_hand: dict[str, bytes] = {}
+        self._unnamed: set[str] = set()
         self._series: set[bytes] = set()
 
     async def of(self, offset: int) -> Mapping[str, bytes]:
         """Return the releases of an input offset; offsets never go back. Raises as `fold` does."""
         if offset == self._offset:
             return self._at_hand
+        self.check()
+        self._whole = self._whole or self._offset >= 0
         self._offset, self._at_hand = offset, {}
         while True:
             if not self._waiting:
@@ -48,7 +53,21 @@ class Releases:
                 return self._at_hand
             record = self._waiting.pop()
             if place == offset:
-                self._at_hand[encoding.digest(record.value)] = record.value
+                digest = encoding.digest(record.value)
+                self._at_hand[digest] = record.value
+                self._unnamed.add(digest)
+            elif self._whole:
+                raise _without_entry(self._partition, place)
+
+    def named(self, entry: Mapping[str, Any]) -> None:
+        """Take notice of an entry of the input offset at hand."""
+        self._unnamed.discard(entry.get("release", ""))
+
+    def check(self) -> None:
+        """Check that entries name all releases of the input offset at hand; raises as `fold` does."""
+        if self._unnamed and self._whole:
+            raise _without_entry(self._partition, self._offset)
+        self._unnamed.clear()
 
     async def series(self) -> set[str]:
         """Read the rest, and return the series of all releases."""
@@ -64,6 +83,12 @@ class Releases:
                     raise stray(record)
             self._series.update(record.key for record in batch)
         return batch
+
+
+def _without_entry(partition: int, offset: int) -> PartitionStoppedError:
+    """Return why nobody rebuilds rows beside a release without its entry: what it spent would be forgotten."""
+    asked = f"the ledger entry of a release that input {offset} came to"
+    return PartitionStoppedError(partition, "ledger-short", asked, "none, though the release is there")
 
 
 Progress = Callable[[int, int], None]  # told the ledger offset that was read and the ledger's end
@@ -86,6 +111,7 @@ class Folded(NamedTuple):
     Members too, by the names of their chains, whose rows are gone or hold less than their series claim.
     """
     published: set[str]  # series that the releases name
+    several: set[str]  # series of which a step ever took several records, also under policies that were left out
     key: str = ""  # fingerprint of the noise key of the last entry; empty: there is no entry
 
 
@@ -104,26 +130,31 @@ async def fold(
     ``base`` holds rows to go on from where the beginning of the ledger is gone; None: it is whole. ``given_up`` says
     which releases may be missing. Entries of input from ``before`` on are left out; None: none is.
 
-    Raises `RebuildError` if the ledger does not follow from itself, and `PartitionStoppedError` if a record of ledger
-    or releases is none that this application writes.
+    Raises `RebuildError` if the ledger does not follow from itself, and `PartitionStoppedError` if a release has no
+    entry, or a record of ledger or releases is none that this application writes.
     """
     rebuilt = Rebuilt(site.context, *(base or ({}, {})))
     cut = _forgotten(base, site.context.limits.member_separator) if base else set()
-    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, {}, -1, cut, set())
+    several = {series for series, row in rebuilt.rows.items() if _is_several(row.policy)}
+    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, {}, -1, cut, set(), several)
     closings: dict[str, deque[Closing]] = {}
     last_input, key = -1, ""
     names = site.names
     async with site.brokers.reader("read_committed") as ledger, site.brokers.reader("read_committed") as reader:
-        _, end = await ledger.bounds(names.ledger, partition)
-        releases = Releases(reader.records(names.releases, partition, 0))
+        first, end = await ledger.bounds(names.ledger, partition)
+        releases = Releases(reader.records(names.releases, partition, 0), partition, whole=first == 0)
         async for records in ledger.records(names.ledger, partition, 0):
             for record in records:
-                if is_claim(record) or (before is not None and input_offset(record) >= before):
+                if is_claim(record):
                     continue
-                offset = input_offset(record)
-                last_input = max(last_input, offset)
+                offset, entry = input_offset(record), entry_of(record)
+                if entry["entry"] == "policy" and _takes_several(entry):
+                    told.several.add(entry["series"])
                 at_hand = await releases.of(offset)
-                entry = entry_of(record)
+                releases.named(entry)
+                if before is not None and offset >= before:
+                    continue
+                last_input = max(last_input, offset)
                 series, key = entry["series"], entry["key"]
                 if series in told.cut:
                     continue
@@ -137,6 +168,7 @@ async def fold(
                 if series in rebuilt.rows:
                     note(told, closings, None if known is None else known.policy, entry, offset)
             progress(records[-1].offset + 1, end)
+        releases.check()
         told.published.update(await releases.series())
     return told._replace(last_input=last_input, key=key)
 
@@ -171,6 +203,18 @@ def note(
             last.append(closing)
             while last and last[0].step <= closing.step + 1 - policy.units.open_steps:
                 told.read_from[series] = last.popleft().offset
+
+
+def _takes_several(entry: Mapping[str, Any]) -> bool:
+    """Return whether a step takes several records under the policy of an entry; also where that is not known."""
+    try:
+        return _is_several(stored_policy_of(entry["parameters"], entry["policy"]))
+    except PolicyError:
+        return True
+
+
+def _is_several(policy: Policy) -> bool:
+    return policy.collect is not None or policy.within is not None or policy.units is not None
 
 
 def _forgotten(base: Stored, separator: str | None) -> set[str]:

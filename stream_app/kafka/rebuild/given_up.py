@@ -26,15 +26,28 @@ class GivenUp:
 
     def __init__(self, first: int, end: int) -> None:
         self.steps = Counter[str]()  # how many steps of each series
-        self.last = -1
+        self.inputs: list[int] = []
         self._first, self._end = first, end
+
+    def add(self, series: str, offset: int) -> None:
+        """Give up a step of a series, of input ``offset``."""
+        self.steps[series] += 1
+        self.inputs.append(offset)
+
+    @property
+    def last(self) -> int:
+        """Return the last input of which a release is given up; -1: there is none."""
+        return max(self.inputs, default=-1)
+
+    def again(self) -> "GivenUp":
+        """Return the same before anything is given up."""
+        return GivenUp(self._first, self._end)
 
     def or_given_up(self, entry: Mapping[str, Any], offset: int, releases: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """Return ``releases``, and where that of an entry of input ``offset`` is missing, what stands for it."""
         if entry["entry"] != "release" or entry["release"] in releases or not self._first <= offset < self._end:
             return releases
-        self.steps[entry["series"]] += 1
-        self.last = max(self.last, offset)
+        self.add(entry["series"], offset)
         return {entry["release"]: GIVEN_UP}
 
 

@@ -23,7 +23,7 @@ from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.ends import NOTHING, input_lost, input_short
 from stream_app.kafka.evidence.foreign import content, entry_of, input_offset
-from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
+from stream_app.kafka.evidence.row import PARTITION_KEY, UNKNOWN, PartitionRow
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.parts import Site, new_life
 from stream_app.kafka.rebuild.folding import Folded, Progress
@@ -31,6 +31,7 @@ from stream_app.kafka.rebuild.given_up import GivenUp, close, unable
 from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, abort_open, aborted_entries, adopt, more_lost
 from stream_app.kafka.rebuild.open_units import FoundUnits, check_key, units_of
 from stream_app.kafka.rebuild.survey import Accepted, Again, Survey, Witness
+from stream_app.kafka.rebuild.unanswered import Unanswered
 from stream_app.kafka.stops import PartitionStoppedError
 
 _ROWS = 20_000  # rows of one transaction; far fewer than would reach its timeout
@@ -52,10 +53,9 @@ class Recovered:
     They are never released. Series that released something since an earlier loss are behind what it gave up.
     """
     told_by: Witness  # who told that the ledger misses no series
-    again: int
-    """Inputs, from ``next_offset`` on, that the next worker processes again, as some of their outputs are missing."""
-    given_up: Mapping[str, int]
-    """How many steps of each series are given up, since their releases are lost with their input."""
+    again: int  # inputs, from ``next_offset`` on, that are processed again: some of their outputs are missing
+    unanswered: Unanswered  # input that may lack its reject, which nobody publishes again
+    given_up: Mapping[str, int]  # how many steps of each series, since their releases are lost
     closed: Sequence[str]
     """Series that were closed, since every measurement of their present policy version is given up."""
 
@@ -71,6 +71,7 @@ class _Input(NamedTuple):
     losses: list[Loss]  # what was lost of the input and accepted before
     skips: bool  # whether the group's offset skips input, which was accepted
     last_reject: int  # input offset of the last reject; -1: there is none
+    group: int  # the group's offset, if nothing that needs an output lies between the outputs and it
     named: list[str]  # the series of each reject that may be of a view which cannot begin
 
     @property
@@ -104,7 +105,8 @@ class Rebuilding:
         try:
             await abort_open(self._site.brokers, writer, self._names, partition)
             claim = await claims.find(self._site, partition)
-            told, ends, witness, releases_lost, given_up, again = await self._survey.look(partition, accepted, progress)
+            surveyed = await self._survey.look(partition, accepted, progress)
+            told, ends, given_up, again = surveyed.told, surveyed.ends, surveyed.given_up, surveyed.again
             check_key(partition, told, self._context.keys)
             place = await self._place(partition, told, again, accepted)
             told.rows.update(told_again(told.rows, place.named, self._context))
@@ -117,14 +119,13 @@ class Rebuilding:
             open_steps, units = await self._reopened(partition, told, place, accepted)
             told.rows.update(open_steps.rows() | units.rows())
             lost = place.lost if place.skips or (place.lost and open_steps.given_up(place.lost.line)) else None
-            ledger_offset = await self._covered(partition, told)
             row = PartitionRow(
                 topic=self._topic,
                 changelog=self._facts[self._names.changelog].id,
                 partitions=self._facts[self._names.events].partitions,
                 next_offset=place.next_offset,
                 recall_offset=open_steps.floor(place.next_offset),
-                ledger_offset=ledger_offset,
+                ledger_offset=await self._covered(partition, told),
                 key=told.key or self._context.keys.fingerprint,  # whose key file this command has says nothing
                 configuration=self._context.fingerprint,
                 # All rows are written behind it, and local copies of what was before are worth nothing.
@@ -132,14 +133,15 @@ class Rebuilding:
                 ledger_first=ends.ledger.first,
                 releases_offset=ends.releases.end,
                 last_reject=place.last_reject,
-                releases_lost=max(releases_lost, given_up.last),
+                group_offset=place.group,
+                releases_lost=max(surveyed.releases_lost, given_up.last),
+                rejects_lost=surveyed.rejects_lost,
                 life=new_life(self._site),
                 claim=claim.offset,
                 separator=self._site.settings.member_separator or "",
             )
             stale = await self._stale(partition, units, all_rows=again is not None)
-            losses = [lost] if lost else []
-            losses += [Loss(place.gap, place.next_offset, series) for series in units.given_up]
+            losses = [*([lost] if lost else ()), *(Loss(place.gap, place.next_offset, one) for one in units.given_up)]
             await self._write(writer, partition, told, row, losses, stale, units.sealed())
         finally:
             await writer.stop()
@@ -147,11 +149,12 @@ class Rebuilding:
             partition,
             len(told.rows),
             place.next_offset,
-            ledger_offset,
+            row.ledger_offset,
             open_steps=open_steps.steps + units.steps,
             lost_counts=len(open_steps.given_up()) + len(units.given_up),
-            told_by=witness,
+            told_by=surveyed.witness,
             again=0 if again is None else again.inputs,
+            unanswered=surveyed.unanswered,
             given_up=dict(sorted(given_up.steps.items())),
             closed=sorted(row.series for row in ended),
         )
@@ -162,8 +165,7 @@ class Rebuilding:
         opened = committed if again is None else again.opened
         units = units_of(told)
         since = min([opened, *(told.read_from.get(series, 0) for series in units)])
-        views = targets_of(told.rows, self._context.limits.member_separator)
-        rejected, named = Refusals(views), list[str]()
+        rejected, named = Refusals(targets_of(told.rows, self._context.limits.member_separator)), list[str]()
         last_input, last_reject = told.last_input, NOTHING
         losses: list[Loss] = []
         async with self._site.brokers.reader("read_committed") as reader:
@@ -184,14 +186,16 @@ class Rebuilding:
             next_offset = max(last_input + 1, committed) if again is None else again.start
             if next_offset > end:
                 raise input_short(next_offset, end).stopped(partition)
-            # The worker looks at the group's offset once it knows what the outputs of that input are.
-            known = committed if again is not None else last_input + 1
+            known = last_input + 1 if again is None else again.start + again.inputs
             passed = await skipped(reader, self._names.events, partition, known, committed, units)
+        if passed is not None and again is not None:  # that input is not passed over; the worker looks at its offset
+            committed, passed = UNKNOWN, None
         if passed is not None and not accepted.skipped_input:
             raise passed.refused(self._names, partition, known, committed)
         if next_offset < first and (last_input >= 0 or next_offset > 0) and not accepted.lost_input:
             raise input_lost(next_offset, first).stopped(partition)
-        return _Input(max(next_offset, first), opened, first, rejected, losses, passed is not None, last_reject, named)
+        skips = passed is not None
+        return _Input(max(next_offset, first), opened, first, rejected, losses, skips, last_reject, committed, named)
 
     async def _reopened(
         self, partition: int, told: Folded, place: _Input, accepted: Accepted

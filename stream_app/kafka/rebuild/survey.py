@@ -17,12 +17,13 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence import ends as log_ends
 from stream_app.kafka.evidence.claim import holds_entries
 from stream_app.kafka.evidence.ends import NOTHING, AnsweredInput, Ends, Shortage
-from stream_app.kafka.evidence.outputs import first_lacking
+from stream_app.kafka.evidence.outputs import first_lacking, lost_releases, missing_before
 from stream_app.kafka.evidence.row import PartitionRow, last_row
 from stream_app.kafka.owner.restore import separator_changed
 from stream_app.kafka.parts import Site
 from stream_app.kafka.rebuild.folding import Folded, Progress, Stored, fold, stored_rows
 from stream_app.kafka.rebuild.given_up import ALL, GivenUp
+from stream_app.kafka.rebuild.unanswered import Unanswered, unanswered
 
 Witness = Literal["ledger", "heads", "releases", "nobody"]
 """Who told that no series is missing; nobody: that was accepted."""
@@ -138,6 +139,8 @@ class Surveyed(NamedTuple):
     ends: Ends
     witness: Witness
     releases_lost: int  # releases of input up to here may be missing
+    rejects_lost: int  # rejects of input up to here may be missing
+    unanswered: Unanswered
     given_up: GivenUp  # the steps whose releases are missing, where that is accepted
     again: Again | None = None  # none: input goes on after all that has outputs
 
@@ -176,14 +179,22 @@ class Survey:
             covered_by_row = None if row is None or row.next_offset < first else row.next_offset
             answered = await log_ends.answered_of(reader, names, partition, covered_by_row)
             lost = _lost(row, ends, answered)
-            before = NOTHING if row is None else row.releases_lost
+            before, rejects_before = (NOTHING, NOTHING) if row is None else (row.releases_lost, row.rejects_lost)
             # Releases that expired are no loss, so where they did, only those at the end are.
             since = answered.release + 1 if ends.releases.first > 0 else 0
             given_up = GivenUp(since, ALL if accepted.lost_releases else before + 1)
             again = await self._again(reader, partition, row, ends, answered, lost)
             if again is not None:
-                told = await fold(self._site, partition, None, progress, given_up, again.start)
-                return Surveyed(told, ends, "ledger", before, given_up, again)
+                told, again, given_up = await self._before(partition, again, given_up, answered, first, progress)
+                found = await lost_releases(reader, names, partition, again.start, answered, ends)
+                if (fresh := [one for one in found if one.offset > before]) and not accepted.lost_releases:
+                    raise missing_before(fresh, answered).stopped(partition)
+                for one in found:
+                    given_up.add(one.series, one.offset)
+                lost_rejects = await self._unanswered(partition, row, told, answered, ends, accepted)
+                # The next owner finds out which rejects are missing, and passes over none that was not accepted.
+                gone = answered.reject if accepted.lost_releases else rejects_before
+                return Surveyed(told, ends, "ledger", before, gone, lost_rejects, given_up, again)
             if lost is not None and not (lost.reason in _PUBLISHED_AGAIN and accepted.lost_releases):
                 raise lost.stopped(partition)
             base = None
@@ -199,7 +210,46 @@ class Survey:
         witness = vouched(ends, heads, lacking, held=held, expected=expected, accepted=accepted.lost_ledger)
         if isinstance(witness, Shortage):
             raise witness.stopped(partition)
-        return Surveyed(told, ends, witness, answered.decided if lost else before, given_up)
+        lost_rejects = await self._unanswered(partition, row, told, answered, ends, accepted)
+        releases_lost = answered.decided if lost else before
+        return Surveyed(told, ends, witness, releases_lost, rejects_before, lost_rejects, given_up)
+
+    async def _before(
+        self,
+        partition: int,
+        again: Again,
+        given_up: GivenUp,
+        answered: AnsweredInput,
+        first: int,
+        progress: Progress,
+    ) -> tuple[Folded, Again, GivenUp]:
+        """Return the rows before input that is processed again, from where on that is, and what they give up.
+
+        Rows without what a step measured would come to other outputs than those that are there. So that begins with the
+        first step that is given up and whose input, from ``first`` on, is kept.
+        """
+        told = await fold(self._site, partition, None, progress, given_up, again.start)
+        kept = min((offset for offset in given_up.inputs if offset >= first), default=again.start)
+        if kept < again.start:
+            again, given_up = Again(kept, 0, answered.before - kept), given_up.again()
+            told = await fold(self._site, partition, None, progress, given_up, again.start)
+        return told, again, given_up
+
+    async def _unanswered(
+        self,
+        partition: int,
+        row: PartitionRow | None,
+        told: Folded,
+        answered: AnsweredInput,
+        ends: Ends,
+        accepted: Accepted,
+    ) -> Unanswered:
+        """Return which input beyond the row may lack its reject; raises if a reject is missing, unless accepted."""
+        start = 0 if row is None else max(row.next_offset, row.rejects_lost + 1)
+        found = await unanswered(self._site, partition, start, answered, ends, told.several)
+        if found.lost_rejects and not accepted.lost_releases:
+            raise found.refused(answered.reject).stopped(partition)
+        return found
 
     async def _again(
         self,

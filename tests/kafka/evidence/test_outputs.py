@@ -30,22 +30,25 @@ FIRST: dict[str, tuple[StopReason, int]] = {
 """Why a partition stops that lacks an output of each log, and the first input beyond the first batch that has one."""
 
 
-def test_every_place_of_an_output_against_the_rules() -> None:
+@pytest.mark.parametrize(
+    ("reason", "differs"), [("ledger-short", "tail-differs"), ("releases-short", "releases-short")]
+)
+def test_every_place_of_an_output_against_the_rules(reason: StopReason, differs: StopReason) -> None:
     """One that is there is passed over once, one that may lack too; others stop, or are written beyond the last."""
     count = 0
     for whole, gone, offset in product(OFFSETS, repeat=3):
         for held in chain.from_iterable(combinations(OFFSETS, size) for size in range(len(OFFSETS) + 1)):
             for digest in ("own", "other"):
-                committed = Committed(0, "releases-short", whole, gone, {one: [digest] for one in held})
-                wanted: bool | str = "releases-short" if offset < whole else False
+                committed = Committed(0, reason, whole, gone, {one: [digest] for one in held})
+                wanted: bool | str = reason if offset < whole else False
                 if offset in held:
-                    wanted = "tail-differs"
+                    wanted = differs
                 if offset < gone or (offset in held and digest == "own"):
                     wanted = True
                 assert _asked(committed, offset) == wanted
                 if offset in held and digest == "own":
                     assert offset not in {committed.left(before) for before in range(offset + 2)}
-                    again = True if offset < gone else "releases-short" if offset < whole else False
+                    again = True if offset < gone else reason if offset < whole else False
                     assert _asked(committed, offset) == again, "it lies there once, so only one is passed over"
                 count += 1
     assert count == 4 * 4 * 4 * 16 * 2
@@ -56,6 +59,16 @@ def _asked(committed: Committed, offset: int) -> bool | str:
         return committed.holds(offset, "own")
     except PartitionStoppedError as stopped:
         return stopped.reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "log"), [("ledger-short", "ledger entry"), ("releases-short", "release"), ("rejects-short", "reject")]
+)
+def test_a_missing_output_is_named_by_its_log_and_input(reason: StopReason, log: str) -> None:
+    """What follows it is said, and no input that did not come last is named for the end of a log."""
+    wanted = f"wanted the {log} that input 1 came to; found none, though an output that was written after it is there"
+    with pytest.raises(PartitionStoppedError, match=wanted):
+        Committed(0, reason, 3, 0, {2: ["own"]}).holds(1, "own")
 
 
 def test_an_output_that_nobody_recomputed_is_named_by_the_first_input() -> None:
@@ -80,7 +93,7 @@ async def test_an_output_missing_in_the_middle_stops_the_partition(site: Site, t
     await _decided(site, INPUT)
     _lose_rows(site)
     _lose_output(site, topic, offset)
-    await _stops(site, FIRST[topic][0])
+    await site.stops("b", FIRST[topic][0])
 
 
 @pytest.mark.parametrize("topic", [NAMES.releases, NAMES.rejects])
@@ -116,7 +129,7 @@ async def test_an_entry_is_not_written_after_what_it_must_precede(site: Site, re
     _lose_rows(site, 1)
     last = site.committed(NAMES.ledger)[-1].offset
     site.cluster.log(NAMES.ledger, 0).lose_within(last, last + 1)
-    await _stops(site, "ledger-short")
+    await site.stops("b", "ledger-short")
 
 
 async def test_each_reject_of_one_input_is_passed_over(site: Site) -> None:
@@ -155,7 +168,7 @@ async def test_an_output_missing_after_expired_ones_stops_the_partition(site: Si
     _expire(site, topic, first + 1)
     _lose_rows(site)
     _lose_output(site, topic, first + 4)
-    await _stops(site, reason)
+    await site.stops("b", reason)
 
 
 @pytest.mark.parametrize(("topic", "lost"), [(NAMES.releases, (4, 6, 8)), (NAMES.rejects, (5, 7))])
@@ -239,17 +252,6 @@ def _expire(site: Site, topic: str, before: int) -> None:
     """Delete the beginning of a log: the records that input before an offset came to."""
     kept = [record.offset for record in site.committed(topic) if int(dict(record.headers)["input"]) >= before]
     site.cluster.log(topic, 0).delete_before(kept[0] if kept else -1)
-
-
-async def _stops(site: Site, reason: StopReason) -> None:
-    """Check that the next owner stops, and that it wrote no output."""
-    before = site.outputs()
-    partitions, feed = await site.started("b")
-    await feed.seek(0, 0)
-    await until(lambda: site.decided() == site.sent or bool(partitions.stopped))
-    assert partitions.stopped == {0: reason}
-    assert site.outputs() == before
-    await partitions.close()
 
 
 async def _finishes(site: Site) -> None:

@@ -23,6 +23,8 @@ ROW = PartitionRow(
     ledger_first=1,
     releases_offset=8,
     releases_lost=3,
+    rejects_lost=2,
+    group_offset=71,
     life="l",
 )
 
@@ -44,8 +46,9 @@ def test_stored_rows_come_back() -> None:
             {"changelog_first": UNKNOWN, "ledger_first": UNKNOWN, "releases_offset": UNKNOWN, "releases_lost": -1}
             | {"life": ""},
         ),
+        (("rejects_lost", "group_offset"), {"rejects_lost": -1, "group_offset": UNKNOWN}),
     ],
-    ids=["collected data", "the last record", "ends of logs"],
+    ids=["collected data", "the last record", "ends of logs", "what recover accepts"],
 )
 def test_rows_from_before(lacks: tuple[str, ...], read: dict[str, Any]) -> None:
     """Nothing was open, so it is read on from the next one; nothing is compared; a worker adopts what it finds."""

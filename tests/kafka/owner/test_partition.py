@@ -119,9 +119,12 @@ class Site:
         return partitions, feed
 
     async def stops(self, name: str, reason: StopReason, **more: Any) -> None:
-        """Check that a worker that is given the partition stops for this reason."""
-        partitions, _ = await self.started(name, **more)
-        assert partitions.stopped == {0: reason}
+        """Check that a worker that is given the partition and its input stops for this reason, and writes nothing."""
+        partitions, feed = await self.started(name, **more)
+        before = self.outputs()
+        await feed.seek(0, 0)
+        await until(lambda: self.decided() == self.sent or bool(partitions.stopped))
+        assert (partitions.stopped, self.outputs()) == ({0: reason}, before)
         await partitions.close()
 
     async def goes_on(self, name: str, *batches: Sequence[Record], **more: Any) -> None:

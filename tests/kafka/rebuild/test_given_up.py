@@ -1,4 +1,4 @@
-"""Batches of which only a part was committed and whose input is gone, on the cluster in memory: `recover` gives up."""
+"""What `recover` gives up: parts of a batch whose input is gone, and outputs before later ones; in memory."""
 
 import json
 from collections import Counter
@@ -17,6 +17,9 @@ from tests.audit.ways import audit
 from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.kafka.owner.test_torn import LEDGER as WHOLE
 from tests.kafka.owner.test_torn import REJECTS, RELEASES, Torn, finished, owned, send, torn_site
+from tests.kafka.rebuild.test_going_back import decide, lose_outputs, lose_rows
+from tests.readings import reading, watermark, within
+from tests.run import default, observation
 
 EVERYTHING = Accepted(lost_input=True, lost_releases=True)
 
@@ -132,3 +135,158 @@ def test_releases_are_given_up_between_two_inputs_alone() -> None:
         assert given_up.or_given_up(entry, offset, {"aa": b"{}"}) == {"aa": b"{}"}
         assert bool(given_up.or_given_up(entry, offset, {})) == (2 <= offset < 4)
     assert (dict(given_up.steps), given_up.last) == ({"home-1": 2}, 3)
+
+
+MIXED = [observation("nobody-1" if nth % 2 else "home-1", nth + 1, 1.0) for nth in range(9)]
+"""Inputs with even offsets are released, those with odd offsets are rejected; each is a batch of its own."""
+LATER = [observation("home-1", 10, 1.0), observation("nobody-1", 11, 1.0)]
+ACCEPTED = Accepted(lost_releases=True)
+
+
+def without(log: Sequence[Any], *inputs: int) -> list[Any]:
+    """Return the records of a log that came of other inputs."""
+    return [one for one in log if int(dict(one[2])["input"]) not in inputs]
+
+
+async def whole(folder: Path, *batches: Sequence[dict[str, Any]]) -> list[list[Any]]:
+    """Return what input comes to where nothing is lost."""
+    site = Site(folder)
+    await decide(site, *batches)
+    return site.outputs()
+
+
+def audited(site: Site) -> dict[str, int]:
+    """Return what the audit finds, by kind."""
+    ledger, releases, _ = ([value for _, value, _ in log] for log in site.outputs())
+    report = audit(ledger, releases)
+    assert report.broken("promise") == 0
+    return {str(kind): count for kind, count in report.counts.items()}
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """Make a folder for another site."""
+    (tmp_path / "other").mkdir()
+    return tmp_path / "other"
+
+
+@pytest.mark.parametrize(
+    ("rows", "lost"), [*product((0, 1, 2), [(2,), (6,), (2, 4)]), *product((0,), [(0,), (0, 2, 4, 6)])]
+)
+async def test_releases_missing_before_later_ones_are_given_up_on_demand(
+    site: Site, other: Path, rows: int, lost: Sequence[int]
+) -> None:
+    """They cannot be published in their place: `recover` names the first, and then every later step is decided."""
+    await decide(site, *([record] for record in MIXED))
+    lose_rows(site, rows)
+    lose_outputs(site, NAMES.releases, *lost)
+    await site.stops("b", "releases-short")
+    with pytest.raises(PartitionStoppedError) as refused:
+        await site.recover()
+    assert refused.value.reason == "releases-short"
+    assert f"the release that input {lost[0]} came to" in str(refused.value)
+    assert f"the releases of {len(lost)} steps of 1 series are lost" in str(refused.value)
+    assert "--accept-lost-releases" in str(refused.value)
+    told = await site.recover(ACCEPTED)
+    assert (told.given_up, told.closed, told.next_offset) == ({"home-1": len(lost)}, [], lost[0])
+    assert f"home-1: {len(lost)} steps" in "\n".join(consequences(told))
+    assert (await site.recover()).given_up == told.given_up, "what was accepted is known"
+    await site.goes_on("c", LATER)
+    ledger, releases, rejects = await whole(other, *([record] for record in (*MIXED, *LATER)))
+    assert site.outputs() == [ledger, without(releases, *lost), rejects]
+    assert audited(site) == {"entry-without-release": len(lost)}
+
+
+async def test_lost_last_outputs_are_published_though_earlier_releases_are_given_up(site: Site, other: Path) -> None:
+    """`recover` goes back before both; what lies after the last of its log is written, and nothing else."""
+    await decide(site, *([record] for record in MIXED))
+    lose_rows(site, 1)
+    lose_outputs(site, NAMES.releases, 2, 8)
+    lose_outputs(site, NAMES.rejects, 7)
+    assert (await site.recover(ACCEPTED)).given_up == {"home-1": 1}
+    await site.goes_on("c", LATER)
+    ledger, releases, rejects = await whole(other, *([record] for record in (*MIXED, *LATER)))
+    assert site.outputs() == [ledger, without(releases, 2), rejects]
+
+
+async def test_of_several_releases_of_one_input_the_first_is_given_up(site: Site, other: Path) -> None:
+    """Those after it are there, and lie there once."""
+    begun = [within(series="read-1"), reading(5, 1.0, "read-1"), reading(15, 2.0, "read-1")]
+    closing = [watermark(30, "read-1"), observation("home-1", 1, 1.0)]
+    await decide(site, begun, closing)
+    lose_rows(site, len(begun))
+    first, *_ = site.committed(NAMES.releases)
+    site.cluster.log(NAMES.releases, 0).lose_within(first.offset, first.offset + 1)
+    await site.stops("b", "releases-short")
+    with pytest.raises(PartitionStoppedError, match=f"the release that input {len(begun)} came to"):
+        await site.recover()
+    told = await site.recover(ACCEPTED)
+    assert (told.given_up, told.next_offset, told.open_steps) == ({"read-1": 1}, len(begun), 2)
+    await site.goes_on("c")
+    ledger, releases, rejects = await whole(other, begun, closing)
+    assert site.outputs() == [ledger, releases[1:], rejects]
+
+
+@pytest.mark.parametrize("lost", [(1,), (5,), (3, 5), (1, 3, 5)])
+@pytest.mark.parametrize("rows", [0, 1])
+async def test_rejects_missing_before_later_ones_are_named(
+    site: Site, other: Path, lost: Sequence[int], rows: int
+) -> None:
+    """`recover` says how many and from where on, and passes over them only on demand; nothing is published twice."""
+    await decide(site, *([record] for record in MIXED))
+    lose_rows(site, rows)
+    lose_outputs(site, NAMES.rejects, *lost)
+    await site.stops("b", "rejects-short")
+    with pytest.raises(PartitionStoppedError) as refused:
+        await site.recover()
+    assert refused.value.reason == "rejects-short"
+    assert f"a release or a reject of input {lost[0]}" in str(refused.value)
+    assert f"the rejects of {len(lost)} records are lost" in str(refused.value)
+    assert "--accept-lost-releases" in str(refused.value)
+    told = await site.recover(ACCEPTED)
+    assert (told.unanswered.lost_rejects, told.unanswered.first_lost_reject) == (len(lost), lost[0])
+    assert f"the first of input {lost[0]}" in "\n".join(consequences(told))
+    assert (await site.recover()).unanswered.lost_rejects == 0, "the rows cover them now"
+    await site.goes_on("c", LATER)
+    ledger, releases, rejects = await whole(other, *([record] for record in (*MIXED, *LATER)))
+    assert site.outputs() == [ledger, releases, without(rejects, *lost)]
+    assert audited(site) == {}
+
+
+async def test_rejects_missing_beyond_where_recover_goes_back_to_are_passed_over(site: Site, other: Path) -> None:
+    """The next owner decides that input again, and stops for none that was accepted."""
+    await decide(site, *([record] for record in MIXED))
+    lose_rows(site, 1)
+    lose_outputs(site, NAMES.releases, 2)
+    lose_outputs(site, NAMES.rejects, 1, 5)
+    with pytest.raises(PartitionStoppedError, match="releases-short"):
+        await site.recover()
+    told = await site.recover(ACCEPTED)
+    assert (told.next_offset, told.given_up, told.unanswered.lost_rejects) == (2, {"home-1": 1}, 2)
+    await site.goes_on("c", LATER)
+    ledger, releases, rejects = await whole(other, *([record] for record in (*MIXED, *LATER)))
+    assert site.outputs() == [ledger, without(releases, 2), without(rejects, 1, 5)]
+
+
+@pytest.mark.parametrize("accepted", [Accepted(), ACCEPTED], ids=["rows are there", "rows are gone"])
+async def test_what_repeats_a_release_that_is_given_up_comes_out_again(site: Site, accepted: Accepted) -> None:
+    """Later outputs follow from what the step measured, so `recover` goes back to its input while that is kept."""
+    protection = {"level": "w-event", "window": 4}
+    site.policy = default(
+        "home-*", scheme={"name": "bd", "dissimilarity": "private"}, protection=protection, epsilon=30
+    )
+    await decide(site, *([observation("home-1", nth + 1, 1.0 + 8 * (nth // 4 % 2))] for nth in range(12)))
+    decisions = [release["decision"] for release in values(site, 1)]
+    assert decisions[9:] == ["perturbed", "approximated", "approximated"]
+    lose_rows(site, 0)
+    lose_outputs(site, NAMES.releases, 9)
+    await site.recover(ACCEPTED)
+    await site.goes_on("c")
+    before = site.outputs()
+    if accepted.lost_releases:
+        site.cluster.remake(NAMES.changelog)
+    lose_outputs(site, NAMES.releases, 11)
+    told = await site.recover(accepted)
+    assert (told.next_offset, told.again, told.given_up) == (9, 3, {"home-1": 1})
+    await site.goes_on("d")
+    assert site.outputs() == before

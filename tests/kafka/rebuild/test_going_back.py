@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from stream_app.cli.operating.recover import consequences
+from stream_app.deciding.rebuild import RebuildError
 from stream_app.kafka.evidence.row import PARTITION_KEY
+from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.kafka.stops import PartitionStoppedError
+from tests import units
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
 from tests.kafka.owner.test_partition import NAMES, Site, until
@@ -48,6 +52,13 @@ def lose_rows(site: Site, next_offset: int) -> None:
 def lose_last(site: Site, topic: str) -> None:
     """Let a log end before its last record."""
     site.cluster.log(topic, 0).lose_tail(site.committed(topic)[-1].offset)
+
+
+def lose_outputs(site: Site, topic: str, *inputs: int) -> None:
+    """Lose the records of a log that inputs came to."""
+    for record in site.committed(topic):
+        if record.key != b"" and int(dict(record.headers)["input"]) in inputs:
+            site.cluster.log(topic, 0).lose_within(record.offset, record.offset + 1)
 
 
 outputs, recover = Site.outputs, Site.recover
@@ -145,3 +156,73 @@ async def test_a_lost_reject_of_the_very_first_input_is_missed(site: Site) -> No
     await decide(site, [observation("nobody-1", 1, 1.0)])
     lose_last(site, NAMES.rejects)
     await site.stops("b", "rejects-short")
+
+
+@pytest.mark.parametrize("kept", [0, 1, 3])
+@pytest.mark.parametrize("last", [observation("nobody-1", 3, 1.0), observation("home-1", 3, 1.0)])
+async def test_a_release_whose_entry_is_lost_is_not_forgotten(site: Site, kept: int, last: dict[str, Any]) -> None:
+    """Its series has no later entry that would show it; rows without it would let the series spend its budget again."""
+    records = [observation("home-1", 1, 1.0), observation("home-2", 1, 1.0), observation("home-1", 2, 1.0), last]
+    await decide(site, *([record] for record in records))
+    lose_rows(site, kept)
+    entry = next(one for one in reversed(site.committed(NAMES.ledger)) if one.key == b"home-2")
+    site.cluster.log(NAMES.ledger, 0).lose_within(entry.offset, entry.offset + 1)
+    with pytest.raises(
+        PartitionStoppedError, match=r"ledger-short.*the ledger entry of a release that input 1 came to"
+    ):
+        await site.recover()
+
+
+async def test_a_reading_without_an_output_may_have_been_rejected(site: Site) -> None:
+    """Nobody can know without deciding it again, so `recover` says so."""
+    late = [watermark(20, "read-1"), reading(5, 1.0, "read-1"), reading(25, 1.0, "read-1"), *CLOSED[1:]]
+    await decide(site, OPEN_READINGS, late)
+    lose_rows(site, len(OPEN_READINGS))
+    assert [int(dict(one.headers)["input"]) for one in site.committed(NAMES.rejects)] == [5, 7]
+    lose_outputs(site, NAMES.rejects, 5)
+    told = await site.recover()
+    assert (told.unanswered.lost_rejects, told.unanswered.unanswered, told.unanswered.first_unanswered) == (0, 2, 5)
+    assert "2 inputs, from 5 on, have no output and may need none" in "\n".join(consequences(told))
+
+
+async def test_holes_are_noticed_and_accepted_without_any_row(site: Site) -> None:
+    """All that the ledger tells is decided, and what is missing of it is given up and named."""
+    events = [observation("nobody-1" if nth % 2 else "home-1", nth + 1, 1.0) for nth in range(7)]
+    await decide(site, *([event] for event in events))
+    site.cluster.remake(NAMES.changelog)
+    lose_outputs(site, NAMES.rejects, 1)
+    with pytest.raises(PartitionStoppedError, match=r"rejects-short.*a release or a reject of input 1;.*of 1 records"):
+        await site.recover()
+    lose_outputs(site, NAMES.releases, 2)
+    with pytest.raises(RebuildError, match="accept-lost-releases"):
+        await site.recover()
+    told = await site.recover(Accepted(lost_releases=True))
+    assert (told.next_offset, told.given_up, told.unanswered.lost_rejects) == (7, {"home-1": 1}, 1)
+    before = site.outputs()
+    await site.goes_on("c", [observation("home-1", 8, 1.0)])
+    assert [len(log) for log in site.outputs()] == [len(before[0]) + 1, len(before[1]) + 1, len(before[2])]
+
+
+async def test_readings_of_units_after_the_outputs_stop_nobody_who_went_back(site: Site) -> None:
+    """They have no output, and the group's offset passes them at once: that is no sign of a lost row."""
+    begun = [units.units(series="unit-1"), observation("home-1", 1, 1.0)]
+    readings = [units.reading(nth, 1.0, "unit-1") for nth in (1, 2)]
+    await decide(site, begun, [observation("home-1", 2, 1.0)], readings)
+    whole = site.outputs()
+    lose_rows(site, len(begun))
+    lose_last(site, NAMES.releases)
+    site.cluster.group("life").offsets[Place(NAMES.events, 0)] = site.sent
+    assert (await site.recover()).next_offset == len(begun)
+    await go_on(site)
+    assert site.outputs() == whole
+
+
+async def test_what_somebody_skipped_after_the_outputs_still_stops(site: Site) -> None:
+    """The group's offset lies beyond an observation without an output."""
+    await decide(site, [observation("home-1", 1, 1.0)], [observation("home-1", 2, 1.0)])
+    lose_rows(site, 1)
+    lose_last(site, NAMES.releases)
+    site.append(observation("home-1", 3, 1.0))
+    site.cluster.group("life").offsets[Place(NAMES.events, 0)] = site.sent
+    assert (await site.recover()).next_offset == 1
+    await site.stops("b", "row-behind")

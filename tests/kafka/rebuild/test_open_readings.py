@@ -57,7 +57,9 @@ class Played:
         """Rebuild rows and memory from ledger, releases and the input from ``start`` on."""
         run = self.run
         rows = rebuild(run.context, run.ledger, run.releases)
-        found = FoundSteps(Folded(rows, {}, self.adopted, self.released, {}, -1, set(), set()), losses, self.rejected)
+        found = FoundSteps(
+            Folded(rows, {}, self.adopted, self.released, {}, -1, set(), set(), set()), losses, self.rejected
+        )
         for offset in range(start, run.offset):
             found.take(offset, self.values[offset])
         run.rows = rows | found.rows()

@@ -52,7 +52,9 @@ class Played(NamedTuple):
     def reopened(self, losses: Sequence[Loss], start: int, end: int) -> FoundSteps:
         """Return what `recover` finds of the run between two offsets, once all rows are lost."""
         rows = rebuild(self.run.context, self.run.ledger, self.run.releases)
-        steps = FoundSteps(Folded(rows, {}, self.adopted, self.released, {}, -1, set(), set()), losses, self.rejected)
+        steps = FoundSteps(
+            Folded(rows, {}, self.adopted, self.released, {}, -1, set(), set(), set()), losses, self.rejected
+        )
         for offset in range(max(start, 0), end):
             steps.take(offset, self.values[offset])
         return steps

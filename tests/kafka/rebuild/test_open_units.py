@@ -47,7 +47,7 @@ class Played:
         """Return what ledger and releases tell."""
         rows: dict[str, Any] = {}
         releases = {encoding.digest(release): release for release in self.run.releases}
-        told = Folded(rows, {}, {}, {}, {}, -1, set(), set())
+        told = Folded(rows, {}, {}, {}, {}, -1, set(), set(), set())
         closings: dict[str, deque[Closing]] = {}
         for nth, offset in enumerate(self.origins):
             entry: Any = wire.load(self.run.ledger[nth])

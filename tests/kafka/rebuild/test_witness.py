@@ -43,7 +43,7 @@ def test_who_tells() -> None:
 def test_missing_is_what_anybody_names() -> None:
     """In heads, in releases, or in entries whose beginning is gone; and what a row knows less of than was signed."""
     rows = {"whole": row("whole", 3), "behind": row("behind", 3)}
-    told = Folded(rows, {}, {}, {}, {}, 0, {"cut"}, {"whole", "published"})
+    told = Folded(rows, {}, {}, {}, {}, 0, {"cut"}, {"whole", "published"}, set())
     assert missing(told, None) == {"cut", "published"}
     heads = Covered(9, {"whole": 3, "behind": 4, "signed": 1})
     assert missing(told, heads) == {"cut", "published", "behind", "signed"}

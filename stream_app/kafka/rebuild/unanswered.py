@@ -1,0 +1,117 @@
+"""Input that has no output, though a reject of later input is there: it may have been rejected, and its reject lost.
+
+Rejects are named nowhere else, so what an input must come to is known of its content alone. An observation of a series
+whose steps take one each is answered by a release or a reject, and a record that cannot be read is rejected. Any other
+record may need no output: a contribution, a reading, a watermark that closes nothing.
+"""
+
+from collections.abc import AsyncIterator, Container
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from stream_app.formats import wire
+from stream_app.formats.records import Malformed, Observation
+from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.evidence.ends import AnsweredInput, Ends, Shortage
+from stream_app.kafka.evidence.foreign import content, input_offset
+from stream_app.kafka.evidence.outputs import first_of
+from stream_app.kafka.parts import Site
+from stream_app.kafka.rebuild.open_steps import LOST
+
+_OUTPUTS: Final = ("rejects", "ledger", "releases")
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """How many inputs have no output, and the first of them; -1: there is none."""
+
+    lost_rejects: int = 0  # those that must have one: their rejects are lost
+    first_lost_reject: int = -1
+    unanswered: int = 0  # those that may need none
+    first_unanswered: int = -1
+
+    def refused(self, last_reject: int) -> Shortage:
+        """Return why recovery does not pass over them; the rejects end with input ``last_reject``."""
+        unsure = f"; {self.unanswered} more inputs have no output, and may need none" if self.unanswered else ""
+        found = (
+            f"neither, though rejects of later input are there, up to input {last_reject}: the rejects of "
+            f"{self.lost_rejects} records are lost, and would lie out of order if they were published now{unsure}. "
+            "`recover --accept-lost-releases` continues without them"
+        )
+        return Shortage("rejects-short", f"a release or a reject of input {self.first_lost_reject}", found)
+
+
+async def unanswered(
+    site: Site, partition: int, start: int, answered: AnsweredInput, ends: Ends, several: Container[str]
+) -> Unanswered:
+    """Return what has no output of input from ``start`` on that is before the last reject.
+
+    ``several`` are the series of which a step ever took several records.
+    """
+    if start >= answered.reject:
+        return Unanswered()
+    names = site.names
+    sure: list[int] = []
+    unsure: list[int] = []
+    async with AsyncExitStack() as stack:
+        reader, *readers = [
+            await stack.enter_async_context(site.brokers.reader("read_committed")) for _ in ("input", *_OUTPUTS)
+        ]
+        logs: list[_Answers] = []
+        for topic, one in zip((names.rejects, names.ledger, names.releases), readers, strict=True):
+            begin = await first_of(one, topic, partition, start)
+            logs.append(_Answers(one.records(topic, partition, begin), losses=topic == names.rejects))
+        rejects = logs[0]
+        first, _ = await reader.bounds(names.events, partition)
+        if ends.rejects.first > 0:  # earlier ones have expired
+            start = max(start, await rejects.next())
+        async for records in reader.records(names.events, partition, max(first, start), answered.reject):
+            for record in records:
+                offset = record.offset
+                if offset >= answered.reject or any([await log.holds(offset) for log in logs]):
+                    continue
+                found = wire.decode(record.value)
+                must = found.series not in several if isinstance(found, Observation) else isinstance(found, Malformed)
+                (sure if must else unsure).append(offset)
+        await rejects.holds(answered.reject + 1)
+    # What was skipped or deleted, and accepted then, has no outputs.
+    sure, unsure = ([offset for offset in found if offset > rejects.accepted] for found in (sure, unsure))
+    return Unanswered(len(sure), min(sure, default=-1), len(unsure), min(unsure, default=-1))
+
+
+@final
+class _Answers:
+    """The input offsets that the records of one log came of, in order."""
+
+    def __init__(self, batches: AsyncIterator[list[Any]], *, losses: bool) -> None:
+        self._batches, self._losses = batches, losses
+        self._waiting: list[Any] = []
+        self.accepted = -1
+        """All input up to here was given up: a reject told it."""
+
+    async def next(self) -> int:
+        """Return the input of the next record; beyond every offset if there is none."""
+        while not self._waiting:
+            batch = await anext(self._batches, None)
+            if batch is None:
+                return 2**63
+            self._waiting = [record for record in reversed(batch) if not is_claim(record)]
+        return input_offset(self._waiting[-1])
+
+    async def holds(self, offset: int) -> bool:
+        """Return whether a record came of an input; offsets never go back."""
+        while (found := await self.next()) <= offset:
+            is_loss = self._losses and self._is_loss()
+            if found == offset and not is_loss:
+                return True
+            self._waiting.pop()
+        return False
+
+    def _is_loss(self) -> bool:
+        """Notice a reject that tells that input was given up."""
+        reject: Any = content(self._waiting[-1])
+        if reject.get("reason") != LOST or reject.get("series") is not None:
+            return False
+        self.accepted = input_offset(self._waiting[-1])
+        return True
