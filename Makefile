@@ -9,7 +9,7 @@ DEMO := $(VENV)/.installed-demo
 TEST := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test long simulate lint format reference bench install constraints clean
+.PHONY: help demo quick test long simulate lint style types layers docstrings format reference bench install constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -38,11 +38,20 @@ FIRST ?= 1
 simulate: $(TEST)  ## Run whole lives of workers in virtual time: make simulate SEEDS=10000 FIRST=1
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
 
-lint: $(TEST)  ## Check style, types, layers and docstrings
+lint: style types layers docstrings  ## Check style, types, layers and docstrings
+
+style: $(TEST)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy stream_app benchmarks tests examples
+
+TYPED ?= stream_app benchmarks tests examples
+types: $(TEST)
+	$(BIN)/mypy $(TYPED)
+
+layers: $(TEST)
 	$(BIN)/lint-imports --no-cache
+
+docstrings: $(TEST)
 	$(BIN)/interrogate --quiet stream_app benchmarks tests deploy
 
 format: $(TEST)  ## Put the code in the formatter's shape

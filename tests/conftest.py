@@ -1,6 +1,7 @@
 """What all tests share: one real Kafka broker a run, and how much is drawn."""
 
 import fcntl
+import gc
 import os
 import signal
 from collections.abc import Generator
@@ -8,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 from stream_app.localbroker.broker import LocalBroker
 from tests.command import Cli
@@ -16,10 +16,6 @@ from tests.stacks import pending_tasks
 from tests.suite import ownhome, secondtry, sharedbroker, speeds
 
 os.environ["PYTHONFAULTHANDLER"] = "1"  # noqa: TID251 (programs that tests start say where they hung: tests/stacks.py)
-
-# Who draws is not timed: on a loaded machine a draw or an example would be too slow by chance.
-settings.register_profile("untimed", settings(), deadline=None)
-settings.load_profile("untimed")
 
 
 _BROKER_FOLDER = pytest.StashKey[Path]()
@@ -39,15 +35,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Let one test process of a run compile all files before the others begin, which find them compiled then."""
-    if not hasattr(session.config, "workerinput"):
-        return (yield)
+    """Let one test process of a run compile all files before the others begin, which find them compiled then.
+
+    The collector of garbage waits meanwhile, and never looks at what was made: all of it stays until the end.
+    """
+    gc.disable()
     with (Path.home() / "compiled").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        if hasattr(session.config, "workerinput"):
+            fcntl.flock(lock, fcntl.LOCK_EX)
         if lock.tell():
             fcntl.flock(lock, fcntl.LOCK_UN)
         found = yield
-        lock.write("by the first process\n")
+        if hasattr(session.config, "workerinput"):
+            lock.write("by the first process\n")
+    gc.freeze()
+    gc.enable()
     return found
 
 

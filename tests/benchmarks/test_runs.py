@@ -48,7 +48,7 @@ SIZES = {
 }
 
 
-LONG = {"faust", "members", "scale", "takeover", "units"}
+LONG = {"faust", "members", "recovery", "scale", "series", "takeover", "units"}
 """Of those that share all machinery with others: in `make long`."""
 
 

@@ -94,7 +94,13 @@ def test_they_fire_and_end_when_they_must() -> None:
     assert promtool_failures("test", "rules", *TESTS, folder=PROMETHEUS) == ""
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
+FEW = ("first threshold up", "less is near", "second threshold down")
+"""Those of `make test`: they take the least time, and the tests of most rules notice one of them."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in FEW else pytest.mark.long) for name in MUTATIONS]
+)
 def test_a_changed_rule_is_noticed(name: str, tmp_path: Path) -> None:
     """Every alert and figure that a mutation changes fails its tests: none of them only looks tested."""
     content = yaml.safe_load((PROMETHEUS / "rules.yml").read_text())

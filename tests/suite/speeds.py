@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from tests.suite.markers import uses
 
@@ -28,11 +29,12 @@ class Amount(NamedTuple):
 AMOUNTS: Final = {
     "datasets": Amount(500, 1_000, 10_000, "made-up datasets whose intervals have to hold the truth"),
     "draws": Amount(20_000, 20_000, 1_000_000, "draws that are decided by both paths"),
-    "ledgers": Amount(60, 250, 1_000, "true ledgers that an audit must find true"),
+    "filtered": Amount(20_000, 20_000, 100_000, "events that the filter takes as its literal second form does"),
+    "ledgers": Amount(60, 150, 1_000, "true ledgers that an audit must find true"),
     "matrices": Amount(100, 500, 5_000, "transition matrices solved by enumeration and programs"),
     "hostile_records": Amount(2_000, 10_000, 100_000, "hostile records decided in groups of one and one by one"),
     "pairs": Amount(1_000, 4_000, 10_000, "pairs of logs that measure alike and must be decided alike"),
-    "seeds": Amount(100, 300, 10_000, "schedules that are simulated"),
+    "seeds": Amount(100, 200, 10_000, "schedules that are simulated"),
     "kills": Amount(5, 5, 20, "how often test_kills kills a worker"),
     "pool_kills": Amount(5, 20, 200, "how often test_processes kills a process that shares work"),
     "events": Amount(20_000, 20_000, 100_000, "how many events test_kills sends"),
@@ -51,9 +53,17 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addoption(f"--{name}", type=int, help=f"{amount.meaning} ({by_speed})")
 
 
+EXAMPLES: Final = {"quick": 50, "test": 50, "long": 500}
+"""How many examples Hypothesis draws at each speed, where a test does not say so itself."""
+
+
 def choose(config: pytest.Config) -> None:
-    """Select by the speed, unless the command names markers."""
-    config.option.markexpr = config.option.markexpr or EXPRESSIONS[config.getoption("speed")]
+    """Select by the speed, unless the command names markers; before Hypothesis is asked for anything."""
+    speed = config.getoption("speed")
+    config.option.markexpr = config.option.markexpr or EXPRESSIONS[speed]
+    # Who draws is not timed: on a loaded machine a draw or an example would be too slow by chance.
+    settings.register_profile(speed, deadline=None, max_examples=EXAMPLES[speed])
+    settings.load_profile(speed)
 
 
 def amount(request: pytest.FixtureRequest, name: str) -> int:

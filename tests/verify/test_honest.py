@@ -18,6 +18,7 @@ from stream_app.verify.steps import pair_steps
 from stream_app.verify.trial import UnusableError, cell_columns, derived, ruled, seen_of, series_of, sown
 from stream_app.verify.verdict import Judgement, Measured, PairResult, Verdict, verdict
 from tests.run import ADAPTIVE, BALANCED, KINDS, NUMBER, SKIP, UNIFORM, Run
+from tests.suite.combined import combined
 from tests.verify.tried import SECRET, protected, row_of
 
 pytestmark = pytest.mark.slow
@@ -45,10 +46,10 @@ def judged(parameters: dict[str, Any], runs: int, most_pairs: int | None = None)
     return verdict(tried, gathered(tried, runs, here(tried, tried.parts(runs)), lambda _, __: True))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("protection", "scheme"), LEVELS, ids=[f"{p['level']}-{s['name']}" for p, s in LEVELS])
-def test_nothing_that_is_right_is_broken(kind: str, protection: Any, scheme: Any) -> None:
+@pytest.mark.parametrize(("level", "kind"), combined(LEVELS, [*KINDS], every=3))
+def test_nothing_that_is_right_is_broken(level: tuple[Any, Any], kind: str) -> None:
     """With few runs the bounds are low; what counts is that they are below what is declared."""
+    protection, scheme = level
     parameters = {"epsilon": 2.0, "protection": protection, "scheme": scheme, "value": KINDS[kind]}
     found = judged(parameters, 200)
     assert found.results
@@ -57,9 +58,14 @@ def test_nothing_that_is_right_is_broken(kind: str, protection: Any, scheme: Any
     assert all(result.measured.runs == 200 for result in found.results)
 
 
-@pytest.mark.parametrize("absent", [{}, {"absent": "approximated"}, {"absent": 10}, {"absent": 2.5}])
-@pytest.mark.parametrize("aggregate", ["last", "sum", "mean", "max"])
-@pytest.mark.parametrize("level", [LANDMARKS, WINDOWED, protected("user", length=3)])
+ABSENT: list[dict[str, Any]] = [{}, {"absent": "approximated"}, {"absent": 10}, {"absent": 2.5}]
+AGGREGATES = ["last", "sum", "mean", "max"]
+
+
+@pytest.mark.parametrize(
+    ("level", "aggregate", "absent"),
+    combined([LANDMARKS, WINDOWED, protected("user", length=3)], AGGREGATES, ABSENT, every=4),
+)
 def test_several_readings_a_step_hold(level: Any, aggregate: str, absent: dict[str, Any]) -> None:
     """In what they come to, and in whether there are any where that is hidden."""
     protection = {**level, "within": aggregate, "open_steps": 2, **absent}
@@ -83,7 +89,7 @@ def test_collected_data_hold(neighbours: str, level: Any) -> None:
     assert found.judgement is not Judgement.BROKEN
 
 
-STATISTICS: list[tuple[dict[str, str], Any]] = [
+STATISTICS: list[tuple[Any, Any]] = [
     *(
         ({"statistic": statistic}, {"kind": "number", "lower": -2, "upper": 5, "resolution": 0.5})
         for statistic in ("sum", "mean")
@@ -92,14 +98,15 @@ STATISTICS: list[tuple[dict[str, str], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("scheme", [UNIFORM, BALANCED])
-@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-@pytest.mark.parametrize(("statistic", "value"), STATISTICS, ids=["sum", "mean", "choice"])
-@pytest.mark.parametrize("level", [LANDMARKS, protected("event"), WINDOWED])
-def test_sums_means_and_choices_hold(
-    neighbours: str, statistic: dict[str, Any], value: Any, level: Any, scheme: Any
-) -> None:
+@pytest.mark.parametrize(
+    ("level", "asked", "neighbours", "scheme"),
+    combined(
+        [LANDMARKS, protected("event"), WINDOWED], STATISTICS, ["replace", "add-remove"], [UNIFORM, BALANCED], every=3
+    ),
+)
+def test_sums_means_and_choices_hold(level: Any, asked: tuple[Any, Any], neighbours: str, scheme: Any) -> None:
     """One member's items, and looks at the counters of sums."""
+    statistic, value = asked
     collect = {"neighbours": neighbours, "open_steps": 2, **statistic}
     if neighbours == "replace" and statistic:
         collect["intrusion_nano"] = 10**9

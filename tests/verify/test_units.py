@@ -17,6 +17,7 @@ from stream_app.verify.trial import cell_columns, derived, seen_of, series_of, s
 from stream_app.verify.units import MOST_DIFFERING, unit_courses
 from stream_app.verify.verdict import Judgement
 from tests.run import ADAPTIVE, BALANCED, UNIFORM, Run
+from tests.suite.combined import combined
 from tests.verify.test_honest import judged
 from tests.verify.tried import SECRET, pair_of, row_of
 
@@ -39,8 +40,7 @@ LATE, TOLD = "units registered late", "a unit registered before its step ends"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("statistic", STATISTICS)
-@pytest.mark.parametrize("protection", [EVENT, MARKED, BESIDE], ids=["event", "landmark", "window"])
+@pytest.mark.parametrize(("statistic", "protection"), combined([*STATISTICS], [EVENT, MARKED, BESIDE], every=3))
 def test_nothing_that_is_right_is_broken(statistic: str, protection: Any) -> None:
     """Of all pairs; with few runs the bounds are low, and none passes what is declared."""
     parameters = {"epsilon": 2.0, "protection": protection, "scheme": BALANCED, "value": STATISTICS[statistic]}

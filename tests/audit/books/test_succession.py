@@ -36,7 +36,7 @@ def assert_remarked(run: Run) -> bool:
     return bool(marked)
 
 
-@pytest.mark.parametrize("events_ms", [(), (1,), (1, 4)])
+@pytest.mark.parametrize("events_ms", [(), pytest.param((1,), marks=pytest.mark.long), (1, 4)])
 def test_levels_by_enumeration(events_ms: tuple[int, ...]) -> None:
     """On every pair of small versions the audit remarks just those that the worker marked."""
     counts = [0, 0]

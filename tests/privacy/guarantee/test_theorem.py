@@ -11,6 +11,7 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import State
 from tests.privacy.guarantee.broken_guards import ChargesOnce, DoesNotCharge, NeverRefuses
 from tests.privacy.guarantee.enumeration import Rules, Search, policy_under, search
+from tests.suite.combined import combined
 
 UNIFORM: dict[str, object] = {"name": "uniform"}
 ADAPTIVE: dict[str, object] = {"name": "adaptive"}
@@ -33,9 +34,10 @@ def test_six_steps(scheme: dict[str, object], epsilon_nano: int) -> None:
     assert (found.violations, found.refusals, found.miscounts) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("epsilon_nano", [1, 2, 3, 4, 5, 6, 11])
-@pytest.mark.parametrize("scheme", [UNIFORM, SKIP, BALANCED, HALVED], ids=["uniform", "skip", "balanced", "halved"])
-def test_spare_landmarks_and_many_budgets(scheme: dict[str, object], epsilon_nano: int) -> None:
+@pytest.mark.parametrize(
+    ("epsilon_nano", "scheme"), combined([1, 2, 3, 4, 5, 6, 11], [UNIFORM, SKIP, BALANCED, HALVED], every=2)
+)
+def test_spare_landmarks_and_many_budgets(epsilon_nano: int, scheme: dict[str, object]) -> None:
     """The same over four steps for budgets that round in every way, with landmarks held in reserve."""
     found = search(Rules(), scheme, epsilon_nano, steps=4, spares=(0, 2))
     assert (found.violations, found.refusals, found.miscounts) == (0, 0, 0)

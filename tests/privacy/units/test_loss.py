@@ -8,23 +8,26 @@ from stream_app.privacy.guard import Guard
 from stream_app.privacy.kinds import UnitMean, UnitStatistic
 from tests.privacy.units.enumeration import Rules, every_presence, farthest, largest_loss, whole_presence
 from tests.privacy.units.made import STATISTICS
+from tests.suite.combined import combined
 
 WINDOWS = (1, 2, 3)
 SPARES = (0, 1, 2)
 
 
-THREE = [pytest.param(name, 3, marks=pytest.mark.slow) for name in ("mean", "histogram", "mean by hour")]
-
-
 @pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize(("statistic", "units"), [*((name, 2) for name in STATISTICS), *THREE])
-def test_no_history_of_a_few_units_a_step_loses_more(statistic: str, units: int, window: int) -> None:
-    """All choices of landmarks and of late ones, and of two units with a reading; without spare some lose epsilon.
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_no_history_of_two_units_a_step_loses_more(statistic: str, window: int) -> None:
+    """All choices of landmarks and of late ones, and of units with a reading; without spare some lose epsilon."""
+    losses = [largest_loss(statistic, 2, window, spare, every_presence(2)) for spare in SPARES]
+    assert losses[0] == 1
+    assert max(losses) == 1
 
-    Of three units all have a reading or none has: fewer lose no more, as the next test but one shows.
-    """
-    presence = every_presence(2) if units == 2 else whole_presence(3)
-    losses = [largest_loss(statistic, units, window, spare, presence) for spare in SPARES]
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("statistic", "window"), combined(["mean", "histogram", "mean by hour"], WINDOWS, every=3))
+def test_no_history_of_three_units_a_step_loses_more(statistic: str, window: int) -> None:
+    """The same of three units that have a reading or none: fewer lose no more, as the next test but one shows."""
+    losses = [largest_loss(statistic, 3, window, spare, whole_presence(3)) for spare in SPARES]
     assert losses[0] == 1
     assert max(losses) == 1
 

@@ -11,6 +11,7 @@ from stream_app.privacy.place import Place, spent
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import State
 from tests.privacy.guarantee.enumeration import Rules, search
+from tests.suite.combined import combined
 
 SCHEMES: dict[str, dict[str, object]] = {
     "uniform": {"name": "uniform"},
@@ -21,11 +22,11 @@ SCHEMES: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize(("window", "epsilon_nano"), [(2, 7), (3, 10)])
-@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
-def test_five_steps(scheme: dict[str, object], window: int, epsilon_nano: int) -> None:
+@pytest.mark.parametrize(("scheme", "shape"), combined([*SCHEMES], [(2, 7), (3, 10)], every=2))
+def test_five_steps(scheme: str, shape: tuple[int, int]) -> None:
     """Over all traces with all registrations no sum breaks the budget, and the guard refuses no scheme's proposal."""
-    found = search(Rules(), scheme, epsilon_nano, steps=5, spares=(0,), window=window)
+    window, epsilon_nano = shape
+    found = search(Rules(), SCHEMES[scheme], epsilon_nano, steps=5, spares=(0,), window=window)
     assert found.registered > 0
     assert found.not_registered > 0
     assert (found.violations, found.refusals, found.miscounts) == (0, 0, 0)

@@ -1,0 +1,25 @@
+"""Combinations of parameters, of which `make test` takes a part that meets each value of each of them."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+from _pytest.mark import ParameterSet
+
+
+def combined(*axes: Sequence[Any], every: int) -> list[ParameterSet]:
+    """Return all combinations of a test's parameters; those whose places do not sum to a multiple are long.
+
+    As in a Latin square, each value of one parameter meets others of another one by turns. The longest of ``axes`` has
+    ``every`` values at least, so that no value is left out.
+    """
+    assert every <= max(map(len, axes)), "some value would be met in no combination"
+    return [
+        pytest.param(
+            *(value for _, value in chosen),
+            id="-".join(value if isinstance(value, str) else f"{place}" for place, value in chosen),
+            marks=[pytest.mark.long] if sum(place for place, _ in chosen) % every else [],
+        )
+        for chosen in product(*map(enumerate, axes))
+    ]
