@@ -7,6 +7,7 @@ series with a policy that never released anything is known to heads alone.
 """
 
 from collections.abc import Mapping
+from itertools import filterfalse
 from typing import Any, Final, Literal, NamedTuple
 
 from stream_app.formats import wire
@@ -15,8 +16,9 @@ from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence import ends as log_ends
-from stream_app.kafka.evidence.claim import holds_entries
+from stream_app.kafka.evidence.claim import holds_entries, is_claim
 from stream_app.kafka.evidence.ends import NOTHING, AnsweredInput, Ends, Shortage
+from stream_app.kafka.evidence.foreign import entry_of
 from stream_app.kafka.evidence.outputs import first_lacking, lost_releases, missing_before
 from stream_app.kafka.evidence.row import PartitionRow, last_row
 from stream_app.kafka.owner.restore import separator_changed
@@ -95,8 +97,7 @@ def vouched(
     # Rows and ledger then both lack what a series spent between them; a release names it, and not how far it had come.
     stale = held is not None and ledger.first > held
     if lacking:
-        asked = "a row of every series that heads, releases or entries name, and of its member"
-        return Shortage("ledger-short", asked, f"none of {lacking}, whose entries are gone")
+        return _unnamed(lacking)
     if ledger.first == 0 or (expected and not stale):
         return "ledger"
     if heads is not None and heads.offset >= ledger.first:
@@ -176,14 +177,15 @@ class Survey:
                 raise separator_changed(partition, row.separator, separator)
             first, _ = await reader.bounds(names.events, partition)
             # What lacks of input beyond the row is published yet, unless some of that input is gone.
-            covered_by_row = None if row is None or row.next_offset < first else row.next_offset
-            answered = await log_ends.answered_of(reader, names, partition, covered_by_row)
+            kept = None if row is None or row.next_offset < first else row.next_offset
+            answered = await log_ends.answered_of(reader, names, partition, kept)
             lost = _lost(row, ends, answered)
             before, rejects_before = (NOTHING, NOTHING) if row is None else (row.releases_lost, row.rejects_lost)
             # Releases that expired are no loss, so where they did, only those at the end are.
             since = answered.release + 1 if ends.releases.first > 0 else 0
             given_up = GivenUp(since, ALL if accepted.lost_releases else before + 1)
             again = await self._again(reader, partition, row, ends, answered, lost)
+            heads = await covered(reader, names, partition, self._signing_key)
             if again is not None:
                 told, again, given_up = await self._before(partition, again, given_up, answered, first, progress)
                 found = await lost_releases(reader, names, partition, again.start, answered, ends)
@@ -192,6 +194,7 @@ class Survey:
                 for one in found:
                     given_up.add(one.series, one.offset)
                 lost_rejects = await self._unanswered(partition, row, told, answered, ends, accepted)
+                await self._compare(reader, partition, heads, lost_rejects)
                 # The next owner finds out which rejects are missing, and passes over none that was not accepted.
                 gone = answered.reject if accepted.lost_releases else rejects_before
                 return Surveyed(told, ends, "ledger", before, gone, lost_rejects, given_up, again)
@@ -200,19 +203,16 @@ class Survey:
             base = None
             if ends.ledger.first > 0 or lost is not None:
                 base = Stored({}, {}) if row is None else await stored_rows(reader, names, partition)
-            heads = await covered(reader, names, partition, self._signing_key)
         told = await fold(self._site, partition, base, progress, given_up)
         if base and base.rows and row:  # what the state covers was decided, whatever outputs are left of it
             told = told._replace(last_input=max(told.last_input, row.next_offset - 1))
         expected = row is not None and log_ends.begins_late(log_ends.adopted(row, ends)[0], ends) is None
-        lacking = len(missing(told, heads))
-        held = None if row is None else row.ledger_offset
+        lacking, held = len(missing(told, heads)), None if row is None else row.ledger_offset
         witness = vouched(ends, heads, lacking, held=held, expected=expected, accepted=accepted.lost_ledger)
         if isinstance(witness, Shortage):
             raise witness.stopped(partition)
-        lost_rejects = await self._unanswered(partition, row, told, answered, ends, accepted)
-        releases_lost = answered.decided if lost else before
-        return Surveyed(told, ends, witness, releases_lost, rejects_before, lost_rejects, given_up)
+        holes = await self._unanswered(partition, row, told, answered, ends, accepted)
+        return Surveyed(told, ends, witness, answered.decided if lost else before, rejects_before, holes, given_up)
 
     async def _before(
         self,
@@ -251,6 +251,16 @@ class Survey:
             raise found.refused(answered.reject).stopped(partition)
         return found
 
+    async def _compare(self, reader: Reader, partition: int, heads: Covered | None, found: Unanswered) -> None:
+        """Raise if heads sign an entry behind a chain's last one: of input without an output, it is not made again."""
+        if heads is None or found == Unanswered():
+            return
+        last: dict[str, int] = {}
+        async for records in reader.records(self._names.ledger, partition, 0):
+            last.update((entry["series"], entry["sequence"]) for entry in map(entry_of, filterfalse(is_claim, records)))
+        if lacking := sum(last.get(name, 0) < sequence for name, sequence in heads.sequences.items()):
+            raise _unnamed(lacking).stopped(partition)
+
     async def _again(
         self,
         reader: Reader,
@@ -274,9 +284,13 @@ class Survey:
             return None
         first, _ = await reader.bounds(self._names.events, partition)
         start = await first_lacking(reader, self._names, partition, since, answered)
-        lacks = lost is not None or start < answered.before
-        can = lacks and first <= start and ends.ledger.first == 0
+        can = (lost is not None or start < answered.before) and first <= start and ends.ledger.first == 0
         return Again(start, opened, answered.before - start) if can else None
+
+
+def _unnamed(lacking: int) -> Shortage:
+    asked = "a row of every series that heads, releases or entries name, and of its member"
+    return Shortage("ledger-short", asked, f"none of {lacking}, whose entries are gone")
 
 
 def _lost(row: PartitionRow | None, ends: Ends, answered: AnsweredInput) -> Shortage | None:

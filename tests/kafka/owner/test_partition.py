@@ -12,6 +12,7 @@ import pytest
 from stream_app.deciding.columns.batch import SLICE
 from stream_app.deciding.context import Context, Limits
 from stream_app.formats.records import InputRecord, Records
+from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PARTITION_KEY
@@ -91,13 +92,17 @@ class Site:
         self.key = folder / "key"
         keyfile.create(self.key)
         self.keys = KEYS
+        self.signing_key: SigningKey | None = None
         self.policy = default("home-*")
 
     def worker(self, name: str, limits: Limits | None = None, **more: Any) -> tuple[Partitions, Feed]:
         """Return partitions of a worker that owns none yet; ``more``: parts, such as the cluster as it sees it."""
         given: dict[str, Any] = {"partitions": 1, "key_file": self.key, "prefix": "life", "application": "life"}
         feed = Feed(self.cluster)
-        parts: dict[str, Any] = {"brokers": MemoryBrokers(self.cluster, name, "life", NAMES), "signing_key": None}
+        parts: dict[str, Any] = {
+            "brokers": MemoryBrokers(self.cluster, name, "life", NAMES),
+            "signing_key": self.signing_key,
+        }
         parts |= {"metrics": Metrics(), "rows": MemoryRows()} | more
         context = Context(self.keys, (self.policy,), limits or Limits(), partition_of=lambda _: 0)
         feed.owner = Partitions(
@@ -142,7 +147,7 @@ class Site:
         """Run `recover`."""
         facts = {name: TopicFacts(*found) for name in NAMES if (found := self.cluster.facts(name)) is not None}
         parts = self.worker("recover", limits)[0]._parts  # noqa: SLF001 (of the same settings)
-        return await Rebuilding(parts, facts, None).recover(0, accepted, lambda _, __: None)
+        return await Rebuilding(parts, facts, self.signing_key).recover(0, accepted, lambda _, __: None)
 
     def append(self, *records: Record) -> None:
         """Append records to the input, each under the member that its series has, if any."""

@@ -9,6 +9,7 @@ import pytest
 
 from stream_app.cli.operating.recover import consequences
 from stream_app.deciding.rebuild import RebuildError
+from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.rebuild.survey import Accepted
 from stream_app.kafka.stops import PartitionStoppedError
@@ -201,6 +202,23 @@ async def test_holes_are_noticed_and_accepted_without_any_row(site: Site) -> Non
     before = site.outputs()
     await site.goes_on("c", [observation("home-1", 8, 1.0)])
     assert [len(log) for log in site.outputs()] == [len(before[0]) + 1, len(before[1]) + 1, len(before[2])]
+
+
+@pytest.mark.parametrize("more", [(), (2,)])
+async def test_an_entry_lost_with_its_release_is_not_taken_for_a_reject(
+    site: Site, tmp_path: Path, more: tuple[int, ...]
+) -> None:
+    """Its series has no other entry. Heads sign it, so its spend is not forgotten with what is given up."""
+    site.signing_key = SigningKey.create(tmp_path / "signing")
+    events = [observation(f"home-{nth}", 1, 1.0) for nth in (1, 2, 1)]
+    events[2]["timestamp"] = 2
+    await decide(site, *([event] for event in [*events, observation("nobody-1", 4, 1.0)]))
+    site.cluster.remake(NAMES.changelog)
+    for topic in (NAMES.ledger, NAMES.releases):
+        lose_outputs(site, topic, 1)
+    lose_outputs(site, NAMES.releases, *more)
+    with pytest.raises(PartitionStoppedError, match=r"ledger-short.*none of 1, whose entries are gone"):
+        await site.recover(Accepted(lost_releases=True, lost_ledger=True))
 
 
 async def test_readings_of_units_after_the_outputs_stop_nobody_who_went_back(site: Site) -> None:
