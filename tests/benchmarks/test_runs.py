@@ -33,7 +33,7 @@ FIGURES = {
 }
 ELSEWHERE = {"core", "audit", "loss", "collect", "feeder", "peers", "worker"}
 """Without a broker; `test_peers`; the last one, as the command runs it."""
-EVENTS = 25_000
+EVENTS = 10_000
 SIZES = {
     "worker": {"events": EVENTS, "series": 50},
     "faust": {"events": EVENTS, "series": 50},

@@ -51,11 +51,11 @@ def test_nothing_that_is_right_is_broken(level: tuple[Any, Any], kind: str) -> N
     """With few runs the bounds are low; what counts is that they are below what is declared."""
     protection, scheme = level
     parameters = {"epsilon": 2.0, "protection": protection, "scheme": scheme, "value": KINDS[kind]}
-    found = judged(parameters, 200)
+    found = judged(parameters, 100)
     assert found.results
     assert found.judgement is not Judgement.BROKEN
     assert all(result.measured.shown <= result.declared for result in found.results)
-    assert all(result.measured.runs == 200 for result in found.results)
+    assert all(result.measured.runs == 100 for result in found.results)
 
 
 ABSENT: list[dict[str, Any]] = [{}, {"absent": "approximated"}, {"absent": 10}, {"absent": 2.5}]
@@ -84,7 +84,7 @@ def test_collected_data_hold(neighbours: str, level: Any) -> None:
     parameters["collect"] = parameters["collect"] | {"neighbours": neighbours}
     if neighbours == "replace":
         parameters["collect"]["intrusion_nano"] = 10**9
-    found = judged(parameters, 200)
+    found = judged(parameters, 100)
     assert found.results
     assert found.judgement is not Judgement.BROKEN
 
@@ -110,7 +110,7 @@ def test_sums_means_and_choices_hold(level: Any, asked: tuple[Any, Any], neighbo
     collect = {"neighbours": neighbours, "open_steps": 2, **statistic}
     if neighbours == "replace" and statistic:
         collect["intrusion_nano"] = 10**9
-    found = judged({"epsilon": 2.0, "scheme": scheme, "protection": level, "value": value, "collect": collect}, 100)
+    found = judged({"epsilon": 2.0, "scheme": scheme, "protection": level, "value": value, "collect": collect}, 60)
     assert found.judgement is not Judgement.BROKEN
     assert all(result.measured.shown <= result.declared for result in found.results)
     assert any("a look" in result.pair for result in found.results) == ("intrusion_nano" in collect)
