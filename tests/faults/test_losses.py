@@ -41,7 +41,7 @@ async def test_local_state_deleted(broker: LocalBroker, tmp_path: Path, seed: in
     with Fleet(site) as fleet:
         for killed in (False, True, False):
             fleet.start("a")
-            await topics.send(workload.events(1_500))
+            await topics.send(workload.events(1_000))
             await topics.until_decided(fleet)
             if killed:
                 fleet.workers["a"].kill()
@@ -62,7 +62,7 @@ async def test_broker_killed(tmp_path: Path, seed: int) -> None:
             for name in ("a", "b", "c"):
                 await fleet.start(name).until_ready()
             ended = fleet.workers["c"]
-            await topics.send(workload.events(8_000))
+            await topics.send(workload.events(4_000))
             await asyncio.sleep(0.3)
             os.kill(first.pid, signal.SIGKILL)
             assert first.state.process.wait(PATIENCE_SECONDS)
@@ -73,7 +73,7 @@ async def test_broker_killed(tmp_path: Path, seed: int) -> None:
             assert "ConsumerEndedError" not in ended.said()
             with LocalBroker.start(tmp_path / "kafka") as again:
                 assert again.bootstrap_servers == first.bootstrap_servers
-                await topics.send(workload.events(2_000))
+                await topics.send(workload.events(1_000))
                 await topics.until_decided(fleet)
                 assert all(worker.runs for worker in fleet.workers.values() if worker is not ended)
                 fleet.stop()
@@ -88,7 +88,7 @@ async def test_zombie(broker: LocalBroker, tmp_path: Path, seed: int) -> None:
     with Fleet(site) as fleet:
         sleeper = fleet.start("a")
         await sleeper.until_ready()
-        await topics.send(workload.events(6_000))
+        await topics.send(workload.events(4_000))
         assert await freeze_with_tail(sleeper, topics) > 0
         await fleet.start("b").until_ready()
         await topics.until_decided(fleet)
@@ -98,7 +98,7 @@ async def test_zombie(broker: LocalBroker, tmp_path: Path, seed: int) -> None:
         await asyncio.sleep(2)
         # What it still had in hand is refused, so nothing was added: not even uncommitted.
         assert [await topics.ends(meaning) for meaning in ("releases", "ledger", "rejects")] == before
-        await topics.send(workload.events(3_000))
+        await topics.send(workload.events(1_000))
         await topics.until_decided(fleet)
         fleet.stop()
     verdict = await judge(site)
@@ -119,7 +119,7 @@ async def test_changed_with_tail(broker: LocalBroker, tmp_path: Path, change: st
     with Fleet(site) as fleet:
         worker = fleet.start("a")
         await worker.until_ready()
-        await topics.send(newcomers(0, 3_000))
+        await topics.send(newcomers(0, 2_000))
         await freeze_with_tail(worker, topics)
         worker.kill()
         kept = site.key.rename(tmp_path / "kept.key")
@@ -182,7 +182,7 @@ async def test_changelog_lost(broker: LocalBroker, tmp_path: Path, seed: int) ->
     with Fleet(site) as fleet:
         worker = fleet.start("a")
         await worker.until_ready()
-        await topics.send(workload.events(4_000))
+        await topics.send(workload.events(1_500))
         await topics.until_decided(fleet)
         await topics.send(workload.events(3_000))
         await freeze_with_tail(worker, topics)
@@ -195,7 +195,7 @@ async def test_changelog_lost(broker: LocalBroker, tmp_path: Path, seed: int) ->
         recovered = orjson.loads(site.command("recover", "--config", str(site.config()), "--json").stdout)
         assert len(recovered["partitions"]) == site.partitions
         fleet.start("b")
-        await topics.send(workload.events(2_000))
+        await topics.send(workload.events(1_000))
         await topics.until_decided(fleet)
         fleet.stop()
     verdict = await judge(site)

@@ -37,7 +37,7 @@ AMOUNTS: Final = {
     "seeds": Amount(100, 200, 10_000, "schedules that are simulated"),
     "kills": Amount(5, 5, 20, "how often test_kills kills a worker"),
     "pool_kills": Amount(5, 20, 200, "how often test_processes kills a process that shares work"),
-    "events": Amount(20_000, 20_000, 100_000, "how many events test_kills sends"),
+    "events": Amount(10_000, 10_000, 100_000, "how many events test_kills sends"),
     "late": Amount(600, 600, 4_000, "how many events test_late sends through each scenario"),
     "fuzz": Amount(8_000, 8_000, 100_000, "how many records test_fuzz sends"),
     "scale": Amount(4, 4, 4, "up to how many workers the long runs of test_scale start"),
