@@ -40,7 +40,7 @@ def decided(ledgers: int) -> list[Written]:
 
 
 def spread(fraud: Fraud, decided: list[Written]) -> Iterator[tuple[Written, Forged]]:
-    """Yield five of a sort's forgeries, and every 19th over all series; of the sort with 24 an entry, over every 4th."""
+    """Yield five of a sort's forgeries and every 19th over all series; of the sort with 24 an entry, over every 4th."""
     some = decided[::4] if fraud.__name__ == "figure_changed" else decided
     all_of_it = ((true, forged) for true in some for forged in fraud(true))
     yield from (pair for number, pair in enumerate(all_of_it) if number < 5 or number % 19 == 0)
