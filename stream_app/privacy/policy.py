@@ -128,6 +128,11 @@ class Policy:
         return 1 if self.windows is None else self.windows.steps
 
     @property
+    def takes_several(self) -> bool:
+        """Whether a step takes several records: items of members, readings, or those of its units."""
+        return self.collect is not None or self.within is not None or self.units is not None
+
+    @property
     def landmarks(self) -> LandmarkSet:
         """Return the landmarks the policy begins with."""
         return self.protection.landmarks if isinstance(self.protection, LandmarkLevel) else NO_LANDMARKS

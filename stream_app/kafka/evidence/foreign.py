@@ -77,13 +77,14 @@ class Ownership:
 
     async def check(self, topic: str, written: Extent, count: int, own: int) -> None:
         """Check that nothing lies before or within ``count`` records just written but markers; raises as `begin`."""
-        judged, due = self._next.pop(topic, (None, None))
+        expected = self._next.pop(topic, None)
         if written.first is None or written.end is None:
             return  # a repeated request does not tell; the next batch begins the comparison anew
-        gapless = written.end - written.first == count
-        if judged is not None and due is not None and not (gapless and written.first <= due):
-            async with self._brokers.reader("read_uncommitted") as reader:
-                await self._judge(reader, topic, judged, written.end, {own})
+        if expected is not None:
+            judged, due = expected
+            if written.end - written.first != count or written.first > due:
+                async with self._brokers.reader("read_uncommitted") as reader:
+                    await self._judge(reader, topic, judged, written.end, {own})
         # Behind it comes the marker that ends the transaction; a record of somebody else may lie before the marker.
         self._next[topic] = written.end, written.end + 1
 

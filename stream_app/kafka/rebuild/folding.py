@@ -135,7 +135,7 @@ async def fold(
     """
     rebuilt = Rebuilt(site.context, *(base or ({}, {})))
     cut = _forgotten(base, site.context.limits.member_separator) if base else set()
-    several = {series for series, row in rebuilt.rows.items() if _is_several(row.policy)}
+    several = {series for series, row in rebuilt.rows.items() if row.policy.takes_several}
     told = Folded(rebuilt.rows, rebuilt.members, {}, {}, {}, -1, cut, set(), several)
     closings: dict[str, deque[Closing]] = {}
     last_input, key = -1, ""
@@ -208,13 +208,9 @@ def note(
 def _takes_several(entry: Mapping[str, Any]) -> bool:
     """Return whether a step takes several records under the policy of an entry; also where that is not known."""
     try:
-        return _is_several(stored_policy_of(entry["parameters"], entry["policy"]))
+        return stored_policy_of(entry["parameters"], entry["policy"]).takes_several
     except PolicyError:
         return True
-
-
-def _is_several(policy: Policy) -> bool:
-    return policy.collect is not None or policy.within is not None or policy.units is not None
 
 
 def _forgotten(base: Stored, separator: str | None) -> set[str]:

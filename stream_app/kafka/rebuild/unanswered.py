@@ -71,6 +71,7 @@ async def unanswered(
                 offset = record.offset
                 if offset >= answered.reject or any([await log.holds(offset) for log in logs]):
                     continue
+                # PRIVACY: kind and series of the record alone matter. Whether it can be read, its reject would tell.
                 found = wire.decode(record.value)
                 must = found.series not in several if isinstance(found, Observation) else isinstance(found, Malformed)
                 (sure if must else unsure).append(offset)
