@@ -28,7 +28,7 @@ quick: $(TEST)  ## Test what needs no Kafka: pure code, and the twin in memory w
 	$(PYTEST) --numprocesses auto --maxprocesses 4 --speed quick $(ARGS)
 
 test: $(TEST)  ## Check and test everything, with a real Kafka broker
-	$(PYTEST) --numprocesses 5 --speed test --durations 25 --durations-min 5 $(ARGS)
+	$(PYTEST) --numprocesses 4 --speed test --durations 25 --durations-min 5 $(ARGS)
 
 long: $(TEST)  ## Test what takes hours: every row, page and kill, and 1,000,000 draws
 	$(PYTEST) --numprocesses 4 --speed long --durations 25 $(ARGS)
