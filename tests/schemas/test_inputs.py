@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -87,9 +88,10 @@ def new_members() -> dict[str, tuple[Example, frozenset[str]]]:
 
 
 @pytest.mark.parametrize(("example", "members"), new_members().values(), ids=new_members())
-def test_one_change(example: Example, members: frozenset[str]) -> None:
-    """Schema and decoder agree on every document that is one change away from a valid example."""
-    found = (disagreement(example.record, document) for document in changes(example.document, members))
+def test_one_change(example: Example, members: frozenset[str], one_in: int) -> None:
+    """Schema and decoder agree on documents that are one change away from a valid example: in `make long` on each."""
+    some = islice(changes(example.document, members), 0, None, one_in)
+    found = (disagreement(example.record, document) for document in some)
     assert [each for each in found if each] == []
 
 
