@@ -51,7 +51,7 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel from the unpacked source distribution: it lacks nothing."""
     folder = tmp_path_factory.mktemp("wheel")
     with tarfile.open(sdist) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extractall(folder)  # noqa: S202 (our own; Python 3.11.2 knows no filter)
     return built("build_wheel", folder / sdist.name.removesuffix(".tar.gz"), folder)
 
 

@@ -44,6 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _write(path: Path, content: str | bytes) -> None:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
+    path.chmod(0o644)  # as most people's files are, whoever's umask this is
 
 
 def _run(command: str) -> int:

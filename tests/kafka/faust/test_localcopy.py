@@ -20,6 +20,10 @@ from tests.kafka.faust.damage import DAMAGE, damage_copy, middle_flipped
 ROWS = {b"s%04d" % number: os.urandom(200) for number in range(2_000)}
 
 
+OPENED: list[StateStore] = []
+"""What tests have made; `conftest.py` closes it."""
+
+
 def store_in(folder: Path) -> StateStore:
     """Return the store of a worker whose data folder this is."""
     app = faust.App("damage", datadir=str(folder), store="rocksdb://", web_enabled=False, autodiscover=False)
@@ -27,6 +31,7 @@ def store_in(folder: Path) -> StateStore:
     table.budget = MemoryBudget(Settings.load(None))
     store = table.data
     assert isinstance(store, StateStore)
+    OPENED.append(store)
     return store
 
 
