@@ -95,7 +95,7 @@ def test_they_fire_and_end_when_they_must() -> None:
 
 
 FEW = ("first threshold up", "less is near", "second threshold down")
-"""Those of `make test`: they take the least time, and the tests of most rules notice one of them."""
+"""Those of `make test`, as they take the least time."""
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,8 @@ def vouched(
     # Rows and ledger then both lack what a series spent between them; a release names it, and not how far it had come.
     stale = held is not None and ledger.first > held
     if lacking:
-        return _unnamed(lacking)
+        asked = "a row of every series that heads, releases or entries name, and of its member"
+        return Shortage("ledger-short", asked, f"none of {lacking}, whose entries are gone")
     if ledger.first == 0 or (expected and not stale):
         return "ledger"
     if heads is not None and heads.offset >= ledger.first:
@@ -185,7 +186,6 @@ class Survey:
             since = answered.release + 1 if ends.releases.first > 0 else 0
             given_up = GivenUp(since, ALL if accepted.lost_releases else before + 1)
             again = await self._again(reader, partition, row, ends, answered, lost)
-            heads = await covered(reader, names, partition, self._signing_key)
             if again is not None:
                 told, again, given_up = await self._before(partition, again, given_up, answered, first, progress)
                 found = await lost_releases(reader, names, partition, again.start, answered, ends)
@@ -194,7 +194,7 @@ class Survey:
                 for one in found:
                     given_up.add(one.series, one.offset)
                 lost_rejects = await self._unanswered(partition, row, told, answered, ends, accepted)
-                await self._compare(reader, partition, heads, lost_rejects)
+                await self._compare(reader, partition, lost_rejects)
                 # The next owner finds out which rejects are missing, and passes over none that was not accepted.
                 gone = answered.reject if accepted.lost_releases else rejects_before
                 return Surveyed(told, ends, "ledger", before, gone, lost_rejects, given_up, again)
@@ -203,6 +203,7 @@ class Survey:
             base = None
             if ends.ledger.first > 0 or lost is not None:
                 base = Stored({}, {}) if row is None else await stored_rows(reader, names, partition)
+            heads = await covered(reader, names, partition, self._signing_key)
         told = await fold(self._site, partition, base, progress, given_up)
         if base and base.rows and row:  # what the state covers was decided, whatever outputs are left of it
             told = told._replace(last_input=max(told.last_input, row.next_offset - 1))
@@ -251,15 +252,18 @@ class Survey:
             raise found.refused(answered.reject).stopped(partition)
         return found
 
-    async def _compare(self, reader: Reader, partition: int, heads: Covered | None, found: Unanswered) -> None:
-        """Raise if heads sign an entry behind a chain's last one: of input without an output, it is not made again."""
-        if heads is None or found == Unanswered():
+    async def _compare(self, reader: Reader, partition: int, found: Unanswered) -> None:
+        """Raise if the ledger lacks entries that heads sign, while input without an output may not be decided again."""
+        heads = None if found == Unanswered() else await covered(reader, self._names, partition, self._signing_key)
+        if heads is None:
             return
         last: dict[str, int] = {}
         async for records in reader.records(self._names.ledger, partition, 0):
             last.update((entry["series"], entry["sequence"]) for entry in map(entry_of, filterfalse(is_claim, records)))
         if lacking := sum(last.get(name, 0) < sequence for name, sequence in heads.sequences.items()):
-            raise _unnamed(lacking).stopped(partition)
+            asked = "the last entry that heads sign of every series"
+            unfound = f"an older one, or none, of {lacking} series, whose entries are gone"
+            raise Shortage("ledger-short", asked, unfound).stopped(partition)
 
     async def _again(
         self,
@@ -286,11 +290,6 @@ class Survey:
         start = await first_lacking(reader, self._names, partition, since, answered)
         can = (lost is not None or start < answered.before) and first <= start and ends.ledger.first == 0
         return Again(start, opened, answered.before - start) if can else None
-
-
-def _unnamed(lacking: int) -> Shortage:
-    asked = "a row of every series that heads, releases or entries name, and of its member"
-    return Shortage("ledger-short", asked, f"none of {lacking}, whose entries are gone")
 
 
 def _lost(row: PartitionRow | None, ends: Ends, answered: AnsweredInput) -> Shortage | None:
