@@ -190,7 +190,8 @@ def data_in(arguments: argparse.Namespace, steps: int | None = STEPS) -> list[Da
         context = Context(key_of(0), policies_in(arguments.policies, Limits()), Limits())
     ruled: dict[str, DefaultPolicy | None] = {}
     found: dict[str, list[Observation]] = {default.glob: [] for default in context.defaults}
-    for event in EventFile(arguments):
+    file = EventFile(arguments)
+    for event in file:
         record = wire.decode(event)
         if not isinstance(record, Observation):
             continue
@@ -207,7 +208,7 @@ def data_in(arguments: argparse.Namespace, steps: int | None = STEPS) -> list[Da
         if default is not None and _item(default.policy).quantise(record.value) is not None:
             found[default.glob].append(record)
     defaults = {default.glob: default for default in reversed(context.defaults)}
-    column = arguments.value_columns or "the value"
+    column = ",".join(file.mapping.value_columns.values()) if file.mapping else "the value"
     sets = [_set(defaults[glob], each, column) for glob, each in found.items() if each]
     sets = sets if steps is None else [one.first(steps) for one in sets]
     if not sets:

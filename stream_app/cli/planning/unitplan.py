@@ -11,11 +11,12 @@ from rich.table import Table
 from stream_app.analysis.units import unit_words
 from stream_app.calendar.words import duration_in_words
 from stream_app.cli import UsageError
-from stream_app.cli.shared.eventfile import EventFile
+from stream_app.cli.shared.eventfile import EventFile, add_columns
 from stream_app.cli.shared.policyfile import PolicyTimes
 from stream_app.cli.shared.terminal import say
 from stream_app.formats import wire
 from stream_app.formats.records import Observation
+from stream_app.mapping.form import MEMBERS
 from stream_app.outlook.units.request import UnitPlan, UnitsError, unit_plan
 from stream_app.outlook.units.table import SpanError, spans_of
 from stream_app.privacy.values import NANO, Raw
@@ -31,18 +32,13 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         "on raw values, so it is for the publisher's eyes"
     )
     parser.add_argument("--data", type=Path, metavar="FILE", help=data)
-    series = parser.add_mutually_exclusive_group()
-    series.add_argument("--series", help="CSV of --data: the series of all rows")
-    series.add_argument("--series-column", metavar="COLUMN", help="CSV of --data: the column of the series")
-    parser.add_argument("--timestamp-column", metavar="COLUMN", help="CSV of --data: integer ms, or ISO 8601")
-    parser.add_argument("--value-columns", metavar="COLUMN", help="CSV of --data: the column of the value")
+    add_columns(parser)
 
 
 def data_of(arguments: argparse.Namespace) -> Data | None:
     """Return the readings by series of the file that ``--data`` names; None without one. Raises `UsageError`."""
     if arguments.data is None:
-        given = ("series", "series_column", "timestamp_column", "value_columns")
-        if any(getattr(arguments, name) is not None for name in given):
+        if any(getattr(arguments, name) is not None for name in ("mapping", *MEMBERS)):
             raise UsageError("--data: is missing, and columns are of its file; name a file of events")
         return None
     found: Data = {}

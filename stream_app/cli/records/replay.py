@@ -10,6 +10,7 @@ from stream_app.cli import UsageError, mendable
 from stream_app.cli.shared.arguments import writable
 from stream_app.cli.shared.doubtful import add_accept, refuse_doubts, tell_clamped
 from stream_app.cli.shared.eventfile import EventFile, add_mapping, rereadable
+from stream_app.cli.shared.mapped import tell_mapped
 from stream_app.cli.shared.policyfile import PolicyTimes
 from stream_app.cli.shared.rejected import explained
 from stream_app.cli.shared.terminal import tracked
@@ -70,6 +71,7 @@ def _refuse(
     arguments: argparse.Namespace, answered: Answered, file: EventFile, policies: Sequence[DefaultPolicy]
 ) -> None:
     """Raise `UsageError` for what looks wrong with the file, before anything of it is put in place."""
+    tell_mapped(file, "replay")
     tell_clamped(answered, "replay")
     if answered.unruled and "refused" not in arguments.accept:
         raise UsageError(_unruled(arguments, policies))

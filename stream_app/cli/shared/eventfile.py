@@ -1,7 +1,6 @@
-"""Files of events: JSON Lines as they are, or CSV with a mapping to observations; ``-`` is standard input."""
+"""Files of events: event records as JSON Lines, or any file under a mapping; ``-`` is standard input."""
 
 import argparse
-import csv
 import io
 import os
 import sys
@@ -11,35 +10,80 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stream_app.cli import UsageError
-from stream_app.cli.shared.arguments import INTEGER, milliseconds_of, readable
-from stream_app.cli.shared.doubtful import (
-    SURPLUS,
-    binary_fault,
-    doubled_column,
-    encoding_fault,
-    missing_columns,
-    time_fault,
-    too_many_cells,
-)
+from stream_app.cli.shared.arguments import readable
+from stream_app.cli.shared.doubtful import binary_fault, encoding_fault
 from stream_app.deciding.members import member_of
 from stream_app.formats import wire
 from stream_app.formats.documents import MARK
 from stream_app.formats.records import MemberRecord
+from stream_app.mapping.cells import FileError
+from stream_app.mapping.events import MappedFile
+from stream_app.mapping.form import MEMBERS, FileMapping, MappingError, mapping_of, read_mapping, shipped
 
 STDIN = "-"
 REMEDY = "name a file of events"
 
 
 def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
-    """Declare FILE, which may be left away unless it is ``needed``, and the mapping of CSV columns."""
-    text = "JSON Lines of event records, or CSV (by its ending, .csv); -: standard input, CSV with the columns' options"
+    """Declare FILE, which may be left away unless it is ``needed``, and the mapping of its columns."""
+    text = "JSON Lines of event records; or with a mapping, text with columns, JSON or XML; -: standard input"
     parser.add_argument("file", type=Path, nargs=None if needed else "?", help=text)
-    series = parser.add_mutually_exclusive_group()
-    series.add_argument("--series", help="CSV: the series of all rows")
-    series.add_argument("--series-column", metavar="COLUMN", help="CSV: the column of the series")
-    parser.add_argument("--timestamp-column", metavar="COLUMN", help="CSV: integer ms, or ISO 8601 with offset")
-    columns = "CSV: one, or latitude,longitude, or the keys of counts, or the parts of a vector"
-    parser.add_argument("--value-columns", metavar="COLUMN[,COLUMN...]", help=columns)
+    add_columns(parser)
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Declare the mapping of a file: where it holds times, values and series, and how they are written."""
+    group = parser.add_argument_group("mapping of a file to events")
+    group.add_argument("--mapping", metavar="NAME", help=f"{', '.join(shipped())}, or a TOML file with these options")
+    series = group.add_mutually_exclusive_group()
+    series.add_argument("--series", help="the series of all rows")
+    series.add_argument("--series-column", metavar="COLUMN", help="the column of the series")
+    times = "the column of the time; given twice, both cells are joined by a space"
+    group.add_argument("--timestamp-column", action="append", metavar="COLUMN", help=times)
+    written = "directives of strptime, or s, ms, us or ns (default: ISO 8601, or ms)"
+    group.add_argument("--time-format", metavar="FORMAT", help=written)
+    group.add_argument("--zone", help="the zone of times without an offset, such as Europe/Paris")
+    group.add_argument("--stamp", choices=("start", "end"), help="a time is the start or the end of its interval")
+    values = "the column of the value, or of each of its parts, as in latitude=lat,longitude=lon"
+    group.add_argument("--value-columns", metavar="[PART=]COLUMN,...", help=values)
+    where = "rows that count: COLUMN=TEXT or COLUMN!=TEXT; all of several hold"
+    group.add_argument("--where", action="append", metavar="CONDITION", help=where)
+    group.add_argument("--words", metavar="TEXT=NUMBER,...", help="words that stand for numbers, as in High=400,Low=40")
+    missing = "texts that say that there is no value ('' for an empty cell); their rows are skipped"
+    group.add_argument("--missing", metavar="TEXT,...", help=missing)
+    group.add_argument("--multiply", metavar="NUMBER", help="an exact factor of each value, as in 0.001")
+    grown = "values are readings of a register; its growth since the row before counts"
+    group.add_argument("--differences", action="store_true", default=None, help=grown)
+    marks = "what separates columns: , ; | or tab (default: what fits the names)"
+    group.add_argument("--separator", metavar="MARK", help=marks)
+    group.add_argument("--decimal", choices=(".", ","), help="the decimal mark of numbers (default: .)")
+    numbered = "no line names the columns; they are numbers from 1 on"
+    group.add_argument("--no-header", action="store_true", default=None, help=numbered)
+    records = "JSON: the path of the records, as in results; XML: the name of their elements"
+    group.add_argument("--records", metavar="PATH", help=records)
+
+
+def mapping_in(arguments: argparse.Namespace) -> FileMapping | None:
+    """Return the mapping that the options name; None where none but the series does. Raises `UsageError`."""
+    given = {name: getattr(arguments, name, None) for name in MEMBERS}
+    named = getattr(arguments, "mapping", None)
+    if named is None and all(value is None for name, value in given.items() if not name.startswith("series")):
+        return None
+    try:
+        with readable(f"--mapping {named}", "name a TOML file that can be read"):
+            base = None if named is None else read_mapping(named)
+        return mapping_of(given, base)
+    except MappingError as error:
+        raise UsageError(_faults(error)) from None
+
+
+def _faults(error: MappingError) -> str:
+    return "\n".join(f"{option_of(fault.member)}: {fault.message}" for fault in error.faults)
+
+
+def option_of(member: str) -> str:
+    """Return the option that gives a member of a mapping."""
+    return f"--{member.replace('_', '-')}"
 
 
 class EventFile:
@@ -51,8 +95,12 @@ class EventFile:
         path: Path = arguments.file
         self._stdin = str(path) == STDIN
         self.name = "standard input" if self._stdin else str(path)
-        mapped = arguments.timestamp_column or arguments.value_columns
-        self.is_csv = bool(mapped) if self._stdin else path.suffix.lower() == ".csv"
+        mapping = mapping_in(arguments)
+        if mapping is None and path.suffix.lower() == ".csv":
+            mapping = FileMapping(series=arguments.series, series_column=arguments.series_column)
+        self.mapping = mapping
+        self.mapped: MappedFile | None = None
+        """What the latest reading found under the mapping; None where there is none."""
         self._opened = opened or self._itself
         self._bytes: io.BufferedReader | None = None
         self._size = 0  # of the file, once it was read
@@ -86,7 +134,7 @@ class EventFile:
         try:
             with readable(self.name, REMEDY), self._opened() as found:
                 self._bytes = found
-                yield from self._rows(found) if self.is_csv else self._lines(found)
+                yield from self._lines(found) if self.mapping is None else self._events(found, self.mapping)
         except UnicodeDecodeError:
             with self._opened() as found:
                 raise UsageError(encoding_fault(self.name, found)) from None
@@ -103,56 +151,17 @@ class EventFile:
             if text.strip():
                 yield number, text.rstrip(b"\r\n")
 
-    def _rows(self, found: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
-        arguments = self.arguments
-        if not arguments.timestamp_column or not arguments.value_columns:
-            raise UsageError("a CSV file needs --timestamp-column and --value-columns")
-        if arguments.series is None and arguments.series_column is None:
-            raise UsageError("a CSV file needs --series or --series-column")
-        reader = self._reader(found)
-        names = list(reader.fieldnames or ())
-        columns = [name if name in names else name.strip() for name in arguments.value_columns.split(",")]
-        wanted = [arguments.timestamp_column, *columns, *([arguments.series_column] if arguments.series_column else [])]
-        if not set(wanted) <= set(names):  # a space beside a comma is no part of a name
-            reader.fieldnames = names = [name.strip() for name in names]
-        if missing := [name for name in wanted if name not in names]:
-            raise UsageError(f"{self.name}:1: {missing_columns(missing, wanted, names)}")
-        if fault := doubled_column(wanted, names):
-            raise UsageError(f"{self.name}:1: {fault}")
-        try:
-            for row in reader:
-                place = f"{self.name}:{reader.line_num}"
-                if any(row.get(SURPLUS) or ()):
-                    raise UsageError(f"{place}: {too_many_cells(row, names)}")
-                series = row[arguments.series_column] if arguments.series is None else arguments.series
-                timestamp = self._timestamp(row[arguments.timestamp_column], place)
-                parts = {name: _number(row[name]) for name in columns}
-                value = parts if columns[1:] else parts[columns[0]]
-                event = {"series": series, "timestamp": timestamp, "value": value}
-                yield reader.line_num, wire.dump({"type": "observation", **event})
-        except csv.Error:
-            place = f"{self.name}:{reader.line_num}"
-            raise UsageError(f"{place}: a cell is too long, or holds a NUL; is a quote not closed?") from None
-
-    def _reader(self, found: io.BufferedReader) -> "csv.DictReader[str]":
-        """Return what reads a CSV file, its first line read; raises `UsageError` where that names nothing."""
+    def _events(self, found: io.BufferedReader, mapping: FileMapping) -> Iterator[tuple[int, bytes]]:
         if fault := binary_fault(self.name, found.peek(8)):
             raise UsageError(fault)
-        reader = csv.DictReader(io.TextIOWrapper(found, encoding="utf-8-sig", newline=""), restkey=SURPLUS)
-        if not reader.fieldnames:
-            what = ":1: is an empty line" if reader.line_num else ": is empty"
-            raise UsageError(f"{self.name}{what}; the first line names the columns, each other line is an event")
-        return reader
-
-    def _timestamp(self, cell: str | None, place: str) -> object:
-        """Return milliseconds; a cell that is no time in any form stays none, and makes the record malformed."""
-        text = (cell or "").strip()
-        if fault := time_fault(text):
-            raise UsageError(f"{place}: {self.arguments.timestamp_column}: {fault}")
         try:
-            return milliseconds_of(text)
-        except UsageError as error:
-            raise UsageError(f"{place}: {self.arguments.timestamp_column}: {error}") from None
+            self.mapped = MappedFile(mapping)
+            yield from self.mapped.events(found)
+        except MappingError as error:
+            raise UsageError(f"{self.name}: a file with columns needs a mapping\n{_faults(error)}") from None
+        except FileError as error:
+            place = self.name if error.number is None else f"{self.name}:{error.number}"
+            raise UsageError(f"{place}: {error.message}") from None
 
 
 @contextmanager
@@ -184,15 +193,3 @@ def record_key(event: bytes, separator: str | None) -> bytes | None:
     if isinstance(found, MemberRecord):
         return found.member.encode()
     return member_of(found.series, separator).encode() if found.series else None
-
-
-def _number(cell: str | None) -> object:
-    text = (cell or "").strip()
-    if text.lower() in {"true", "false"}:
-        return text.lower() == "true"
-    if INTEGER.fullmatch(text):
-        return int(text)
-    try:
-        return float(text)
-    except ValueError:
-        return text

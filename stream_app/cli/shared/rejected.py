@@ -1,6 +1,5 @@
 """Why a record of a file was rejected, at its line: what of its form a reason code cannot tell."""
 
-import argparse
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -9,6 +8,7 @@ from stream_app.calendar.words import moment_in_words
 from stream_app.cli.shared.eventfile import EventFile
 from stream_app.formats import documents, wire
 from stream_app.manual import page_at
+from stream_app.mapping.form import FileMapping
 from stream_app.plain import meant, shown
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
@@ -33,7 +33,7 @@ _FORMS = (
     ),
     (
         re.compile(r"(n/?a|#n/a|null|none|nil|-+|\?|missing)", re.IGNORECASE),
-        "stands for no value; leave the row out, or set `invalid` in the policy to a public substitute",
+        "stands for no value; name it with --missing, and its rows are skipped",
     ),
     (re.compile(r".*[\r\n].*", re.DOTALL), "goes on over several lines; is a quote not closed?"),
 )
@@ -47,26 +47,24 @@ def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
     numbers = {number: reason for reason, number in first if reason != "no-policy"}  # of series, no line's own
     for number, (line, record) in enumerate(islice(file.placed(), max(numbers, default=-1) + 1)):
         if (reason := numbers.get(number)) is not None:
-            told = _why(file.arguments, reason, rows.ruling.get(reason), documents.line(record, line), csv=file.is_csv)
+            told = _why(file.mapping, reason, rows.ruling.get(reason), documents.line(record, line))
             yield f"{file.name}:{line}: {told}"
 
 
-def _why(
-    arguments: argparse.Namespace, reason: Reason, policy: Policy | None, found: documents.Line, *, csv: bool
-) -> str:
+def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, found: documents.Line) -> str:
     document = found.document
     if not isinstance(document, dict):
         return _no_record(found.written, found.fault)
     if reason == "malformed":
-        return _malformed(arguments, document, csv=csv)
+        return _malformed(mapping, document)
     if reason == "wrong-type":
         return untaken(document.get("type", "observation"))
     if reason == "invalid-value":
-        return _invalid(arguments, document.get("value"), csv=csv)
+        return _invalid(mapping, document.get("value"))
     series, at = document.get("series"), document.get("timestamp")
     if reason == "duplicate" and isinstance(at, int) and document.get("type", "observation") == "observation":
         of = _repeated(str(series), at, policy)
-        several = csv and arguments.series is not None
+        several = mapping is not None and mapping.series is not None
         return of + ("; if the file has several series, name their column with --series-column" if several else "")
     if reason == "late" and isinstance(at, int):
         unit = _unit(at, policy)
@@ -119,11 +117,11 @@ def _no_record(written: bytes, fault: str) -> str:
     return f"{fault}; a file of events has one record a line" if "last bracket" in fault else fault
 
 
-def _malformed(arguments: argparse.Namespace, document: Mapping[str, object], *, csv: bool) -> str:
-    if csv:
+def _malformed(mapping: FileMapping | None, document: Mapping[str, object]) -> str:
+    if mapping is not None:
         if document["series"] is None or document["series"] == "":
-            return f"{arguments.series_column or '--series'}: is empty; name the series"
-        return f"{arguments.timestamp_column}: {_no_time(document['timestamp'])}"
+            return f"{mapping.series_column or '--series'}: is empty; name the series"
+        return f"{' and '.join(mapping.timestamp_columns)}: {_no_time(document['timestamp'])}"
     kind = document.get("type", "observation")
     if not isinstance(kind, str) or kind not in TYPES:
         return f"type: is none of {', '.join(TYPES)}{meant(kind, TYPES) if isinstance(kind, str) else ''}"
@@ -151,17 +149,18 @@ def _no_time(found: object, *, iso: bool = True) -> str:
     return f"is no time; write {what}" if iso else f"found {shown(found)}; write {what}"
 
 
-def _invalid(arguments: argparse.Namespace, value: object, *, csv: bool) -> str:
+def _invalid(mapping: FileMapping | None, value: object) -> str:
     # PRIVACY: of a value its form alone is told, to whoever has the file; an example stands for it.
-    columns = arguments.value_columns.split(",") if csv else []
+    columns = [] if mapping is None else list(mapping.value_columns.values())
     several = isinstance(value, dict)
     names = [name for name, cell in value.items() if isinstance(cell, str)] if isinstance(value, dict) else columns
     cells = [cell for cell in value.values() if isinstance(cell, str)] if isinstance(value, dict) else [value]
     place = f"{names[0]}: " if names else "value: "
     cell = cells[0] if cells else None
     if cell is None or cell == "":
-        what = "is no finite number" if csv and cell is None else "is empty"
-        return f"{place}{what}; leave the row out, or set `invalid` in the policy to a public substitute"
+        if mapping is None:
+            return f"{place}is no value; leave the record out"
+        return f"{place}is empty; add --missing \"''\", and rows with an empty cell are skipped"
     if isinstance(cell, str) and (known := next((said for form, said in _FORMS if form.fullmatch(cell)), "")):
         return f"{place}{known}"
     fits = "the policy's members" if several else "the policy's kind"

@@ -1,0 +1,39 @@
+"""``convert``: the events that a file means under a mapping, as JSON Lines; nothing is decided."""
+
+import argparse
+import sys
+
+from stream_app.cli import UsageError
+from stream_app.cli.shared.eventfile import EventFile, add_mapping
+from stream_app.cli.shared.mapped import tell_mapped
+from stream_app.cli.shared.terminal import tracked
+from stream_app.mapping.form import shipped
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.epilog = (
+        "The output holds raw values: protect it like the file. `replay` and `send` take the same mapping, so most "
+        "files need no conversion; it shows what a mapping makes of a file."
+    )
+    add_mapping(parser, needed=False)
+    parser.add_argument("--mappings", action="store_true", help="list the mappings that are shipped, and end")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Convert; 0 when all events are printed. Raises `UsageError` for a file that does not fit its mapping."""
+    if arguments.mappings:
+        width = max(map(len, shipped()), default=0)
+        for name, what in shipped().items():
+            print(f"{name:{width}}  {what}")
+        return 0
+    if arguments.file is None:
+        raise UsageError("FILE is missing; name a file, or - for standard input")
+    file = EventFile(arguments)
+    out = sys.stdout.buffer
+    # PRIVACY: raw values leave here, for whoever gave them; the epilog says so, and nothing keeps them.
+    for record in tracked(file, "convert", file.far):
+        out.write(record + b"\n")
+    out.flush()
+    tell_mapped(file, "convert")
+    return 0

@@ -1,0 +1,127 @@
+"""Rows of a file as its mapping picks them, and the numbers that their cells stand for."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from stream_app.mapping.form import HIGH, LOW, FileMapping
+
+Cell = str | int | float | bool | None
+"""A cell without the spaces around it; JSON has numbers and flags too, None is a cell that is not there."""
+
+
+class FileError(ValueError):
+    """A file that does not fit its mapping; ``number`` is the line or the record, None where it is of no single one."""
+
+    def __init__(self, message: str, number: int | None = None) -> None:
+        super().__init__(message)
+        self.message, self.number = message, number
+
+
+class Picked(NamedTuple):
+    """The cells of a row that are asked for, in the order of ``FileMapping.columns``."""
+
+    number: int  # of the line on which it ends, or of the record; from 1 on
+    cells: Sequence[Cell]
+
+
+class Dated(NamedTuple):
+    """A row that counts, and has a value."""
+
+    number: int
+    series: str | None
+    stamp: int | datetime | None
+    parts: Sequence[Cell]  # the cells of the value's parts, in the order of ``value_columns``
+
+
+def text_of(cell: Cell) -> str:
+    """Return the text of a cell, as a file writes it."""
+    match cell:
+        case str():
+            return cell
+        case None:
+            return ""
+        case bool():
+            return "true" if cell else "false"
+        case _:
+            return str(cell)
+
+
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_WITHIN: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+FIRST: Final = object()
+"""What the first reading of a register is in place of a value."""
+
+
+class Numbers:
+    """Turns the cells of a value into what an event holds."""
+
+    def __init__(self, mapping: FileMapping) -> None:
+        self._words, self._missing, self._multiply = mapping.words, mapping.missing, mapping.multiply
+        self._comma, self._differences = mapping.decimal == ",", mapping.differences
+        self._names = tuple(mapping.value_columns)
+        self._exact = self._multiply is not None or self._differences
+        self._shared = len(self._names) > 1 and len(set(mapping.value_columns.values())) == 1
+        self._before: dict[str | None, dict[str, Decimal]] = {}
+
+    def lacks(self, parts: Sequence[Cell]) -> bool:
+        """Return whether one of the cells says that there is no reading."""
+        return bool(self._missing) and any(text_of(cell) in self._missing for cell in parts)
+
+    def value(self, series: str | None, parts: Sequence[Cell]) -> object:
+        """Return the value of a row; `FIRST` where it is the first reading of a register.
+
+        What is no number stays as it is, so that the decision refuses it by its reason. Raises `FileError` for what a
+        sensor writes beyond the ends of its range, where no word says what it stands for.
+        """
+        if self._shared:
+            parts = _WITHIN.findall(text_of(parts[0])) or parts
+        found = [self._number(cell) for cell in parts]
+        if self._differences:
+            grown = [self._growth(series, name, one) for name, one in zip(self._names, found, strict=False)]
+            if FIRST in grown:
+                return FIRST
+            found = grown
+        plain = [_plain(one) for one in found]
+        return plain[0] if self._names == ("",) else dict(zip(self._names, plain, strict=False))
+
+    def _number(self, cell: Cell) -> object:
+        text = text_of(cell)
+        if self._words and text in self._words:
+            number = self._words[text]
+            return number if self._multiply is None else number * self._multiply
+        if not isinstance(cell, str):
+            return Decimal(text) * (self._multiply or 1) if self._exact and type(cell) in {int, float} else cell
+        if self._comma:
+            text = text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
+        if self._exact:
+            return Decimal(text) * (self._multiply or 1) if _NUMBER.fullmatch(text) else text
+        if _INTEGER.fullmatch(text):
+            return int(text)
+        if _NUMBER.fullmatch(text):
+            return float(text)
+        lower = text.lower()
+        if lower in {"true", "false"}:
+            return lower == "true"
+        if lower in HIGH or lower in LOW:
+            # PRIVACY: which of the words it is, the message does not show.
+            raise FileError("a value is a word, High or Low; say what both stand for, as in --words High=400,Low=40")
+        return text
+
+    def _growth(self, series: str | None, name: str, found: object) -> object:
+        """Return by how much a register grew since the row before; what is no number stays."""
+        if not isinstance(found, Decimal):
+            return found
+        registers = self._before.setdefault(series, {})
+        before, registers[name] = registers.get(name), found
+        return FIRST if before is None else found - before
+
+
+def _plain(found: object) -> object:
+    """Return a number as JSON writes it: whole ones without a point."""
+    if not isinstance(found, Decimal):
+        return found
+    return int(found) if found == found.to_integral_value() and abs(found) < 10**18 else float(found)

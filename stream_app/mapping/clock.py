@@ -1,0 +1,250 @@
+"""Times as files write them, and the moments that they stand for.
+
+A local time that clocks show twice has two moments. The order of the rows tells which pass of the clocks is meant: the
+first one follows the rows before it, and ends where times step back.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from stream_app.calendar.localtime import DAY, midnight, milliseconds, readings, shown
+from stream_app.mapping.cells import Cell, Dated, FileError, text_of
+from stream_app.mapping.form import UNITS, FileMapping
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
+
+Stamp = int | datetime | None
+"""Milliseconds since 1970-01-01 UTC, a local time without offset, or None for what is no time."""
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)  # beyond it, no timestamp
+_MIDNIGHT: Final = re.compile(r"(?<=[T ])24(?=:00(:00)?$)", re.ASCII)
+ISO: Final = "2026-01-31T08:00:00+01:00"
+OFFSET: Final = f"write these times with their offset, as in {ISO}"
+
+
+class Clock:
+    """Reads the times of one file."""
+
+    def __init__(self, mapping: FileMapping) -> None:
+        self._format, self._zone = mapping.time_format, mapping.zone
+        self._factor = UNITS.get(mapping.time_format or "")
+
+    def stamp(self, cells: Sequence[Cell]) -> Stamp:
+        """Return what the cells of a time stand for together.
+
+        Raises `FileError` for a time in a form that needs a zone or a format which the mapping does not name.
+        """
+        text = text_of(cells[0]) if len(cells) == 1 else " ".join(map(text_of, cells)).strip()
+        found = self._parsed(text)
+        if isinstance(found, datetime):
+            if found.tzinfo is not None:
+                return milliseconds(found)
+            if self._zone is None:
+                raise FileError(f"a time like 2012-01-02 03:04 names no zone; {ZONE_REMEDY}")
+        elif self._format is None and (found is None or found > LAST_TIMESTAMP_MS) and (fault := time_fault(text)):
+            raise FileError(fault)
+        return found
+
+    def _parsed(self, text: str) -> Stamp:
+        if self._factor is not None:
+            return self._counted(text, self._factor)
+        if self._format is None and _INTEGER.fullmatch(text):
+            return int(text)
+        try:
+            return self._moment(text)
+        except ValueError:
+            pass
+        try:  # the end of a day, which some files write so
+            return self._moment(_MIDNIGHT.sub("00", text)) + DAY if _MIDNIGHT.search(text) else None
+        except ValueError:
+            return None
+
+    def _moment(self, text: str) -> datetime:
+        if self._format is None:
+            return datetime.fromisoformat(text)
+        return datetime.strptime(text, self._format)  # noqa: DTZ007 (the zone comes later)
+
+    @staticmethod
+    def _counted(text: str, factor: Decimal) -> int | None:
+        try:
+            return int((Decimal(text) * factor).__floor__())
+        except (InvalidOperation, ValueError, OverflowError):
+            return None
+
+
+class Timed(NamedTuple):
+    """A row and its moment; None where its cells are no time."""
+
+    row: Dated
+    moment_ms: int | None
+
+
+class _Waiting(NamedTuple):
+    """A row of an hour that clocks show twice, whose moment comes with later rows."""
+
+    row: Dated
+    local: datetime
+    readings: tuple[int, int]
+
+
+class _Run(list[_Waiting]):
+    """Rows of one series within an hour that clocks show twice, one behind the other."""
+
+    begun = False  # whether rows of the series come before them
+
+    def moments(self) -> list[int]:
+        """Return their moments; raises `FileError` where their order tells none."""
+        pairs = [(before.local, one.local) for before, one in pairwise(self)]
+        back = [nth for nth, (before, local) in enumerate(pairs, 1) if local < before]
+        if not back:
+            back = [nth for nth, (before, local) in enumerate(pairs, 1) if local == before]
+        if len(back) > 1 or not (back or self.begun):
+            what = "rows step back more than once" if back else "no row comes before it"
+            message = f"clocks go back and show this time twice, and {what}, so nothing tells which one is meant"
+            raise FileError(f"{message}; {OFFSET}", self[0].row.number)
+        second = back[0] if back else len(self)
+        return [one.readings[nth >= second] for nth, one in enumerate(self)]
+
+
+class Moments:
+    """Gives rows, whose times are in ascending order, their moments."""
+
+    def __init__(self, zone: ZoneInfo | None) -> None:
+        """``zone`` is that of local times; None: there are none."""
+        self._zone = zone
+        self._ahead_ms: dict[date, int | None] = {}  # by how many ms clocks are ahead of UTC all day; None: it varies
+        self._runs: dict[str | None, _Run] = {}
+        self._begun = set[str | None]()
+        self._known: dict[int, int] = {}  # the moments of rows that waited, by their numbers
+
+    def of(self, rows: Iterable[Dated]) -> Iterator[Timed]:
+        """Yield rows with their moments; one waits until later rows of its series tell which pass is meant.
+
+        Raises `FileError` for a local time that the clocks skip, and for one that they show twice where no order tells.
+        """
+        waiting = deque[_Waiting | Timed]()
+        for row in rows:
+            found = self._read(row)
+            if not waiting and isinstance(found, Timed):
+                yield found
+                continue
+            waiting.append(found)
+            yield from self._told(waiting)
+        for run in self._runs.values():
+            self._settle(run)
+        yield from self._told(waiting)
+
+    def _told(self, waiting: deque[_Waiting | Timed]) -> Iterator[Timed]:
+        """Yield what waits, up to the first row whose moment is not known."""
+        while waiting:
+            one = waiting[0]
+            if isinstance(one, _Waiting):
+                if one.row.number not in self._known:
+                    return
+                one = Timed(one.row, self._known.pop(one.row.number))
+            yield one
+            waiting.popleft()
+
+    def _read(self, row: Dated) -> Timed | _Waiting:
+        """Return a row's moment, which ends the run of its series, or the row as it joins one."""
+        stamp = row.stamp
+        if isinstance(stamp, datetime):
+            found = self._local(row, stamp)
+            if isinstance(found, _Waiting):
+                return found
+            stamp = found
+        if stamp is not None:
+            if ended := self._runs.pop(row.series, None):
+                self._settle(ended)
+            self._begun.add(row.series)
+        return Timed(row, stamp)
+
+    def _local(self, row: Dated, stamp: datetime) -> int | _Waiting:
+        zone, day = self._zone, stamp.date()
+        if zone is None:
+            raise FileError(f"names no zone; {ZONE_REMEDY}", row.number)
+        if day not in self._ahead_ms:
+            self._ahead_ms[day] = _steady(day, zone)
+        if (ahead_ms := self._ahead_ms[day]) is not None:
+            return milliseconds(stamp.replace(tzinfo=UTC)) - ahead_ms
+        found = readings(stamp, zone)
+        if shown(found.usual, zone) != stamp:
+            raise FileError(f"the clocks of {zone.key} skip this time; is it the zone of the file?", row.number)
+        if len(found.moments) == 1:
+            return found.usual
+        run = self._runs.setdefault(row.series, _Run())
+        if run and run[-1].local.date() != day:
+            self._settle(run)
+            self._begun.add(row.series)
+            run = self._runs[row.series] = _Run()
+        run.begun = row.series in self._begun
+        one = _Waiting(row, stamp, (found.usual, found.last))
+        run.append(one)
+        return one
+
+    def _settle(self, run: _Run) -> None:
+        self._known.update(zip((one.row.number for one in run), run.moments(), strict=True))
+
+
+def _steady(day: date, zone: ZoneInfo) -> int | None:
+    """Return by how many ms a zone's clocks are ahead of UTC all day long; None where they change around it."""
+    found = {
+        milliseconds(midnight(at).replace(tzinfo=UTC)) - readings(midnight(at), zone).usual
+        for at in (day - DAY, day, day + DAY, day + 2 * DAY)
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+ZONE_REMEDY: Final = "name it with --zone, as in --zone Europe/Paris"
+_FORMAT: Final = "say how it is written with --time-format, as in --time-format"
+
+# PRIVACY: a message shows an example of the form that was found, never the time itself.
+_FORMS: Final[tuple[tuple[str, str, str], ...]] = (
+    *(
+        (
+            rf"[0-9]{{1,2}}[{mark}][0-9]{{1,2}}[{mark}][0-9]{{2,4}}([ T,]+[0-9:. ]+([AaPp][Mm])?)?",
+            f"02{mark}01{mark}2012",
+            f"may be of January or of February; {_FORMAT} '%d{mark}%m{mark}%Y %H:%M'",
+        )
+        for mark in "/.-"
+    ),
+    (
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)? ?[A-Za-z][A-Za-z/_ ]+",
+        "2012-01-02 03:04 UTC",
+        f"names its zone by letters; {_FORMAT} '%Y-%m-%d %H:%M UTC', and --zone UTC",
+    ),
+    (
+        r"[0-9]{4}[/.][0-9]{1,2}[/.][0-9]{1,2}([ T,]+[0-9:. ]+)?",
+        "2012/01/02 03:04",
+        f"is no ISO 8601; {_FORMAT} '%Y/%m/%d %H:%M'",
+    ),
+    (
+        r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*[0-9]{4}.*",
+        "Mon, 02 Jan 2012 03:04:00 +0100",
+        f"is that of mails; {_FORMAT} '%a, %d %b %Y %H:%M:%S %z'",
+    ),
+    (
+        r"([0-9]{1,2}\.? )?(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? .*[0-9]{4}.*",
+        "Jan 2 2012 03:04",
+        f"is no ISO 8601; {_FORMAT} '%b %d %Y %H:%M'",
+    ),
+    (
+        r"[0-9](\.[0-9]+)?[Ee]\+?[0-9]+",
+        "1.33857E+12",
+        "was rounded by a spreadsheet; show its column as whole numbers there, and save it again",
+    ),
+    (r"[0-9]{12,13}\.[0-9]*", "1338566400000.0", "is in milliseconds with decimals; add --time-format ms"),
+    (r"[0-9]{9,10}\.[0-9]+", "1325473440.5", "is in seconds; add --time-format s"),
+    (r"[0-9]{16}", "1325473440000000", "is in microseconds; add --time-format us"),
+    (r"[0-9]{19}", "1325473440000000000", "is in nanoseconds; add --time-format ns"),
+)
+_KNOWN: Final = tuple((re.compile(form, re.ASCII), example, remedy) for form, example, remedy in _FORMS)
+
+
+def time_fault(text: str) -> str:
+    """Return what is wrong with a time in a form that people use, and that no default reads; empty for others."""
+    return next((f"a time like {example} {remedy}" for form, example, remedy in _KNOWN if form.fullmatch(text)), "")

@@ -1,0 +1,135 @@
+"""Rows of text with separators: CSV and what is like it."""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Final
+
+from stream_app.mapping.cells import Cell, FileError, Picked
+from stream_app.mapping.form import SEPARATORS, FileMapping
+from stream_app.plain import nearest
+
+HEADER_LINES: Final = 30
+"""How many lines are looked at for the names of the columns, or without these for the first row."""
+
+
+def delimited_rows(
+    text: io.TextIOBase, mapping: FileMapping, is_time: Callable[[Sequence[Cell]], bool]
+) -> Iterator[Picked]:
+    """Yield the rows below the line that names the columns; ``is_time`` tells where they begin without such a line.
+
+    Raises `FileError` where no line names all columns, for a row with too many cells, and for what is no CSV.
+    """
+    head = list(islice(text, HEADER_LINES))
+    if not "".join(head).strip():
+        raise FileError("is empty; a line names the columns, each other line is an event")
+    if mapping.no_header:
+        yield from _numbered(head, text, mapping, is_time)
+        return
+    found = next(_headers(head, mapping), None)
+    if found is None:
+        raise FileError(_not_found(head, mapping), 1)
+    mark, line, names = found
+    yield from _Table(mapping, mark).rows(chain(head[line:], text), line, names)
+
+
+def _headers(head: Sequence[str], mapping: FileMapping) -> Iterator[tuple[str, int, list[str]]]:
+    """Yield the separators under which a line names all columns, that line's number and its names."""
+    wanted = set(mapping.columns)
+    for mark, line, names in _candidates(head, mapping):
+        if wanted <= set(names):
+            if several := next((name for name in mapping.columns if names.count(name) > 1), None):
+                raise FileError(f"several columns are called {several}; give each a name of its own", line)
+            yield mark, line, names
+
+
+def _candidates(head: Sequence[str], mapping: FileMapping) -> Iterator[tuple[str, int, list[str]]]:
+    """Yield all lines as each separator divides them."""
+    for mark in SEPARATORS if mapping.separator is None else (mapping.separator,):
+        reader = csv.reader(head, delimiter=mark)
+        try:
+            for cells in reader:
+                yield mark, reader.line_num, [cell.strip() for cell in cells]
+        except csv.Error:
+            continue
+
+
+class _Table:
+    """Reads rows under the names of columns, which another line may give again."""
+
+    def __init__(self, mapping: FileMapping, mark: str) -> None:
+        self._wanted, self._mark, self._series = mapping.columns, mark, mapping.series_column
+
+    def rows(self, lines: Iterable[str], offset: int, names: Sequence[str]) -> Iterator[Picked]:
+        """Yield the rows in lines that begin after line number ``offset``."""
+        reader = csv.reader(lines, delimiter=self._mark)
+        places, width = [names.index(name) for name in self._wanted], len(names)
+        last, apart = max(places), False
+        try:
+            for cells in reader:
+                # A file of several tables names the columns again behind an empty line or a comment.
+                if not cells or (cells[0].startswith("#") and names[0] != self._series):
+                    apart = True
+                    continue
+                if apart:
+                    apart = False
+                    again = [cell.strip() for cell in cells]
+                    if set(self._wanted) <= set(again):
+                        places, width = [again.index(name) for name in self._wanted], len(again)
+                        last = max(places)
+                        continue
+                if len(cells) > width and any(cells[width:]):
+                    raise FileError(
+                        f"has {len(cells)} cells, and there are {width} columns; write numbers with a point, or quote "
+                        "cells that hold the separator",
+                        offset + reader.line_num,
+                    )
+                if len(cells) > last:
+                    yield Picked(offset + reader.line_num, [cells[place].strip() for place in places])
+                elif any(map(str.strip, cells)):
+                    padded = [*cells, *[""] * (last + 1 - len(cells))]
+                    yield Picked(offset + reader.line_num, [padded[place].strip() for place in places])
+        except csv.Error:
+            message = "a cell is too long, or holds a NUL; is a quote not closed?"
+            raise FileError(message, offset + reader.line_num) from None
+
+
+def _numbered(
+    head: Sequence[str], text: Iterable[str], mapping: FileMapping, is_time: Callable[[Sequence[Cell]], bool]
+) -> Iterator[Picked]:
+    """Yield rows whose columns are numbers, from the first line on that has a time in its place."""
+    wanted = mapping.columns
+    if strange := next((name for name in wanted if not (name.isascii() and name.isdigit() and int(name))), None):
+        raise FileError(f"without a header the columns are numbers from 1 on, and {strange} is none")
+    places = [int(name) - 1 for name in wanted]
+    for mark, line, cells in _candidates(head, mapping):
+        if len(cells) > max(places) and is_time([cells[int(name) - 1] for name in mapping.timestamp_columns]):
+            names = list(map(str, range(1, len(cells) + 1)))
+            start = line - 1 if "\n" not in head[line - 1].rstrip("\r\n") else line
+            yield from _Table(mapping, mark).rows(chain(head[start:], text), start, names)
+            return
+    columns = ", ".join(mapping.timestamp_columns)
+    raise FileError(f"none of its first {len(head)} lines has a time in column {columns}; {_TIMES}", 1)
+
+
+_TIMES: Final = "say which columns hold it and how it is written: --timestamp-column, --time-format, --separator"
+
+
+def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
+    """Return which columns were not found, and the line that comes nearest."""
+    wanted = mapping.columns
+    lines = [found for found in _candidates(head, mapping) if len(found[2]) > 1]
+    best = max(lines, key=lambda found: (len(set(wanted) & set(found[2])), -found[1]), default=None)
+    if best is None:
+        return f"no column {', '.join(wanted)}; no line has several columns; say what separates them with --separator"
+    mark, line, names = best
+    missing = [name for name in wanted if name not in names]
+    found = f"no column {', '.join(missing)}"
+    line_of = f"line {line}, separated by {SEPARATORS[mark]},"
+    # PRIVACY: names are shown where they are names for certain: without a header they would be the first row's raw
+    # values. A row of data has a time, which has digits, and none of the columns that were asked for.
+    if set(wanted) & set(names) or not any(character.isdigit() for name in names for character in name):
+        near = [known for name in missing if (known := nearest(name, names))]
+        return f"{found}; {line_of} names {', '.join(names)}" + (f"; did you mean {', '.join(near)}?" if near else "")
+    return f"{found}; {line_of} has {len(names)} cells and may be data; if no line names columns, add --no-header"

@@ -1,0 +1,157 @@
+"""Records of JSON and XML: lists and lines of objects, and elements; members are named by dotted paths."""
+
+import io
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Final
+
+from defusedxml import ElementTree
+from defusedxml.common import DefusedXmlException
+
+from stream_app.formats import wire
+from stream_app.mapping.cells import Cell, FileError, Picked
+from stream_app.mapping.form import FileMapping
+
+LOOKED_AT: Final = 1_000
+"""Among so many records, from the first on, each column must be there once."""
+
+
+def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked]:
+    """Yield the records of a document of JSON, which is read whole, or of lines of it.
+
+    Raises `FileError` for what is neither, and where there are no records.
+    """
+    first = next((line for line in found if line.strip()), b"")
+    rest = next((line for line in found if line.strip()), None)
+    if rest is not None and isinstance(_loaded(first), dict) and isinstance(_loaded(rest), dict):
+        yield from _picked(_lines(found, first, rest), mapping)
+        return
+    document = _loaded(first + (rest or b"") + found.read())
+    if document is None:
+        raise FileError("is no valid JSON: one document, or a record on each line")
+    yield from _picked(enumerate(_records(document, mapping.records), 1), mapping)
+
+
+def _lines(found: Iterable[bytes], first: bytes, second: bytes) -> Iterator[tuple[int, Any]]:
+    yield from enumerate((_loaded(first), _loaded(second)), 1)
+    for number, line in enumerate(found, 3):
+        if line.strip():
+            if (record := _loaded(line)) is None:
+                raise FileError("is no valid JSON", number)
+            yield number, record
+
+
+def _loaded(text: bytes) -> Any:
+    try:
+        return wire.load(text.removeprefix(b"\xef\xbb\xbf"))
+    except ValueError:
+        return None
+
+
+def _records(document: Any, path: str | None) -> Iterator[Any]:
+    """Yield what lies under a path; lists on the way are gone through."""
+    found = [document]
+    for name in [] if path is None else path.split("."):
+        inner = [one for each in found for one in (each if isinstance(each, list) else [each])]
+        found = [each[name] for each in inner if isinstance(each, dict) and name in each]
+    lists = [each for each in found if isinstance(each, list)]
+    if not lists and path is None and isinstance(document, dict):
+        names = sorted(name for name, each in document.items() if isinstance(each, list))
+        say = f"; it may be {' or '.join(names)}" if names else ""
+        raise FileError(f"is one object; say where its records are with --records{say}")
+    if not found:
+        raise FileError(f"has nothing under --records {path}")
+    for each in found:
+        yield from each if isinstance(each, list) else [each]
+
+
+def _picked(records: Iterable[tuple[int, Any]], mapping: FileMapping) -> Iterator[Picked]:
+    columns = mapping.columns
+    paths = [(name, name.split(".")) for name in columns]
+    known: set[str] = set()
+    number = 0
+    for number, record in records:
+        if not isinstance(record, dict):
+            raise FileError("is no object; say where the records are with --records", number)
+        cells = [_member(record, name, path) for name, path in paths]
+        if number <= LOOKED_AT:
+            known.update(name for name, cell in zip(columns, cells, strict=True) if cell is not None)
+        yield Picked(number, cells)
+        if number == LOOKED_AT:
+            _all_there(columns, known)
+    if 0 < number < LOOKED_AT:
+        _all_there(columns, known)
+
+
+def _all_there(columns: Iterable[str], known: Collection[str]) -> None:
+    if missing := [name for name in columns if name not in known]:
+        raise FileError(f"no record has {', '.join(missing)}; members within members are named by paths, as in a.b")
+
+
+def _member(record: dict[str, Any], name: str, path: list[str]) -> Cell:
+    found: Any = record.get(name)
+    if found is None and len(path) > 1:
+        found = record
+        for step in path:
+            found = found.get(step) if isinstance(found, dict) else None
+    if isinstance(found, str):
+        return found.strip()
+    return found if found is None or isinstance(found, bool | int | float) else wire.dump(found).decode()
+
+
+def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked]:
+    """Yield the elements that are records, one after the other, in flat memory.
+
+    Raises `FileError` for what is no XML, or holds entities, and where no element has the name.
+    """
+    if mapping.records is None:
+        raise FileError("is XML; name the element of a record with --records, as in --records trkpt")
+    try:
+        yield from _picked(enumerate(_elements(found, mapping.records), 1), mapping)
+    except ElementTree.ParseError as error:
+        raise FileError("is no valid XML", error.position[0]) from None
+    except DefusedXmlException:
+        raise FileError("holds entities, which no export needs; they are not read") from None
+
+
+def _elements(found: io.BufferedReader, name: str) -> Iterator[dict[str, Any]]:
+    outside: list[Any] = []  # the elements around, and how deep within a record the reader is
+    within, none = 0, True
+    for event, element in ElementTree.iterparse(found, events=("start", "end")):
+        is_record = _local(element.tag) == name
+        if event == "start":
+            within += is_record
+            if not within or (is_record and within == 1):
+                outside.append(element)
+            continue
+        within -= is_record
+        if within:
+            continue
+        if is_record:
+            none = False
+            yield _flat(element)
+        outside.pop()
+        if outside:
+            outside[-1].remove(element)
+    if none:
+        raise FileError(f"has no element {name}; name that of a record with --records")
+
+
+def _flat(element: Any) -> dict[str, Any]:
+    """Return attributes and children of an element by their dotted paths."""
+    found: dict[str, Any] = {_local(name): text for name, text in element.attrib.items()}
+    for child in element:
+        inner = _flat(child)
+        name = _local(child.tag)
+        found.setdefault(name, inner.pop(_TEXT))
+        for path, text in inner.items():
+            found.setdefault(f"{name}.{path}", text)
+    found[_TEXT] = (element.text or "").strip()
+    return found
+
+
+_TEXT: Final = ""
+
+
+def _local(tag: str) -> str:
+    """Return a name without its namespace."""
+    return tag.rpartition("}")[2]

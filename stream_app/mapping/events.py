@@ -1,0 +1,143 @@
+"""The events that a file means under a mapping: in the order of time, one a row that counts and has a value."""
+
+import io
+import pickle
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import chain, islice
+from typing import Final
+
+from stream_app.calendar.localtime import milliseconds
+from stream_app.formats import wire
+from stream_app.mapping.cells import FIRST, Cell, Dated, FileError, Numbers, Picked, text_of
+from stream_app.mapping.clock import Clock, Moments
+from stream_app.mapping.delimited import delimited_rows
+from stream_app.mapping.documents import json_rows, xml_rows
+from stream_app.mapping.form import FileMapping, MappingError
+
+_COMPARED: Final = 1_000
+"""Rows from the first on whose order tells whether the newest come first."""
+_BLOCK: Final = 10_000
+
+
+class MappedFile:
+    """The events of one file, read under a mapping, and what was left out."""
+
+    def __init__(self, mapping: FileMapping) -> None:
+        """Raises `MappingError` for a mapping that lacks what every file needs."""
+        if lacking := tuple(mapping.lacking()):
+            raise MappingError(lacking)
+        self._mapping = mapping
+        self._numbers, self._clock = Numbers(mapping), Clock(mapping)
+        self.left_out = Counter[str]()
+        """Rows that made no event, by what they are: ``other`` (conditions), ``missing``, ``first`` (of a register)."""
+        self.series = set[str]()
+
+    def events(self, found: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
+        """Yield the number of the line or record, and the bytes of each event, oldest first.
+
+        Raises `FileError` for a file that does not fit, and `UnicodeDecodeError` for text that is not UTF-8.
+        """
+        numbers, end = self._numbers, self._mapping.stamp == "end"
+        rows = oldest_first(self._dated(self._picked(found)))
+        for row, moment_ms in Moments(self._mapping.zone).of(rows):
+            try:
+                value = numbers.value(row.series, row.parts)
+            except FileError as error:
+                raise FileError(error.message, row.number) from None
+            if value is FIRST:
+                self.left_out["first"] += 1
+                continue
+            at_ms = moment_ms - 1 if end and moment_ms is not None else moment_ms
+            event = {"type": "observation", "series": row.series, "timestamp": at_ms, "value": value}
+            yield row.number, wire.dump(event)
+
+    def _picked(self, found: io.BufferedReader) -> Iterator[Picked]:
+        """Yield the cells that are asked for; by how it begins, a file is of JSON, of XML, or of separated columns."""
+        begins = found.peek(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        if begins in {b"{", b"["}:
+            return json_rows(found, self._mapping)
+        if begins == b"<":
+            return xml_rows(found, self._mapping)
+        text = io.TextIOWrapper(found, encoding="utf-8-sig", newline="")
+        return delimited_rows(text, self._mapping, self._is_time)
+
+    def _is_time(self, cells: Sequence[Cell]) -> bool:
+        try:
+            return self._clock.stamp(cells) is not None
+        except FileError:
+            return True  # which it says of a row of its own
+
+    def _dated(self, rows: Iterable[Picked]) -> Iterator[Dated]:
+        """Yield the rows that count and have a value, with what their times say."""
+        mapping, numbers, clock, seen = self._mapping, self._numbers, self._clock, self.series
+        place = {name: nth for nth, name in enumerate(mapping.columns)}
+        times = [place[name] for name in mapping.timestamp_columns]
+        parts = [place[name] for name in mapping.value_columns.values()]
+        where = [(place[each.column], each.text, each.equal) for each in mapping.where]
+        named = None if mapping.series_column is None else place[mapping.series_column]
+        series = mapping.series
+        for number, cells in rows:
+            if where and not all((text_of(cells[at]) == text) == equal for at, text, equal in where):
+                self.left_out["other"] += 1
+                continue
+            values = [cells[at] for at in parts]
+            if numbers.lacks(values):
+                self.left_out["missing"] += 1
+                continue
+            try:
+                stamp = clock.stamp([cells[at] for at in times])
+            except FileError as error:
+                raise FileError(f"{' and '.join(mapping.timestamp_columns)}: {error.message}", number) from None
+            if named is not None:
+                series = text_of(cells[named]) or None
+            if series is not None:
+                seen.add(series)
+            yield Dated(number, series, stamp, values)
+
+    def alike(self) -> list[tuple[str, ...]]:
+        """Return the series whose names differ by their case alone: perhaps one person, with several budgets."""
+        by_lower: dict[str, list[str]] = {}
+        for name in sorted(self.series):
+            by_lower.setdefault(name.casefold(), []).append(name)
+        return [tuple(names) for names in by_lower.values() if len(names) > 1]
+
+
+def oldest_first(rows: Iterable[Dated]) -> Iterator[Dated]:
+    """Yield rows as they come, or from the last one on where the newest come first.
+
+    The latter wait in a file without a name.
+    """
+    iterator = iter(rows)
+    head = list(islice(iterator, _COMPARED))
+    steps = Counter[bool]()
+    before: dict[str | None, int] = {}
+    for row in head:
+        if row.stamp is not None:
+            found = _compared(row.stamp)
+            if (last := before.get(row.series, found)) != found:
+                steps[found < last] += 1
+            before[row.series] = found
+    if steps[True] <= steps[False]:
+        yield from chain(head, iterator)
+        return
+    # PRIVACY: raw values wait in a file of mode 0600 without a name, which is gone when the run ends, however it ends.
+    with tempfile.TemporaryFile() as spool:
+        places = []
+        while head:
+            places.append(spool.tell())
+            pickle.dump([tuple(row) for row in head], spool, pickle.HIGHEST_PROTOCOL)
+            head = list(islice(iterator, _BLOCK))
+        for place in reversed(places):
+            spool.seek(place)
+            for row in reversed(pickle.load(spool)):  # noqa: S301 (what this function wrote)
+                yield Dated(*row)
+
+
+def _compared(stamp: int | datetime) -> int:
+    """Return what compares; local times are of one zone."""
+    if isinstance(stamp, int):
+        return stamp
+    return milliseconds(stamp.replace(tzinfo=UTC))

@@ -1,0 +1,1 @@
+"""Files as people have them, and the events that they mean."""
