@@ -11,7 +11,7 @@ from stream_app.api.tables import Columns, Frame, Library, Row, events_of, libra
 from stream_app.api.views import Html, Page, paragraph
 from stream_app.formats import wire
 from stream_app.privacy.policy import Fault
-from stream_app.replaying.doubts import CHECKS, Check, Doubt, unaccepted
+from stream_app.replaying.doubts import ALIASES, CHECKS, Check, Doubt, unaccepted
 from stream_app.replaying.folder import BusyFolderError, ReplayFolder, ReplayFolderError
 from stream_app.replaying.run import SHARED_KEY, Answered, Wanted, replay
 from stream_app.setup.settings import Settings
@@ -46,7 +46,15 @@ class Released(Page):
 
         It is counted from raw values: keep it as private as those. Nothing else shows it.
         """
-        return self._answered.rows.clamped
+        return self._answered.rows.ranges.outside
+
+    @property
+    def substituted(self) -> int:
+        """How many of the new rows have a value that is none of the policy's kind, for which ``invalid`` stands.
+
+        It is counted from raw values, as ``clamped`` is.
+        """
+        return self._answered.rows.ranges.substituted
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -143,7 +151,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
 
 def _accepted(accept: Check | Sequence[Check]) -> set[str]:
     found: set[str] = {accept} if isinstance(accept, str) else set(accept)
-    if strange := sorted(map(repr, found - set(CHECKS))):
+    if strange := sorted(map(repr, found - set(CHECKS) - set(ALIASES))):
         raise Error.of("accept", f"{', '.join(strange)}: name some of {', '.join(CHECKS)}")
     return found
 
@@ -156,7 +164,7 @@ def _fault(
             return Fault(f"row {doubt.row}", _late(answered, events, library, columns))
         case "refused":
             told = "; ".join([doubt.found, *answered.refusals(), *_texts(rows, columns)])
-        case "seconds" | "landmarks":
+        case "times" | "landmarks" | "substituted" | "clamped":
             told = doubt.found
         case _:
             assert_never(doubt.check)

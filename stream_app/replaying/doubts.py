@@ -1,45 +1,40 @@
 """What looks wrong with the rows of an input as a whole: asked about before anything of them is written or sent."""
 
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
 from hashlib import blake2b
-from math import isfinite
 from typing import Final, Literal, NamedTuple
 
-from stream_app.calendar.words import moment_as_seconds
+from stream_app.calendar.words import moment_as_seconds, moment_in_words
 from stream_app.deciding.landmarksmet import LandmarksMet
 from stream_app.deciding.rows import Lookup
 from stream_app.formats import wire
 from stream_app.formats.records import Contribution, EventRecord, Malformed, MemberRecord, Observation, Parsed
-from stream_app.privacy.kinds import (
-    ByBins,
-    HiddenMean,
-    Histogram,
-    Kind,
-    Location,
-    Mean,
-    Number,
-    Share,
-    Sum,
-    UnitMean,
-    UnitSum,
-    Vector,
-)
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
-from stream_app.privacy.values import is_number
+from stream_app.replaying.ranges import Ranges
 
-Check = Literal["landmarks", "seconds", "order", "refused"]
+Check = Literal["landmarks", "times", "order", "substituted", "clamped", "refused"]
 
 CHECKS: Final[dict[Check, str]] = {
     "landmarks": "no landmark step has an event",
-    "seconds": "timestamps look like seconds",
+    "times": "times lie before 1990 or after tomorrow, or all in one open step",
     "order": "rows come after a later row of their series",
+    "substituted": "the policy's substitute stands for more than 1 % of the values",
+    "clamped": "most values lie beyond one end of their range",
     "refused": "more than 1 % of the rows are refused for another reason",
 }
 """Each check with what makes it fail; its name accepts that."""
 
-MOST_REFUSED_PERCENT: Final = 1
+ALIASES: Final[dict[str, Check]] = {"seconds": "times"}
+"""Earlier names of checks."""
+MOST_PERCENT: Final = 1
+"""Of rows that are refused, or for which a substitute stands."""
+EARLIEST_MS: Final = 631_152_000_000
+"""1990-01-01: few people have readings of before, and numbers in another unit lie there."""
+_DAY_MS: Final = 86_400_000
 _DIGEST_BYTES: Final = 16
 
 
@@ -66,10 +61,11 @@ class CheckedRows:
         """Of each reason the first row that was refused for it, by its number in the input, from 0 on."""
         self.ruling: dict[Reason, Policy] = {}
         """The policy of the series of each of them, for what was refused under one."""
-        self.clamped = 0
-        """Values outside their policy's range. PRIVACY: a raw count, for the eyes of whoever has the input."""
+        self.ranges = Ranges()
+        """How their values lie to their policies' ranges, for the eyes of whoever has the input."""
         self._earlier, self._topic = earlier, topic
-        self._seconds, self._first_seconds = 0, (0, "")
+        self._strange, self._first_strange = 0, (0, "")
+        self._latest_ms = time.time_ns() // 1_000_000 + _DAY_MS
         self._newest_ms: dict[str, int] = {}  # of series without a policy that is known
         self._repeats: list[tuple[Reason, bytes]] = []
 
@@ -79,9 +75,10 @@ class CheckedRows:
             return
         self.count += 1
         series, at_ms, value = parsed if type(parsed) is tuple else _dated(wire.record_of(parsed))
-        if at_ms is not None and (warning := moment_as_seconds(at_ms)):
-            self._first_seconds = self._first_seconds if self._seconds else (number, warning)
-            self._seconds += 1
+        if at_ms is not None and not EARLIEST_MS <= at_ms <= self._latest_ms:
+            if not self._strange:
+                self._first_strange = number, strange_time(at_ms)
+            self._strange += 1
         if reason == "no-policy" and self._topic:
             reason = self._unruled(parsed)
         if reason is not None:
@@ -93,10 +90,9 @@ class CheckedRows:
             if self._earlier and reason in {"late", "duplicate"}:
                 self._repeats.append((reason, _digest(record)))
         elif series is not None and (row := row_of(series)) is not None:
-            # PRIVACY: raw values become a count here, which no output, log, metric or report may hold: it is shown to
+            # PRIVACY: raw values become counts here, which no output, log, metric or report may hold: they are shown to
             # whoever runs the command on the input, and so has the values, and to nobody else.
-            summed = row.policy.within is not None and row.policy.within.aggregate in {"sum", "mean"}
-            self.clamped += not summed and is_outside(row.policy.kind, value)
+            self.ranges.take(number, series, at_ms, value, row.policy)
 
     def _unruled(self, parsed: Parsed) -> Reason | None:
         """Return what times alone tell of an observation under a policy that only the topic has."""
@@ -121,9 +117,9 @@ class CheckedRows:
         """Yield the checks that failed."""
         if not self.count:
             return
-        if self._seconds:
-            number, warning = self._first_seconds
-            yield Doubt("seconds", f"{self._seconds:,} of {self.count:,} rows: {warning}", number)
+        if self._strange:
+            number, warning = self._first_strange
+            yield Doubt("times", f"{self._strange:,} of {self.count:,} rows: {warning}", number)
         late = self.refused["late"]
         if late:
             told = f"{late:,} of {self.count:,} rows lie before a row of their series that comes earlier in the input"
@@ -131,11 +127,48 @@ class CheckedRows:
             yield Doubt("order", f"{told}: {remedy}", self.first["late"])
         if met.missed:  # after the checks that tell why: rows out of order are not decided, and so meet no landmark
             yield Doubt("landmarks", met.sentence)
+        yield from self._of_values()
         refused = self.refused.total() - late
-        if 100 * refused > MOST_REFUSED_PERCENT * self.count:
+        if 100 * refused > MOST_PERCENT * self.count:
             reasons = ", ".join(f"{count:,} {name}" for name, count in self.refused.most_common() if name != "late")
             told = f"{refused:,} of {self.count:,} rows would be refused ({reasons})"
             yield Doubt("refused", f"{told}; see what each reason means, and correct the rows")
+
+    def _of_values(self) -> Iterator[Doubt]:
+        ranges = self.ranges
+        if 100 * ranges.substituted > MOST_PERCENT * self.count:
+            told = (
+                f"the substitute of the policy (`invalid`) stands for {ranges.substituted:,} of {self.count:,} values"
+            )
+            yield Doubt("substituted", f"{told}, which are none of its kind", ranges.first_substituted)
+        for end, count in ranges.beyond.items():
+            if 2 * count > ranges.values:
+                side = "below the lower" if end == "below" else "above the upper"
+                told = (
+                    f"{count:,} of {ranges.values:,} values lie {side} end of their range, which is published for them"
+                )
+                yield Doubt("clamped", f"{told}; is the unit another one, as Wh for kWh? --multiply changes it")
+
+
+def strange_time(at_ms: int) -> str:
+    """Return what a time that is none of these years was perhaps meant to be."""
+    if warning := moment_as_seconds(at_ms):
+        return warning
+    for digits, form in _DATES.items():
+        if len(str(at_ms)) == digits and _is_date(str(at_ms), form):
+            return f"{at_ms} looks like a date of {digits} digits; say so with --time-format {form}"
+    where = "before 1990" if at_ms < EARLIEST_MS else "after tomorrow"
+    return f"{at_ms} milliseconds are {moment_in_words(at_ms)}, which lies {where}"
+
+
+_DATES: Final = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+
+
+def _is_date(text: str, form: str) -> bool:
+    try:
+        return 1990 <= datetime.strptime(text, form).year <= 2100  # noqa: DTZ007 (a year alone)
+    except ValueError:
+        return False
 
 
 def _dated(found: EventRecord | MemberRecord | Malformed) -> tuple[str | None, int | None, object]:
@@ -149,25 +182,8 @@ def _dated(found: EventRecord | MemberRecord | Malformed) -> tuple[str | None, i
 
 def unaccepted(doubts: Iterable[Doubt], accepted: Collection[str]) -> list[Doubt]:
     """Return the doubts that nobody accepted."""
-    return [doubt for doubt in doubts if doubt.check not in accepted]
-
-
-def is_outside(kind: Kind, value: object) -> bool:
-    """Return whether a raw value of a kind is clamped to the declared range."""
-    match kind:
-        case Number():
-            return is_number(value) and isfinite(value) and not kind.lower <= value <= kind.upper
-        case Sum() | Mean() | HiddenMean() | UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
-            return is_outside(kind.item, value)
-        case Vector():
-            parts = value if isinstance(value, dict) else {}
-            return any(is_outside(part, parts.get(name)) for name, part in zip(kind.names, kind.parts, strict=True))
-        case Location():
-            found = value if isinstance(value, dict) else {}
-            degrees = ((found.get("longitude"), kind.east), (found.get("latitude"), kind.north))
-            return any(is_number(one) and not low <= one <= high for one, (low, high) in degrees)
-        case _:
-            return False
+    named = {ALIASES.get(name, name) for name in accepted}
+    return [doubt for doubt in doubts if doubt.check not in named]
 
 
 def _digest(record: bytes) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import BinaryIO, Final
 
 from stream_app.cli import UsageError
-from stream_app.replaying.doubts import CHECKS, unaccepted
+from stream_app.replaying.doubts import ALIASES, CHECKS, unaccepted
 from stream_app.replaying.run import Answered
 
 _BINARY: Final = {
@@ -45,7 +45,12 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
     checks = "; ".join(f"{name}: {fails}".replace("%", "%%") for name, fails in CHECKS.items())
     what = "go on although this check fails, which else ends the command before anything is done; may be repeated"
     parser.add_argument(
-        "--accept", action="append", choices=sorted(CHECKS), default=[], metavar="CHECK", help=f"{what}. {checks}"
+        "--accept",
+        action="append",
+        choices=sorted([*CHECKS, *ALIASES]),
+        default=[],
+        metavar="CHECK",
+        help=f"{what}. {checks}",
     )
 
 
@@ -62,9 +67,15 @@ def refuse_doubts(answered: Answered, accepted: Sequence[str], name: str, done: 
 
 def tell_clamped(answered: Answered, command: str) -> None:
     """Tell whoever has the input how many of its values are clamped."""
-    # PRIVACY: how many raw values lie outside the range is no released value. It goes to the standard error of whoever
-    # runs the command on these values, with a mark; no output, log of a worker, metric or report has it.
-    if count := answered.rows.clamped:
-        rows = f"{count:,} of {answered.rows.count:,} rows"
-        told = f"{rows} have a value outside the range of their policy; it is clamped before noise is added"
-        print(f"landmark-stream {command}: PRIVATE, protect this like the raw data: {told}", file=sys.stderr)
+    # PRIVACY: how many raw values lie outside the range, or are none, is no released value. It goes to the standard
+    # error of whoever runs the command on these values, with a mark; no output, log, metric or report has it.
+    ranges, rows = answered.rows.ranges, answered.rows.count
+    if ranges.outside:
+        told = f"{ranges.outside:,} of {ranges.values:,} values lie outside the range of their policy and are clamped"
+        print(f"landmark-stream {command}: {PRIVATE}: {told}", file=sys.stderr)
+    if ranges.substituted:
+        told = f"for {ranges.substituted:,} of {rows:,} values the policy's substitute stands"
+        print(f"landmark-stream {command}: {PRIVATE}: {told}", file=sys.stderr)
+
+
+PRIVATE: Final = "PRIVATE, protect this like the raw data"

@@ -1,0 +1,115 @@
+"""How the values of an input lie to the ranges of their policies: clamped ones, and those a substitute stands for."""
+
+from collections import Counter
+from dataclasses import replace
+from math import isfinite
+from typing import Any, Final
+
+from stream_app.privacy.kinds import (
+    ByBins,
+    HiddenMean,
+    Histogram,
+    Kind,
+    Location,
+    Mean,
+    Number,
+    Share,
+    Sum,
+    UnitMean,
+    UnitSum,
+    Vector,
+)
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.values import Raw, is_number
+
+_SUMMED: Final = frozenset({"sum", "mean"})
+
+
+class Ranges:
+    """Counts clamped and substituted values of accepted rows.
+
+    PRIVACY: all that is counted here comes of raw values. It is for the eyes of whoever has the input, and no output,
+    log, metric or report may hold it.
+    """
+
+    def __init__(self) -> None:
+        self.values = 0
+        """Values that were looked at: readings, or what the readings of a step add up to once it closes."""
+        self.outside = 0
+        """How many of them lie outside the range of their policy."""
+        self.beyond = Counter[str]()
+        """How many numbers of them lie below its lower end, and how many above its upper end."""
+        self.substituted = 0
+        """Rows for which the policy's substitute stands."""
+        self.first_substituted = 0
+        """The number of the first of them in the input, from 0 on."""
+        self._open: dict[str, _Step] = {}
+
+    def take(self, number: int, series: str, at_ms: int | None, value: object, policy: Policy) -> None:
+        """Take the value of a row that was accepted under a policy."""
+        kind = policy.kind
+        if is_substituted(policy, value):
+            self.first_substituted = self.first_substituted if self.substituted else number
+            self.substituted += 1
+        elif policy.within is None or policy.within.aggregate not in _SUMMED:
+            self._value(kind, value)
+        elif at_ms is not None and is_number(value):
+            index = policy.index_of(at_ms)
+            step = self._open.get(series)
+            if step is None or step.index != index:
+                if step is not None:
+                    self._value(step.policy.kind, step.total())
+                step = self._open[series] = _Step(index, policy)
+            step.add(float(value))
+
+    def _value(self, kind: Kind, value: object) -> None:
+        self.values += 1
+        if is_outside(kind, value):
+            self.outside += 1
+            item = getattr(kind, "item", kind)
+            if isinstance(item, Number) and is_number(value):
+                self.beyond["below" if value < item.lower else "above"] += 1
+
+
+class _Step:
+    """What the readings of an open step add up to so far."""
+
+    def __init__(self, index: int, policy: Policy) -> None:
+        self.index, self.policy = index, policy
+        self._sum, self._count = 0.0, 0
+
+    def add(self, value: float) -> None:
+        self._sum += value
+        self._count += 1
+
+    def total(self) -> float:
+        assert self.policy.within is not None, "a step of readings"
+        return self._sum / self._count if self.policy.within.aggregate == "mean" else self._sum
+
+
+def is_substituted(policy: Policy, value: object) -> bool:
+    """Return whether a policy's substitute stands for a value that is none of its kind."""
+    if policy.within is not None and policy.within.aggregate in _SUMMED:
+        return policy.within.substitute is not None and not (is_number(value) and isfinite(value))
+    kind: Any = getattr(policy.kind, "item", policy.kind)
+    if getattr(kind, "substitute", None) is None:
+        return False
+    return replace(kind, substitute=None).quantise(Raw(value)) is None
+
+
+def is_outside(kind: Kind, value: object) -> bool:
+    """Return whether a raw value of a kind is clamped to the declared range."""
+    match kind:
+        case Number():
+            return is_number(value) and isfinite(value) and not kind.lower <= value <= kind.upper
+        case Sum() | Mean() | HiddenMean() | UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
+            return is_outside(kind.item, value)
+        case Vector():
+            parts = value if isinstance(value, dict) else {}
+            return any(is_outside(part, parts.get(name)) for name, part in zip(kind.names, kind.parts, strict=True))
+        case Location():
+            found = value if isinstance(value, dict) else {}
+            degrees = ((found.get("longitude"), kind.east), (found.get("latitude"), kind.north))
+            return any(is_number(one) and not low <= one <= high for one, (low, high) in degrees)
+        case _:
+            return False
