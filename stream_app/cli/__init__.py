@@ -114,6 +114,7 @@ COMMANDS = {
     "watermark": Command("records", "end the steps of collected series, once or at an interval; announce an intrusion"),
     "top": Command("operating", "watch running workers and audits, from their metrics"),
     "read": Command("records", "read events, releases, ledger, rejects or heads"),
+    "inspect": Command("records", "say what a file is, and what a mapping of it still lacks"),
     "convert": Command("records", "print the events that a file means, and decide nothing"),
     "replay": Command("records", "decide a file of events without Kafka"),
     "audit": Command("ledger", "check a ledger: chain, arithmetic, theorem"),

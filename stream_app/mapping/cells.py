@@ -49,7 +49,8 @@ def text_of(cell: Cell) -> str:
             return str(cell)
 
 
-_NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
+NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
+"""A number with a decimal point."""
 _WITHIN: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 FIRST: Final = object()
@@ -98,10 +99,10 @@ class Numbers:
         if self._comma:
             text = text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
         if self._exact:
-            return Decimal(text) * (self._multiply or 1) if _NUMBER.fullmatch(text) else text
+            return Decimal(text) * (self._multiply or 1) if NUMBER.fullmatch(text) else text
         if _INTEGER.fullmatch(text):
             return int(text)
-        if _NUMBER.fullmatch(text):
+        if NUMBER.fullmatch(text):
             return float(text)
         lower = text.lower()
         if lower in {"true", "false"}:

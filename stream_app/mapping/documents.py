@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from defusedxml import ElementTree
@@ -22,32 +23,33 @@ def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked
     """
     first = next((line for line in found if line.strip()), b"")
     rest = next((line for line in found if line.strip()), None)
-    if rest is not None and isinstance(_loaded(first), dict) and isinstance(_loaded(rest), dict):
+    if rest is not None and isinstance(loaded(first), dict) and isinstance(loaded(rest), dict):
         yield from _picked(_lines(found, first, rest), mapping)
         return
-    document = _loaded(first + (rest or b"") + found.read())
+    document = loaded(first + (rest or b"") + found.read())
     if document is None:
         raise FileError("is no valid JSON: one document, or a record on each line")
-    yield from _picked(enumerate(_records(document, mapping.records), 1), mapping)
+    yield from _picked(enumerate(records_of(document, mapping.records), 1), mapping)
 
 
 def _lines(found: Iterable[bytes], first: bytes, second: bytes) -> Iterator[tuple[int, Any]]:
-    yield from enumerate((_loaded(first), _loaded(second)), 1)
+    yield from enumerate((loaded(first), loaded(second)), 1)
     for number, line in enumerate(found, 3):
         if line.strip():
-            if (record := _loaded(line)) is None:
+            if (record := loaded(line)) is None:
                 raise FileError("is no valid JSON", number)
             yield number, record
 
 
-def _loaded(text: bytes) -> Any:
+def loaded(text: bytes) -> Any:
+    """Return what JSON holds; None for what is none."""
     try:
         return wire.load(text.removeprefix(b"\xef\xbb\xbf"))
     except ValueError:
         return None
 
 
-def _records(document: Any, path: str | None) -> Iterator[Any]:
+def records_of(document: Any, path: str | None) -> Iterator[Any]:
     """Yield what lies under a path; lists on the way are gone through."""
     found = [document]
     for name in [] if path is None else path.split("."):
@@ -105,12 +107,8 @@ def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked]
     """
     if mapping.records is None:
         raise FileError("is XML; name the element of a record with --records, as in --records trkpt")
-    try:
+    with _refused():
         yield from _picked(enumerate(_elements(found, mapping.records), 1), mapping)
-    except ElementTree.ParseError as error:
-        raise FileError("is no valid XML", error.position[0]) from None
-    except DefusedXmlException:
-        raise FileError("holds entities, which no export needs; they are not read") from None
 
 
 def _elements(found: io.BufferedReader, name: str) -> Iterator[dict[str, Any]]:
@@ -134,6 +132,23 @@ def _elements(found: io.BufferedReader, name: str) -> Iterator[dict[str, Any]]:
             outside[-1].remove(element)
     if none:
         raise FileError(f"has no element {name}; name that of a record with --records")
+
+
+def elements(found: io.BufferedReader) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the name of each element, as it ends, and its attributes and children by their dotted paths."""
+    with _refused():
+        for _, element in ElementTree.iterparse(found):
+            yield _local(element.tag), _flat(element)
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    try:
+        yield
+    except ElementTree.ParseError as error:
+        raise FileError("is no valid XML", error.position[0]) from None
+    except DefusedXmlException:
+        raise FileError("holds entities, which no export needs; they are not read") from None
 
 
 def _flat(element: Any) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class MappedFile:
         self.left_out = Counter[str]()
         """Rows that made no event, by what they are: ``other`` (conditions), ``missing``, ``first`` (of a register)."""
         self.series = set[str]()
+        self.newest_first = False
+        """Whether the newest rows come first in the file, which is read from its end then."""
 
     def events(self, found: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
         """Yield the number of the line or record, and the bytes of each event, oldest first.
@@ -41,7 +43,7 @@ class MappedFile:
         Raises `FileError` for a file that does not fit, and `UnicodeDecodeError` for text that is not UTF-8.
         """
         numbers, end = self._numbers, self._mapping.stamp == "end"
-        rows = oldest_first(self._dated(self._picked(found)))
+        rows = self._oldest_first(found)
         for row, moment_ms in Moments(self._mapping.zone).of(rows):
             try:
                 value = numbers.value(row.series, row.parts)
@@ -53,6 +55,17 @@ class MappedFile:
             at_ms = moment_ms - 1 if end and moment_ms is not None else moment_ms
             event = {"type": "observation", "series": row.series, "timestamp": at_ms, "value": value}
             yield row.number, wire.dump(event)
+
+    def moments(self, found: io.BufferedReader) -> Iterator[int | None]:
+        """Yield the moments of the rows that count, oldest first; None for one without a time. Raises as `events`."""
+        rows = self._oldest_first(found)
+        return (moment_ms for _, moment_ms in Moments(self._mapping.zone).of(rows))
+
+    def _oldest_first(self, found: io.BufferedReader) -> Iterator[Dated]:
+        rows = self._dated(self._picked(found))
+        head = list(islice(rows, _COMPARED))
+        self.newest_first = _newest_first(head)
+        return _turned(head, rows) if self.newest_first else chain(head, rows)
 
     def _picked(self, found: io.BufferedReader) -> Iterator[Picked]:
         """Yield the cells that are asked for; by how it begins, a file is of JSON, of XML, or of separated columns."""
@@ -105,13 +118,8 @@ class MappedFile:
         return [tuple(names) for names in by_lower.values() if len(names) > 1]
 
 
-def oldest_first(rows: Iterable[Dated]) -> Iterator[Dated]:
-    """Yield rows as they come, or from the last one on where the newest come first.
-
-    The latter wait in a file without a name.
-    """
-    iterator = iter(rows)
-    head = list(islice(iterator, _COMPARED))
+def _newest_first(head: Iterable[Dated]) -> bool:
+    """Return whether rows of one series lie before the row above them more often than behind it."""
     steps = Counter[bool]()
     before: dict[str | None, int] = {}
     for row in head:
@@ -120,16 +128,18 @@ def oldest_first(rows: Iterable[Dated]) -> Iterator[Dated]:
             if (last := before.get(row.series, found)) != found:
                 steps[found < last] += 1
             before[row.series] = found
-    if steps[True] <= steps[False]:
-        yield from chain(head, iterator)
-        return
+    return steps[True] > steps[False]
+
+
+def _turned(head: list[Dated], rest: Iterator[Dated]) -> Iterator[Dated]:
+    """Yield rows from the last one on; they wait in a file without a name."""
     # PRIVACY: raw values wait in a file of mode 0600 without a name, which is gone when the run ends, however it ends.
     with tempfile.TemporaryFile() as spool:
         places = []
         while head:
             places.append(spool.tell())
             pickle.dump([tuple(row) for row in head], spool, pickle.HIGHEST_PROTOCOL)
-            head = list(islice(iterator, _BLOCK))
+            head = list(islice(rest, _BLOCK))
         for place in reversed(places):
             spool.seek(place)
             for row in reversed(pickle.load(spool)):  # noqa: S301 (what this function wrote)

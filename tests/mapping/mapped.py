@@ -24,6 +24,8 @@ def records(text: str | bytes, **members: Any) -> list[Any]:
 def read(text: str | bytes, **members: Any) -> tuple[MappedFile, list[Any]]:
     """Return the file as it was read, and its event records."""
     content = text.encode() if isinstance(text, str) else text
-    given = {name: value for name, value in (PLAIN | members).items() if name != "series" or "series_column" not in members}
+    given = {
+        name: value for name, value in (PLAIN | members).items() if name != "series" or "series_column" not in members
+    }
     mapped = MappedFile(mapping_of(given))
     return mapped, [json.loads(record) for _, record in mapped.events(io.BufferedReader(io.BytesIO(content)))]  # type: ignore[arg-type]

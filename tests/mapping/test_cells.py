@@ -1,5 +1,6 @@
 """Values of files, against exact decimals."""
 
+import itertools
 from decimal import Decimal
 from typing import Any
 
@@ -29,7 +30,7 @@ def test_a_factor_is_exact(found: list[Decimal], factor: str) -> None:
 @given(st.lists(DECIMALS, min_size=1, max_size=9))
 def test_a_register_grows_exactly(found: list[Decimal]) -> None:
     """The first reading has no growth; a decrease stays negative, so nothing looks at it."""
-    expected = [later - before for before, later in zip(found, found[1:], strict=False)]
+    expected = [later - before for before, later in itertools.pairwise(found)]
     assert [Decimal(str(one)) for one in values(*map(str, found), differences=True)] == expected
 
 
@@ -74,7 +75,7 @@ def test_ends_of_a_sensor_need_words(cell: str) -> None:
     """A substitute would make one number of both; the message does not say which was met."""
     with pytest.raises(FileError, match="--words High=400,Low=40") as found:
         values("5", cell)
-    assert found.value.number == 3  # noqa: PLR2004
+    assert found.value.number == 3
 
 
 @pytest.mark.parametrize(("missing", "left"), [("?", [1, ""]), ("?,''", [1]), ("''", ["?", 1]), (["", "?"], [1])])

@@ -56,7 +56,7 @@ def test_readings_of_an_autumn_night_come_back_whatever_is_missing(minutes: list
     local = [one.astimezone(PARIS).replace(tzinfo=None) for one in exact]
     rows = [Dated(nth, "s", one, ()) for nth, one in enumerate(local)]
     rows = [each for row in rows for each in (row, Dated(row.number + 1000, other, row.number, ()))]
-    twice = [nth for nth, one in enumerate(local) if one.hour == 2]  # noqa: PLR2004 (the hour that comes twice)
+    twice = [nth for nth, one in enumerate(local) if one.hour == 2]
     second = [nth for nth in twice if exact[nth] >= datetime(2024, 10, 27, 1, tzinfo=UTC)]
     told = not second or (second[0] in twice[1:] and local[second[0]] <= local[second[0] - 1])
     found = [one.moment_ms for one in Moments(PARIS).of(rows) if one.row.series == "s"]
@@ -86,7 +86,7 @@ def test_a_time_that_the_clocks_skip_is_refused() -> None:
     """With its row, and without showing it."""
     with pytest.raises(FileError, match=re.escape("the clocks of Europe/Paris skip this time")) as found:
         moments("2024-03-31T01:30", "2024-03-31T02:00")
-    assert found.value.number == 2  # noqa: PLR2004
+    assert found.value.number == 2
 
 
 @pytest.mark.parametrize(

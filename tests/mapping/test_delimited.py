@@ -43,7 +43,9 @@ def test_a_header_may_stand_on_the_30th_line_and_no_later() -> None:
 
 def test_without_a_header_rows_begin_at_the_first_time() -> None:
     """Columns are numbers from 1 on."""
-    geolife = "Track\nWGS 84\n\n0,2,255,My Track\n0\n40.1,116.3,0,2009-04-10,02:53:04\n40.2,116.4,0,2009-04-10,02:53:09\n"
+    geolife = (
+        "Track\nWGS 84\n\n0,2,255,My Track\n0\n40.1,116.3,0,2009-04-10,02:53:04\n40.2,116.4,0,2009-04-10,02:53:09\n"
+    )
     found = events(
         geolife, no_header=True, timestamp_column=["4", "5"], zone="UTC", value_columns="latitude=1,longitude=2"
     )
@@ -62,7 +64,7 @@ def test_the_line_that_a_row_ends_on_is_told() -> None:
     assert mapped.series == {"s"}
     with pytest.raises(FileError) as found:
         events('title\nnote,time,kwh\n"of\nlines",1000,1\nx,1000,1,2,3\n')
-    assert found.value.number == 5  # noqa: PLR2004
+    assert found.value.number == 5
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,10 @@ def test_the_line_that_a_row_ends_on_is_told() -> None:
         ("", "is empty"),
         ("\n\n", "is empty"),
         ("time,kwH\n1000,1\n", "no column kwh; line 1, separated by commas, names time, kwH; did you mean kwH?"),
-        ("title\nTime;kWh\n1000;1\n", "no column time, kwh; line 2, separated by semicolons, names Time, kWh; did you mean"),
+        (
+            "title\nTime;kWh\n1000;1\n",
+            "no column time, kwh; line 2, separated by semicolons, names Time, kWh; did you mean",
+        ),
         ("1000,70.5\n2000,71.5\n", "no column time, kwh; line 1, separated by commas, has 2 cells and may be data"),
         ("time\n1000\n", "no column time, kwh; no line has several columns"),
         ("time,kwh,kwh\n1000,1,2\n", "several columns are called kwh"),

@@ -38,7 +38,7 @@ def test_lines_of_records_need_no_path() -> None:
     assert events(lines + "\n\n" + json.dumps({"time": 3000, "kwh": 1}) + "\n") == [*EVENTS, (3000, 1)]
     with pytest.raises(FileError, match="no valid JSON") as found:
         events(lines + '\n{"time":\n')
-    assert found.value.number == 3  # noqa: PLR2004
+    assert found.value.number == 3
 
 
 def test_members_within_members_are_named_by_paths() -> None:
@@ -59,7 +59,11 @@ def test_decimals_of_json_stay_exact() -> None:
 @pytest.mark.parametrize(
     ("text", "members", "said"),
     [
-        ('{"results":[{"time":1}],"other":[]}', {}, "say where its records are with --records; it may be other or results"),
+        (
+            '{"results":[{"time":1}],"other":[]}',
+            {},
+            "say where its records are with --records; it may be other or results",
+        ),
         ('{"a":1}', {"records": "b"}, "has nothing under --records b"),
         ('{"a":[1]}', {"records": "a"}, "is no object"),
         ('{"a":[{"time":1', {}, "is no valid JSON"),

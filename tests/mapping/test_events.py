@@ -7,37 +7,35 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.mapping.cells import Dated
-from stream_app.mapping.events import MappedFile, oldest_first
+from stream_app.mapping.events import MappedFile
 from stream_app.mapping.form import mapping_of
 from tests.mapping.mapped import events, read
 
 
-def rows(numbers: list[int]) -> list[Dated]:
-    """Return rows of one series at so many seconds."""
-    return [Dated(nth, "s", 1000 * number, (nth,)) for nth, number in enumerate(numbers, 1)]
+def text(numbers: list[int]) -> str:
+    """Return a file of one series, with each row's number as its value."""
+    return "time,kwh\n" + "".join(f"{1000 * at},{nth}\n" for nth, at in enumerate(numbers))
 
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=300))
 def test_files_come_oldest_first(numbers: list[int]) -> None:
     """One that begins with the newest row is turned over, row by row; equal times keep the order of the turn."""
-    ascending = rows(sorted(numbers))
-    assert list(oldest_first(ascending)) == ascending
-    descending = rows(sorted(numbers, reverse=True))
-    turned = descending if len(set(numbers)) == 1 else descending[::-1]
-    assert list(oldest_first(descending)) == turned
+    every = [(1000 * at, nth) for nth, at in enumerate(sorted(numbers))]
+    assert events(text(sorted(numbers))) == every
+    mapped, found = read(text(sorted(numbers, reverse=True)))
+    every = [(1000 * at, nth) for nth, at in enumerate(sorted(numbers, reverse=True))]
+    assert mapped.newest_first == (len(set(numbers)) > 1)
+    assert [(one["timestamp"], one["value"]) for one in found] == (every[::-1] if mapped.newest_first else every)
 
 
 def test_a_long_file_is_turned_over_too() -> None:
     """In blocks, which wait in a file."""
-    descending = rows(list(range(35_000, 0, -1)))
-    assert list(oldest_first(iter(descending))) == descending[::-1]
+    assert [value for _, value in events(text(list(range(35_000, 0, -1))))] == list(range(35_000))[::-1]
 
 
 def test_a_file_without_order_stays_as_it_is() -> None:
     """Whether its rows are late is for the decision to say."""
-    mixed = rows([1, 2, 3, 2, 5, 4, 6])
-    assert list(oldest_first(mixed)) == mixed
+    assert [at for at, _ in events(text([1, 2, 3, 2, 5, 4, 6]))] == [1000, 2000, 3000, 2000, 5000, 4000, 6000]
 
 
 def test_several_series_one_below_the_other_are_in_order() -> None:
@@ -78,9 +76,9 @@ def test_the_file_is_read_as_a_stream() -> None:
             self.taken += found
             return found
 
-    text = Counted(b"time,kwh\n" + b"".join(b"%d,1\n" % nth for nth in range(200_000)))
+    content = Counted(b"time,kwh\n" + b"".join(b"%d,1\n" % nth for nth in range(200_000)))
     file = MappedFile(mapping_of({"series": "s", "timestamp_column": "time", "value_columns": "kwh"}))
-    found = file.events(io.BufferedReader(text))  # type: ignore[arg-type]
+    found = file.events(io.BufferedReader(content))  # type: ignore[arg-type]
     _, first = next(found)
     assert json.loads(first)["timestamp"] == 0
-    assert text.taken < len(text.getvalue()) / 4
+    assert content.taken < len(content.getvalue()) / 4

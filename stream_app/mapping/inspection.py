@@ -1,0 +1,284 @@
+"""What a file is, as far as its first rows show, and what a mapping of it still lacks.
+
+PRIVACY: all of this is for whoever has the file. Cells are shown as shapes, in which 9 stands for a digit and a for
+letters. Nothing here proposes the range of a policy: a range that is taken from data reveals them.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice, pairwise
+from typing import Any, Final, Literal
+
+from stream_app.mapping.cells import NUMBER, text_of
+from stream_app.mapping.documents import elements, loaded, records_of
+from stream_app.mapping.form import HIGH, LOW, SEPARATORS, UNITS, FileMapping, read_mapping, shipped
+
+SAMPLED: Final = 1_000
+"""Rows from the first on whose cells are looked at."""
+_MOST: Final = 0.9
+"""Which part of the cells of a column must be times, or numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, by its first cells that are not empty."""
+
+    name: str
+    cells: tuple[str, ...]
+    empty: int
+
+    @property
+    def shapes(self) -> list[str]:
+        """Return the most frequent shapes of its cells, at most three."""
+        return [shape for shape, _ in Counter(map(shape_of, self.cells)).most_common(3)]
+
+    @property
+    def numbers(self) -> int:
+        """Return how many cells are numbers."""
+        return sum(NUMBER.fullmatch(cell.replace(",", ".", 1)) is not None for cell in self.cells)
+
+    @property
+    def words(self) -> list[str]:
+        """Return the words among its numbers, such as High; none where there are many."""
+        found = sorted({cell for cell in self.cells if cell.isalpha() or cell == "?"})
+        return found if self.numbers and len(found) <= len(HIGH | LOW) else []
+
+
+Form = Literal["text", "json", "xml", "events"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a file is, and the mapping of it as far as the file tells one."""
+
+    form: Form
+    columns: tuple[Column, ...]
+    mapping: FileMapping
+    separator: str | None = None
+    header_line: int | None = None
+    named: tuple[str, ...] = ()
+    """Shipped mappings whose columns it has."""
+    times: tuple[str, ...] = ()
+    """Columns that may hold times."""
+    values: tuple[str, ...] = ()
+    """Columns that may hold values."""
+    formats: tuple[str, ...] = ()
+    """Formats that all times have; several where day and month may be either."""
+    local: bool = False
+    """Whether times have no offset."""
+
+
+def shape_of(text: str) -> str:
+    """Return a text with 9 for each digit, and a for letters that stand together."""
+    return re.sub(r"a+", "a", re.sub(r"[^\W\d_]", "a", re.sub(r"[0-9]", "9", text)))
+
+
+def inspected(found: io.BufferedReader) -> Inspection:
+    """Return what a file is; raises `FileError` for what is no file of records."""
+    begins = found.peek(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if begins in {b"{", b"["}:
+        return _of_json(found)
+    if begins == b"<":
+        return _of_xml(found)
+    return _of_text(io.TextIOWrapper(found, encoding="utf-8-sig", newline=""))
+
+
+def _of_text(text: io.TextIOBase) -> Inspection:
+    head = list(islice(text, SAMPLED))
+    mark, rows = max(_divided(head), key=lambda found: _regular([cells for _, cells in found[1]]))
+    widths = Counter(len(cells) for _, cells in rows)
+    width = max(widths, key=lambda count: (widths[count] * (count > 1), count))
+    table = [(line, cells) for line, cells in rows if len(cells) == width]
+    names, header = [str(nth) for nth in range(1, width + 1)], None
+    for nth, (line, cells) in enumerate(table[:30]):
+        if len(set(cells) - {""}) >= min(width, 2) and not any(_is_number(cell) or _times([cell]) for cell in cells):
+            names, header, table = cells, line, table[nth + 1 :]
+            break
+    columns = [_column(name, [cells[nth] for _, cells in table]) for nth, name in enumerate(names)]
+    base = FileMapping(separator=mark, no_header=header is None)
+    return replace(_told("text", columns, base), separator=mark, header_line=header)
+
+
+def _divided(head: Sequence[str]) -> Iterator[tuple[str, list[tuple[int, list[str]]]]]:
+    for mark in SEPARATORS:
+        reader = csv.reader(head, delimiter=mark)
+        try:
+            rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
+        except csv.Error:
+            continue
+        yield mark, [row for row in rows if not row[1][0].startswith("#")] or [(1, [""])]
+
+
+def _regular(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
+    """Return how much of a text has one number of columns, more than one, and that number."""
+    widths = Counter(map(len, rows))
+    width, count = max(widths.items(), key=lambda found: (found[1] * (found[0] > 1), found[0]))
+    return (count / len(rows), width) if width > 1 else (0.0, width)
+
+
+def _of_json(found: io.BufferedReader) -> Inspection:
+    content = found.read()
+    document, path = loaded(content), None
+    if document is None:
+        document = [one for line in content.splitlines()[:SAMPLED] if (one := loaded(line)) is not None]
+    if isinstance(document, dict):
+        path = max(_lists(document), key=lambda each: each[1], default=(None, 0))[0]
+    records = [one for one in islice(records_of(document, path), SAMPLED) if isinstance(one, dict)]
+    if records and all("timestamp" in one and ("type" in one or "value" in one) for one in records):
+        return Inspection("events", (), FileMapping())
+    flat = [dict(_flat(one)) for one in records]
+    return _told("json", _columns(flat), FileMapping(records=path))
+
+
+def _lists(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, int]]:
+    """Yield the paths of lists of objects, and how many these are."""
+    for name, found in document.items():
+        path = f"{above}{name}"
+        inner = [found] if isinstance(found, dict) else found if isinstance(found, list) else []
+        if isinstance(found, list) and any(isinstance(one, dict) for one in found):
+            yield path, len(found)
+        for one in inner[:SAMPLED]:
+            if isinstance(one, dict):
+                yield from _lists(one, f"{path}.")
+
+
+def _flat(record: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for name, found in record.items():
+        if isinstance(found, dict):
+            yield from _flat(found, f"{above}{name}.")
+        elif not isinstance(found, list):
+            yield f"{above}{name}", text_of(found).strip()
+
+
+def _of_xml(found: io.BufferedReader) -> Inspection:
+    counts, samples = Counter[str](), dict[str, list[dict[str, str]]]()
+    for name, members in islice(elements(found), 50 * SAMPLED):
+        counts[name] += 1
+        if len(members) > 1 and len(samples.setdefault(name, [])) < SAMPLED:
+            samples[name].append(members)
+    name = max(samples, key=lambda each: counts[each] * len(samples[each][0]), default=None)
+    return _told("xml", _columns(samples[name] if name else []), FileMapping(records=name))
+
+
+def _columns(records: Sequence[Mapping[str, str]]) -> list[Column]:
+    names = dict.fromkeys(name for one in records for name in one if name)
+    return [_column(name, [one.get(name, "") for one in records]) for name in names]
+
+
+def _column(name: str, cells: Iterable[str]) -> Column:
+    every = list(cells)
+    held = tuple(cell for cell in every if cell)
+    return Column(name, held, len(every) - len(held))
+
+
+def _is_number(cell: str) -> bool:
+    return NUMBER.fullmatch(cell) is not None
+
+
+_DAYS: Final = (
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d.%m.%Y",
+    "%Y/%m/%d",
+    "%m/%d/%y",
+    "%d/%m/%y",
+    "%Y%m%d",
+)
+_HOURS: Final = ("%H:%M:%S", "%H:%M", "%I:%M %p", "%I:%M:%S %p", "%H:%M:%S.%f")
+_FORMATS: Final = (
+    *(f"{day} {hour}" for day in _DAYS for hour in _HOURS),
+    "%Y%m%d%H%M%S",
+    "%Y%m%d%H%M",
+    "%Y-%m-%d %H:%M:%S %z",
+    *_DAYS,
+)
+_DIGITS: Final = {10: "s", 13: "ms", 16: "us", 19: "ns"}
+
+
+def _times(cells: Sequence[str]) -> list[str]:
+    """Return the formats under which cells are times; "" is ISO 8601."""
+    if not cells:
+        return []
+    if all(cell.isascii() and cell.isdigit() and len(cell) in _DIGITS for cell in cells):
+        return [_DIGITS[len(cells[0])]]
+    if all(re.fullmatch(r"[0-9]{10}\.[0-9]+", cell) for cell in cells):
+        return ["s"]
+    return [form for form in ("", *_FORMATS) if all(_has_form(cell, form) for cell in cells)]
+
+
+def _has_form(cell: str, form: str) -> bool:
+    if not form and (cell.isdigit() or len(cell) < len("2024-01-01")):
+        return False
+    try:
+        found = datetime.fromisoformat(cell) if not form else datetime.strptime(cell, form)  # noqa: DTZ007 (a form)
+    except ValueError:
+        return False
+    return found.year >= 1980
+
+
+def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspection:
+    """Return a mapping as far as columns tell one."""
+    by_name = {column.name: column for column in columns}
+    found = {column.name: formats for column in columns if (formats := _times(column.cells))}
+    hours = [one.name for one in columns if one.cells and all(_has_hour(cell) for cell in one.cells)]
+    days = [name for name, formats in found.items() if set(formats) <= {"", *_DAYS} and _is_day(by_name[name])]
+    times: tuple[str, ...] = tuple(list(found)[:1])
+    formats = tuple(found[times[0]]) if times else ()
+    if days and hours:
+        times = days[0], hours[0]
+        joined = [" ".join(pair) for pair in zip(by_name[days[0]].cells, by_name[hours[0]].cells, strict=False)]
+        formats = tuple(_times(joined))
+    values = _values(columns, {*found, *hours})
+    parts = {part: name for part, names in _POSITION.items() for name in by_name if name.lower() in names}
+    of_value = parts if len(parts) == len(_POSITION) else {"": values[0]} if len(values) == 1 else {}
+    written = formats[0] if len(formats) == 1 and formats[0] not in {"", "ms"} else None
+    mapping = replace(base, timestamp_columns=times, time_format=written, value_columns=of_value)
+    named = tuple(
+        name
+        for name in shipped()
+        if (known := read_mapping(name)).records in {base.records, None} and set(known.columns) <= set(by_name)
+    )
+    sample = by_name[times[0]].cells[:SAMPLED] if len(times) == 1 else ()
+    local = bool(times) and not all(f in UNITS for f in formats) and not any(_offset(cell) for cell in sample)
+    return Inspection(
+        form, tuple(columns), mapping, named=named, times=tuple(found), values=values, formats=formats, local=local
+    )
+
+
+_POSITION: Final = {"latitude": {"lat", "latitude"}, "longitude": {"lon", "lng", "long", "longitude"}}
+
+
+def _values(columns: Sequence[Column], times: set[str]) -> tuple[str, ...]:
+    """Return the columns whose cells are numbers for the most part, and that count no rows."""
+    return tuple(
+        one.name
+        for one in columns
+        if one.name not in times
+        and one.numbers >= max(1, _MOST * (len(one.cells) - sum(one.cells.count(word) for word in one.words)))
+        and len(set(one.cells)) > 1
+        and not _counts(one.cells)
+    )
+
+
+def _counts(cells: Sequence[str]) -> bool:
+    """Return whether cells are the numbers of their rows."""
+    return all(cell.isdigit() for cell in cells) and {int(b) - int(a) for a, b in pairwise(cells)} <= {0, 1}
+
+
+def _has_hour(cell: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?( ?[AaPp][Mm])?", cell) is not None
+
+
+def _is_day(column: Column) -> bool:
+    return not any(":" in cell for cell in column.cells)
+
+
+def _offset(cell: str) -> bool:
+    return re.search(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", cell) is not None

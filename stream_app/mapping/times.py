@@ -1,0 +1,44 @@
+"""When the rows of a file are: how far apart, in which order, and what is missing between them."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The times of a file's rows, in ms."""
+
+    rows: int
+    first_ms: int
+    last_ms: int
+    interval_ms: int
+    """The most frequent time between two rows; 0 where there is one row."""
+    regular: int
+    """How many times between two rows are that one."""
+    gaps: int
+    """How many are longer than one and a half of it."""
+    repeated: int
+    backwards: int
+    """Rows that lie before the row above them."""
+
+    @classmethod
+    def of(cls, moments_ms: Iterable[int]) -> "Times | None":
+        """Return them; None where there is no row."""
+        found = list(moments_ms)
+        if not found:
+            return None
+        apart = Counter(after - before for before, after in pairwise(found))
+        forward = {length: count for length, count in apart.items() if length > 0}
+        interval = max(forward, key=lambda length: (forward[length], -length), default=0)
+        return cls(
+            len(found),
+            min(found),
+            max(found),
+            interval,
+            forward.get(interval, 0),
+            sum(count for length, count in forward.items() if 2 * length > 3 * interval),
+            apart[0],
+            sum(count for length, count in apart.items() if length < 0),
+        )
