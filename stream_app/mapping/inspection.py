@@ -161,8 +161,8 @@ def _of_xml(found: io.BufferedReader) -> Inspection:
         counts[name] += 1
         if len(members) > 1 and len(samples.setdefault(name, [])) < SAMPLED:
             samples[name].append(members)
-    name = max(samples, key=lambda each: counts[each] * len(samples[each][0]), default=None)
-    return _told("xml", _columns(samples[name] if name else []), FileMapping(records=name))
+    best = max(samples, key=lambda each: counts[each] * len(samples[each][0]), default=None)
+    return _told("xml", _columns([] if best is None else samples[best]), FileMapping(records=best))
 
 
 def _columns(records: Sequence[Mapping[str, str]]) -> list[Column]:
@@ -226,11 +226,11 @@ def _has_form(cell: str, form: str) -> bool:
 def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspection:
     """Return a mapping as far as columns tell one."""
     by_name = {column.name: column for column in columns}
-    found = {column.name: formats for column in columns if (formats := _times(column.cells))}
+    found = {column.name: tuple(forms) for column in columns if (forms := _times(column.cells))}
     hours = [one.name for one in columns if one.cells and all(_has_hour(cell) for cell in one.cells)]
-    days = [name for name, formats in found.items() if set(formats) <= {"", *_DAYS} and _is_day(by_name[name])]
+    days = [name for name, forms in found.items() if set(forms) <= {"", *_DAYS} and _is_day(by_name[name])]
     times: tuple[str, ...] = tuple(list(found)[:1])
-    formats = tuple(found[times[0]]) if times else ()
+    formats = found[times[0]] if times else ()
     if days and hours:
         times = days[0], hours[0]
         joined = [" ".join(pair) for pair in zip(by_name[days[0]].cells, by_name[hours[0]].cells, strict=False)]
@@ -246,7 +246,7 @@ def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspectio
         if (known := read_mapping(name)).records in {base.records, None} and set(known.columns) <= set(by_name)
     )
     sample = by_name[times[0]].cells[:SAMPLED] if len(times) == 1 else ()
-    local = bool(times) and not all(f in UNITS for f in formats) and not any(_offset(cell) for cell in sample)
+    local = bool(times) and not all(one in UNITS for one in formats) and not any(_offset(cell) for cell in sample)
     return Inspection(
         form, tuple(columns), mapping, named=named, times=tuple(found), values=values, formats=formats, local=local
     )

@@ -28,4 +28,4 @@ def read(text: str | bytes, **members: Any) -> tuple[MappedFile, list[Any]]:
         name: value for name, value in (PLAIN | members).items() if name != "series" or "series_column" not in members
     }
     mapped = MappedFile(mapping_of(given))
-    return mapped, [json.loads(record) for _, record in mapped.events(io.BufferedReader(io.BytesIO(content)))]  # type: ignore[arg-type]
+    return mapped, [json.loads(record) for _, record in mapped.events(io.BufferedReader(io.BytesIO(content)))]

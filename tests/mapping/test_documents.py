@@ -80,7 +80,10 @@ def test_documents_that_do_not_fit_are_refused(text: str, members: dict[str, Any
 GPX = """<?xml version="1.0"?>
 <gpx xmlns="http://www.topografix.com/GPX/1/1" xmlns:x="http://x"><metadata><time>2020-01-01T00:00:00Z</time></metadata>
 <trk><trkseg>{}</trkseg></trk></gpx>"""
-POINT = '<trkpt lat="48.5" lon="2.25"><ele>35</ele><time>2024-03-01T00:00:{:02}Z</time><extensions><x:s v="1"/></extensions></trkpt>'
+POINT = (
+    '<trkpt lat="48.5" lon="2.25"><ele>35</ele><time>2024-03-01T00:00:{:02}Z</time>'
+    '<extensions><x:s v="1"/></extensions></trkpt>'
+)
 
 
 def test_elements_are_records_wherever_they_stand() -> None:

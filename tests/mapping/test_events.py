@@ -78,7 +78,7 @@ def test_the_file_is_read_as_a_stream() -> None:
 
     content = Counted(b"time,kwh\n" + b"".join(b"%d,1\n" % nth for nth in range(200_000)))
     file = MappedFile(mapping_of({"series": "s", "timestamp_column": "time", "value_columns": "kwh"}))
-    found = file.events(io.BufferedReader(content))  # type: ignore[arg-type]
+    found = file.events(io.BufferedReader(content))
     _, first = next(found)
     assert json.loads(first)["timestamp"] == 0
     assert content.taken < len(content.getvalue()) / 4

@@ -125,7 +125,7 @@ def test_no_mapping_has_an_unknown_name(tmp_path: Path) -> None:
     path.write_text("a =")
     with pytest.raises(MappingError, match="is no valid TOML"):
         read_mapping(str(path))
-    with pytest.raises(OSError, match="none.toml"):
+    with pytest.raises(OSError, match=r"none\.toml"):
         read_mapping(str(tmp_path / "none.toml"))
 
 
