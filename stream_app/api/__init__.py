@@ -6,6 +6,7 @@ is an `Error`, with the fields that are at fault.
 
 from stream_app.api import parts
 from stream_app.api.averages import mean, smooth
+from stream_app.api.events import read_events
 from stream_app.api.given import Error
 from stream_app.api.ledgers import Audited, Stands, audit, standing
 from stream_app.api.parts import *  # noqa: F403 - each part is of the face, and named there
@@ -38,6 +39,7 @@ __all__ = [
     "mean",
     "plan",
     "profile",
+    "read_events",
     "read_releases",
     "release",
     "smooth",

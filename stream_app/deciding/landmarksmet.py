@@ -11,6 +11,8 @@ from stream_app.formats.records import Contribution, LandmarksRecord, Observatio
 from stream_app.privacy.landmarks import NO_LANDMARKS, Interval, LandmarkSet, aligned
 from stream_app.privacy.policy import PolicyError, policy_of
 
+MOST_NAMED = 3
+"""Series that a sentence names."""
 FAR_APART = 100
 """Steps between any two events from which on a step looks too short for them."""
 
@@ -138,25 +140,32 @@ class LandmarksMet:
         return {"landmark_steps": steps, "landmark_steps_met": met} if steps else {}
 
     @property
-    def missed(self) -> bool:
-        """Whether landmarks are known and events came, and no landmark step met one."""
-        return bool(self.sentence) and not self.document()["landmark_steps_met"]
+    def missed(self) -> list[str]:
+        """The series that have landmarks and events, and no landmark step that met one."""
+        return [name for name, each in self._series.items() if each.steps and each.events and not each.met]
 
     @property
     def sentence(self) -> str:
-        """Say it; empty when no landmark is known, or no event came."""
+        """Say it, and of which series no landmark met an event; empty when no landmark is known, or no event came."""
         counts = self.document()
         if not counts or all(each.last_ms < 0 for each in self._series.values()):
             return ""
         met, steps = counts["landmark_steps_met"], counts["landmark_steps"]
-        return f"{met:,} of {steps:,} landmark steps met an event{'' if met else self._apart()}"
+        told = f"{met:,} of {steps:,} landmark steps met an event"
+        missed = self.missed
+        if not missed:
+            return told
+        if len(self._series) > 1:
+            more = len(missed) - MOST_NAMED
+            told += f"; none of {', '.join(missed[:MOST_NAMED])}{f' and {more:,} more series' if more > 0 else ''}"
+        return f"{told}{self._apart([self._series[name] for name in missed])}"
 
-    def _apart(self) -> str:
-        """Say of when the events and the landmarks are, which have nothing in common."""
-        found = [each for each in self._series.values() if each.reach_ms is not None]
-        seen = [each for each in found if each.events] or [each for each in self._series.values() if each.events]
-        events = min(each.first_ms for each in seen), max(each.newest_ms for each in seen)
-        reaches = [each.reach_ms for each in found if each.reach_ms is not None]
+    def _apart(self, missed: Sequence[_Series]) -> str:
+        """Say when the events and the landmarks of series are, which have nothing in common."""
+        reaches = [each.reach_ms for each in missed if each.reach_ms is not None]
+        if not reaches:
+            return ""
+        events = min(each.first_ms for each in missed), max(each.newest_ms for each in missed)
         landmarks = min(start for start, _ in reaches), max(end for _, end in reaches)
         of = "the events are from {} to {}, the landmarks from {} to {}".format(
             *map(moment_in_words, events + landmarks)

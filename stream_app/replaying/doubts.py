@@ -1,6 +1,7 @@
 """What looks wrong with the rows of an input as a whole: asked about before anything of them is written or sent."""
 
 import time
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
@@ -36,6 +37,8 @@ EARLIEST_MS: Final = 631_152_000_000
 """1990-01-01: few people have readings of before, and numbers in another unit lie there."""
 _DAY_MS: Final = 86_400_000
 _DIGEST_BYTES: Final = 16
+UNFIT: Final[tuple[Reason, ...]] = ("malformed", "wrong-type", "invalid-value")
+"""Reasons that a row has by itself, whatever comes before it."""
 
 
 class Doubt(NamedTuple):
@@ -59,6 +62,7 @@ class CheckedRows:
         self.refused: Counter[Reason] = Counter()
         self.first: dict[Reason, int] = {}
         """Of each reason the first row that was refused for it, by its number in the input, from 0 on."""
+        self._unfit = array("Q")  # the rows that were refused for what they hold: four times their numbers, and why
         self.ruling: dict[Reason, Policy] = {}
         """The policy of the series of each of them, for what was refused under one."""
         self.ranges = Ranges()
@@ -82,17 +86,26 @@ class CheckedRows:
         if reason == "no-policy" and self._topic:
             reason = self._unruled(parsed)
         if reason is not None:
-            self.refused[reason] += 1
-            if reason not in self.first:
-                self.first[reason] = number
-                if type(parsed) is tuple and (row := row_of(parsed[0])) is not None:
-                    self.ruling[reason] = row.policy
-            if self._earlier and reason in {"late", "duplicate"}:
-                self._repeats.append((reason, _digest(record)))
+            self._refuse(number, record, parsed, reason, row_of)
         elif series is not None and (row := row_of(series)) is not None:
             # PRIVACY: raw values become counts here, which no output, log, metric or report may hold: they are shown to
             # whoever runs the command on the input, and so has the values, and to nobody else.
             self.ranges.take(number, series, at_ms, value, row.policy)
+
+    def _refuse(self, number: int, record: bytes, parsed: Parsed, reason: Reason, row_of: Lookup) -> None:
+        self.refused[reason] += 1
+        if reason in UNFIT:
+            self._unfit.append(4 * number + UNFIT.index(reason))
+        if reason not in self.first:
+            self.first[reason] = number
+            if type(parsed) is tuple and (row := row_of(parsed[0])) is not None:
+                self.ruling[reason] = row.policy
+        if self._earlier and reason in {"late", "duplicate"}:
+            self._repeats.append((reason, _digest(record)))
+
+    def unfit(self) -> Iterator[tuple[int, Reason]]:
+        """Yield the number of each row that was refused for what it holds, ascending, and the reason."""
+        return ((packed // 4, UNFIT[packed % 4]) for packed in self._unfit)
 
     def _unruled(self, parsed: Parsed) -> Reason | None:
         """Return what times alone tell of an observation under a policy that only the topic has."""

@@ -18,7 +18,11 @@ from stream_app.replaying.doubts import CheckedRows
 TYPES = ("observation", "policy", "landmarks", "close", "contribution", "watermark", "intrusion", "member")
 _FORMS = (
     (re.compile(r"-?[0-9]+(\.[0-9]+)?"), "a number stands in quotes; leave them away"),
-    (re.compile(r"-?[0-9]+,[0-9]+"), "a number like 1,5 has a comma; write a point, as in 1.5"),
+    (
+        re.compile(r"-?[0-9]{1,3},[0-9]{3}"),
+        "a number like 13,600 may be 13.6, then add --decimal ,; or 13 thousand, then write 13600",
+    ),
+    (re.compile(r"-?[0-9]+,[0-9]+"), "a number like 1,5 has a decimal comma; add --decimal ,"),
     (
         re.compile(r"-?[0-9]{1,3}([ ,.'\u2019\u00a0\u202f][0-9]{3})+([.,][0-9]+)?"),
         "a number like 1,234.5 has marks between its thousands; write digits and a point alone, as in 1234.5",
@@ -41,14 +45,22 @@ _FORMS = (
 _MICROSECONDS, _NANOSECONDS = 10**15, 10**18
 
 
+MOST_SORTS = 5
+"""Sorts of rows that are explained, each once."""
+
+
 def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
-    """Yield a sentence for each reason, of the first record that was rejected for it."""
-    first = rows.first.items()
-    numbers = {number: reason for reason, number in first if reason != "no-policy"}  # of series, no line's own
-    for number, (line, record) in enumerate(islice(file.placed(), max(numbers, default=-1) + 1)):
-        if (reason := numbers.get(number)) is not None:
+    """Yield a sentence for each sort of records that were rejected, at the first one, with how many there are."""
+    # Of series that no policy is for, no line is to blame.
+    reasons = {number: reason for reason, number in rows.first.items() if reason != "no-policy"} | dict(rows.unfit())
+    sorts: dict[str, tuple[int, int]] = {}  # the line of the first one, and how many there are
+    for number, (line, record) in enumerate(islice(file.placed(), max(reasons, default=-1) + 1)):
+        if (reason := reasons.get(number)) is not None:
             told = _why(file.mapping, reason, rows.ruling.get(reason), documents.line(record, line))
-            yield f"{file.name}:{line}: {told}"
+            place, count = sorts.get(told, (line, 0))
+            sorts[told] = place, count + 1
+    for told, (line, count) in islice(sorts.items(), MOST_SORTS):
+        yield f"{file.name}:{line}: {told}" + (f" ({count:,} such rows)" if count > 1 else "")
 
 
 def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, found: documents.Line) -> str:

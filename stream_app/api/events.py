@@ -1,0 +1,60 @@
+"""`read_events`: a file as people have it, as rows that `release` takes."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from stream_app.api.given import Error, path_of, told
+from stream_app.api.tables import Table
+from stream_app.formats import wire
+from stream_app.mapping.cells import FileError
+from stream_app.mapping.events import MappedFile
+from stream_app.mapping.form import MappingError, mapping_of, read_mapping
+
+
+def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but one by name
+    file: str | Path,
+    *,
+    mapping: str | None = None,
+    series: str | None = None,
+    series_column: str | None = None,
+    timestamp_column: str | Sequence[str] | None = None,
+    time_format: str | None = None,
+    zone: str | None = None,
+    stamp: Literal["start", "end"] | None = None,
+    value_columns: str | Sequence[str] | Mapping[str, str] | None = None,
+    where: str | Sequence[str] | None = None,
+    words: str | Mapping[str, float] | None = None,
+    missing: str | Sequence[str] | None = None,
+    multiply: str | float | None = None,
+    differences: bool | None = None,
+    separator: str | None = None,
+    decimal: Literal[".", ","] | None = None,
+    no_header: bool | None = None,
+    records: str | None = None,
+) -> Table:
+    """Return the events that a file means, oldest first: rows of ``series``, ``timestamp`` (ms) and ``value``.
+
+    The arguments are the options of `landmark-stream convert`. ``mapping`` names one that is shipped, or a TOML file;
+    the others rule over what it says. A value of several parts is a dict. `release` takes the rows as they are.
+
+    The rows hold raw values: protect them like the file.
+
+    Raises:
+        Error: for a mapping that cannot be used, and a file that cannot be read or does not fit.
+    """
+    given: dict[str, Any] = {name: value for name, value in locals().items() if name not in {"file", "mapping"}}
+    path = path_of(file, "file", "a file of readings")
+    try:
+        with told():
+            mapped = MappedFile(mapping_of(given, None if mapping is None else read_mapping(mapping)))
+            with path.open("rb") as found:
+                events = [wire.load(event) for _, event in mapped.events(found)]
+    except MappingError as error:
+        raise Error(error.faults) from None
+    except FileError as error:
+        place = path if error.number is None else f"{path}:{error.number}"
+        raise Error.of("file", f"{place}: {error.message}") from None
+    except UnicodeDecodeError:
+        raise Error.of("file", f"{path}: is no text of UTF-8; save it as UTF-8") from None
+    return Table({name: event[name] for name in ("series", "timestamp", "value")} for event in events)
