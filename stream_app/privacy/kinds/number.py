@@ -159,7 +159,7 @@ class Vector:
         return len(self.parts)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def number_axis(lower: Fraction, upper: Fraction, resolution: Fraction) -> Axis:
-    """Return the axis of the grid points within ``lower .. upper``; policies of many series share one."""
+    """Return the axis of the grid points within ``lower .. upper``: one object for all policies that have this grid."""
     return Axis(1 / resolution, -((-lower) // resolution), upper // resolution)
