@@ -8,11 +8,13 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import NewTopic
+from aiokafka.record import MemoryRecords
 
 from stream_app.cli import main
 from stream_app.localbroker import LocalBrokerError, machine
@@ -105,6 +107,40 @@ def test_refuses_a_taken_port(broker: LocalBroker, tmp_path: Path) -> None:
     with pytest.raises(LocalBrokerError, match=f"port {broker.state.port}: another program") as caught:
         LocalBroker.start(tmp_path, broker.state.port)
     assert "--port" in caught.value.remedy
+
+
+def test_a_new_folder_is_formatted_as_kafka_s_own_tool_does_it(broker: LocalBroker, tmp_path: Path) -> None:
+    """The same names in the properties, and the same levels of features: those of the pinned version."""
+    settings = tmp_path / "server.properties"
+    settings.write_text((broker.folder / settings.name).read_text().replace(str(broker.folder), str(tmp_path)))
+    tool = [
+        machine.find_java(),
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        f"{machine.fetch_jars()}/*",
+        "kafka.tools.StorageTool",
+    ]
+    cluster = _properties_of(broker.folder)["cluster.id"]
+    subprocess.run([*tool, "format", "--cluster-id", cluster, "--config", str(settings)], check=True)
+    ours, theirs = _properties_of(broker.folder), _properties_of(tmp_path)
+    assert ours.keys() == theirs.keys()
+    assert [ours[name] for name in ("version", "node.id")] == [theirs[name] for name in ("version", "node.id")]
+    assert len(ours["directory.id"]) == len(theirs["directory.id"])
+    assert _features_of(broker.folder) == _features_of(tmp_path) != []
+
+
+def _properties_of(folder: Path) -> dict[str, str]:
+    lines = (folder / "data" / "meta.properties").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+
+
+def _features_of(folder: Path) -> list[bytes | None]:
+    """Return the records of the checkpoint that a new cluster begins with, without those that frame them."""
+    found, batches = [], MemoryRecords((folder / "data" / "bootstrap.checkpoint").read_bytes())
+    while batches.has_next():
+        batch: Any = batches.next_batch()
+        found += [record.value for record in batch if not batch.is_control_batch]
+    return found
 
 
 def test_says_why_kafka_refuses_a_setting(tmp_path: Path) -> None:
