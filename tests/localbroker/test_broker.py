@@ -1,5 +1,6 @@
 """The local broker: real Kafka, started, found, killed, started again, stopped, and nothing else stopped."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -54,24 +55,6 @@ async def test_carries_five_megabytes(broker: LocalBroker) -> None:
     await make_topic(broker.bootstrap_servers, "broker-large")
     value = os.urandom(FIVE_MEGABYTES)
     assert await send_and_read(broker.bootstrap_servers, "broker-large", value) == value
-
-
-async def test_keeps_port_and_data_when_killed(tmp_path: Path) -> None:
-    """Killed without warning and started again in its folder, it has the same address and the same records."""
-    broker = LocalBroker.start(tmp_path / "kafka")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        other = free.getsockname()[1]
-    await make_topic(broker.bootstrap_servers, "kept")
-    assert await send_and_read(broker.bootstrap_servers, "kept", b"one") == b"one"
-    os.kill(broker.pid, signal.SIGKILL)
-    assert broker.state.process.wait(PATIENCE_SECONDS)
-    assert LocalBroker.find(tmp_path / "kafka") is None
-
-    with LocalBroker.start(tmp_path / "kafka", preferred=other) as again:
-        assert again.bootstrap_servers == broker.bootstrap_servers
-        assert await read_last(again.bootstrap_servers, "kept") == b"one"
-    assert not again.state.process.alive()
 
 
 def test_refuses_a_second_one_in_the_same_folder(broker: LocalBroker) -> None:
@@ -182,20 +165,34 @@ def test_status_is_short_where_others_look(
     assert "export" not in said.err
 
 
-def test_start_and_stop_of_the_command_line(tmp_path: Path) -> None:
-    """The broker outlives the command that starts it, until another command stops it; it says how others find it."""
+async def test_start_and_stop_of_the_command_line(tmp_path: Path) -> None:
+    """The broker outlives the command that starts it, until another command stops it; it says how others find it.
+
+    Killed without warning in between and started again in its folder, it has the same address and the same records.
+    """
     words = [sys.executable, "-m", "stream_app", "kafka"]
     start = [*words, "start", "--port", "0", "--folder", str(tmp_path)]
-    done = subprocess.run(start, check=True, capture_output=True, text=True)
+    done = await asyncio.to_thread(subprocess.run, start, check=True, capture_output=True, text=True)
     broker = LocalBroker.find(tmp_path)
     assert broker is not None
     assert broker.answers()
     assert f"\nexport LANDMARK_STREAM_BOOTSTRAP_SERVERS={broker.bootstrap_servers}\n" in done.stderr
+    await make_topic(broker.bootstrap_servers, "kept")
+    assert await send_and_read(broker.bootstrap_servers, "kept", b"one") == b"one"
+    os.kill(broker.pid, signal.SIGKILL)
+    assert broker.state.process.wait(PATIENCE_SECONDS)
+    assert LocalBroker.find(tmp_path) is None
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        other = free.getsockname()[1]
+    again = await asyncio.to_thread(LocalBroker.start, tmp_path, preferred=other)
+    assert again.bootstrap_servers == broker.bootstrap_servers
+    assert await read_last(again.bootstrap_servers, "kept") == b"one"
     stop = [*words, "stop", "--folder", str(tmp_path)]
-    ended = subprocess.run(stop, check=True, capture_output=True, text=True)
+    ended = await asyncio.to_thread(subprocess.run, stop, check=True, capture_output=True, text=True)
     told = f"stopped: the broker of {tmp_path} has ended, its data stay for the next `kafka start`\n"
     assert (ended.stdout, ended.stderr) == (told, "")
-    assert not broker.state.process.alive()
+    assert not again.state.process.alive()
 
 
 @pytest.mark.parametrize(("missing", "said"), [("java", "Java 17"), ("mvn", "Maven on the PATH")])
