@@ -1,5 +1,6 @@
 """A program of ours in a process of its own, forked from one that has its libraries: they cost most of a start."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -16,6 +17,9 @@ from stream_app.cli import main
 _FORKS = multiprocessing.get_context("forkserver")
 _COMMANDS = ("operating.worker", "operating.keys", "operating.topics", "ledger.audit", "records.replay")
 _FORKS.set_forkserver_preload([*(f"stream_app.cli.{name}" for name in _COMMANDS), "tests.kafka.forked"])
+
+# The process that forks imports this last: no child looks for garbage among the libraries, which copies their pages.
+gc.freeze()
 
 
 class Forked:
