@@ -1,10 +1,11 @@
 """What all tests share: one real Kafka broker a run, and how much is drawn."""
 
+import contextlib
 import fcntl
 import gc
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from tests.stacks import pending_tasks
 from tests.suite import ownhome, secondtry, sharedbroker, speeds
 
 os.environ["PYTHONFAULTHANDLER"] = "1"  # noqa: TID251 (programs that tests start say where they hung: tests/stacks.py)
-
 
 _BROKER_FOLDER = pytest.StashKey[Path]()
 _HOME = pytest.StashKey[Path]()
@@ -40,17 +40,26 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     The collector of garbage waits meanwhile, and never looks at what was made: all of it stays until the end.
     """
     gc.disable()
-    with (Path.home() / "compiled").open("a") as lock:
-        if hasattr(session.config, "workerinput"):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        if lock.tell():
-            fcntl.flock(lock, fcntl.LOCK_UN)
-        found = yield
-        if hasattr(session.config, "workerinput"):
-            lock.write("by the first process\n")
-    gc.freeze()
-    gc.enable()
+    try:
+        with _compiling() if hasattr(session.config, "workerinput") else contextlib.nullcontext():
+            found = yield
+        gc.freeze()
+    finally:
+        gc.enable()
     return found
+
+
+@contextlib.contextmanager
+def _compiling() -> Iterator[None]:
+    """Hold the others back in the first test process of a run; they go on as soon as it has compiled all files."""
+    with (Path.home() / "compiled").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        first = not os.fstat(lock.fileno()).st_size  # all opened it empty
+        if not first:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        yield
+        if first:
+            lock.write("by the first process\n")
 
 
 @pytest.hookimpl(optionalhook=True)

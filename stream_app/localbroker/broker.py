@@ -25,10 +25,11 @@ START_SECONDS = 90.0  # 3 seconds on an idle machine; a loaded one and a log to 
 STOP_SECONDS = 30.0
 
 LOGS = Path(__file__).parent / "log4j2.properties"
+FEATURES = Path(__file__).parent / "bootstrap.checkpoint"
+NODE = "1"
 _QUICK_START = "-XX:TieredStopAtLevel=1"  # starts in half the processor time; under full load other levels are quicker
 _MEMORY = ("-Xms256m", "-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 _JVM_FLAGS = (*_MEMORY, "-Djava.awt.headless=true", _QUICK_START)
-_TOOL_FLAGS = ("-Xmx64m", "-XX:+UseSerialGC", _QUICK_START)
 
 # Single node: nothing can be replicated. Few partitions of the inner topics, no waiting for more members of a group.
 _DEFAULTS = {
@@ -105,7 +106,7 @@ class LocalBroker:
             settings = folder / "server.properties"
             settings.write_text(_properties(folder, port, controller_port, overrides or {}))
             if not (folder / "data" / "meta.properties").exists():
-                _format(java, library, settings)
+                _format(folder / "data")
             progress(f"starting Apache Kafka {KAFKA_VERSION} at {HOST}:{port}")
             process = _launch(java, library, settings, jvm_flags)
             state = BrokerState(process, port, controller_port, KAFKA_VERSION)
@@ -169,8 +170,8 @@ def _remembered(folder: Path) -> BrokerState | None:
 def _properties(folder: Path, port: int, controller_port: int, overrides: Mapping[str, str]) -> str:
     settings = {
         "process.roles": "broker,controller",
-        "node.id": "1",
-        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "node.id": NODE,
+        "controller.quorum.voters": f"{NODE}@{HOST}:{controller_port}",
         "controller.listener.names": "CONTROLLER",
         "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
         "advertised.listeners": f"PLAINTEXT://{HOST}:{port}",
@@ -182,23 +183,27 @@ def _properties(folder: Path, port: int, controller_port: int, overrides: Mappin
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-def _java(java: str, library: Path, settings: Path, flags: tuple[str, ...]) -> list[str]:
-    log = settings.with_name("broker.log")
-    return [java, f"-Dlandmark.log={log}", f"-Dlog4j2.configurationFile={LOGS}", *flags, "-cp", f"{library}/*"]
+def _format(data: Path) -> None:
+    """Write what `kafka-storage format` writes: it would start another Java machine, which takes seconds.
+
+    ``bootstrap.checkpoint`` holds the levels of the features that a new cluster of `KAFKA_VERSION` begins with.
+    """
+    data.mkdir(parents=True, exist_ok=True)
+    (data / FEATURES.name).write_bytes(FEATURES.read_bytes())
+    lines = {"version": "1", "cluster.id": _new_id(), "directory.id": _new_id(), "node.id": NODE}
+    unfinished = data / "meta.properties.tmp"
+    unfinished.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+    unfinished.rename(data / "meta.properties")  # a folder that has it counts as formatted
 
 
-def _format(java: str, library: Path, settings: Path) -> None:
-    # The tool would take an id that begins with a dash for an option.
-    cluster = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:])[:22].decode()
-    command = [*_java(java, library, settings, _TOOL_FLAGS), "kafka.tools.StorageTool", "format"]
-    command += ["--cluster-id", cluster, "--config", str(settings)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode != 0:
-        raise LocalBrokerError("formatting the data folder", (run.stderr or run.stdout).strip(), "Mend that")
+def _new_id() -> str:
+    """Return an id as Kafka draws them; none begins with a dash, which its tools would take for an option."""
+    return base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:])[:22].decode()
 
 
 def _launch(java: str, library: Path, settings: Path, flags: tuple[str, ...]) -> Process:
-    command = [*_java(java, library, settings, _JVM_FLAGS + flags), "kafka.Kafka", str(settings)]
+    logs = (f"-Dlandmark.log={settings.with_name('broker.log')}", f"-Dlog4j2.configurationFile={LOGS}")
+    command = [java, *logs, *_JVM_FLAGS, *flags, "-cp", f"{library}/*", "kafka.Kafka", str(settings)]
     with settings.with_name("broker.out").open("wb") as out:
         # Its own session: Ctrl-C in the terminal that started it must not reach it.
         child = subprocess.Popen(
@@ -212,10 +217,12 @@ def _launch(java: str, library: Path, settings: Path, flags: tuple[str, ...]) ->
 
 
 def _last_words(folder: Path) -> str:
-    """Return the last error of the broker's log, or the end of what the Java machine wrote."""
+    """Return the last error of the broker's log with its exception, or the end of what the Java machine wrote."""
     for name, mark in (("broker.log", "ERROR"), ("broker.log", "FATAL"), ("broker.out", "")):
         with contextlib.suppress(FileNotFoundError):
             lines = (folder / name).read_text(errors="replace").splitlines()
-            if said := [line for line in lines if mark in line]:
-                return said[-1]
+            if marked := [number for number, line in enumerate(lines) if mark in line]:
+                said, *more = lines[marked[-1] :]
+                exception = more[0] if more and more[0][:1].isalpha() else ""  # not the next entry, which has a date
+                return f"{said}: {exception}" if exception else said
     return f"see {folder / 'broker.log'}"

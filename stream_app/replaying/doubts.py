@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
-from stream_app.calendar.words import moment_as_seconds, moment_in_words
+from stream_app.calendar.words import SECONDS_END, moment_as_seconds, moment_in_words
 from stream_app.deciding.landmarksmet import LandmarksMet
 from stream_app.deciding.rows import Lookup
 from stream_app.formats import wire
@@ -21,7 +21,7 @@ Check = Literal["landmarks", "times", "order", "substituted", "clamped", "refuse
 
 CHECKS: Final[dict[Check, str]] = {
     "landmarks": "no landmark step has an event",
-    "times": "times lie before 1990 or after tomorrow, or all in one open step",
+    "times": "times look like seconds or digits of a date, or lie after tomorrow",
     "order": "rows come after a later row of their series",
     "substituted": "the policy's substitute stands for more than 1 % of the values",
     "clamped": "most values lie beyond one end of their range",
@@ -33,8 +33,6 @@ ALIASES: Final[dict[str, Check]] = {"seconds": "times"}
 """Earlier names of checks."""
 MOST_PERCENT: Final = 1
 """Of rows that are refused, or for which a substitute stands."""
-EARLIEST_MS: Final = 631_152_000_000
-"""1990-01-01: few people have readings of before, and numbers in another unit lie there."""
 _DAY_MS: Final = 86_400_000
 _DIGEST_BYTES: Final = 16
 UNFIT: Final[tuple[Reason, ...]] = ("malformed", "wrong-type", "invalid-value")
@@ -79,9 +77,8 @@ class CheckedRows:
             return
         self.count += 1
         series, at_ms, value = parsed if type(parsed) is tuple else _dated(wire.record_of(parsed))
-        if at_ms is not None and not EARLIEST_MS <= at_ms <= self._latest_ms:
-            if not self._strange:
-                self._first_strange = number, strange_time(at_ms)
+        if at_ms is not None and (warning := strange_time(at_ms, self._latest_ms)):
+            self._first_strange = self._first_strange if self._strange else (number, warning)
             self._strange += 1
         if reason == "no-policy" and self._topic:
             reason = self._unruled(parsed)
@@ -163,15 +160,16 @@ class CheckedRows:
                 yield Doubt("clamped", f"{told}; is the unit another one, as Wh for kWh? --multiply changes it")
 
 
-def strange_time(at_ms: int) -> str:
-    """Return what a time that is none of these years was perhaps meant to be."""
+def strange_time(at_ms: int, latest_ms: int) -> str:
+    """Return what a time was perhaps meant to be that is none of these years; empty where it may be one."""
+    if SECONDS_END <= at_ms <= latest_ms:
+        return ""
     if warning := moment_as_seconds(at_ms):
         return warning
-    for digits, form in _DATES.items():
-        if len(str(at_ms)) == digits and _is_date(str(at_ms), form):
-            return f"{at_ms} looks like a date of {digits} digits; say so with --time-format {form}"
-    where = "before 1990" if at_ms < EARLIEST_MS else "after tomorrow"
-    return f"{at_ms} milliseconds are {moment_in_words(at_ms)}, which lies {where}"
+    form = _DATES.get(len(str(at_ms)))
+    if form is not None and _is_date(str(at_ms), form):
+        return f"{at_ms} looks like a date of {len(str(at_ms))} digits; say so with --time-format {form}"
+    return f"{at_ms} is {moment_in_words(at_ms)}, which lies after tomorrow" if at_ms > latest_ms else ""
 
 
 _DATES: Final = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}

@@ -10,7 +10,7 @@ from tests.audit.histories import History, histories
 from tests.audit.ways import audit
 from tests.used import literally_used, truly_lost
 
-MANY = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 def test_a_decided_log_holds(ledgers: int) -> None:

@@ -17,6 +17,7 @@ from tests.docs.page import Block
 from tests.docs.transcript import agrees
 
 _TOPICS = ("events", "releases", "ledger", "rejects", "heads")
+_INHERITED = frozenset({"HOME", "JAVA_HOME", "PYTHONPYCACHEPREFIX"})
 _UNEXPECTED = 97  # no command of ours ends with it
 
 
@@ -114,7 +115,7 @@ class Reader:
         return "\n".join(parts) + "\n"
 
     def _environment(self) -> dict[str, str]:
-        inherited = {name: value for name, value in os.environ.items() if name in {"HOME", "JAVA_HOME"}}  # noqa: TID251
+        inherited = {name: value for name, value in os.environ.items() if name in _INHERITED}  # noqa: TID251
         here = Path(sys.executable).parent
         path = f"{here}{os.pathsep}{os.environ['PATH']}"  # noqa: TID251 (the child's)
         ours = {"PATH": path, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", "TZ": "UTC", "COLUMNS": "100"}

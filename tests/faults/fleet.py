@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.kafka.forked import Forked
+from tests.kafka.forked import Forked, completed
 from tests.loopback import ask
 from tests.patience import PATIENCE_SECONDS
 from tests.stacks import last_words
@@ -99,13 +99,9 @@ class Site:
         file.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items()))
         return file
 
-    def command(
-        self, *words: str, code: int | None = 0, stdin: bytes | None = None
-    ) -> "subprocess.CompletedProcess[bytes]":
+    def command(self, *words: str, code: int | None = 0) -> "subprocess.CompletedProcess[bytes]":
         """Run a command of the product; any other exit code than ``code`` is a failure, None takes each."""
-        done = subprocess.run(
-            [sys.executable, "-m", "stream_app", *words], input=stdin, capture_output=True, check=False
-        )
+        done = completed(words)
         assert code in (done.returncode, None), (
             f"{words[0]}: exit {done.returncode}: {(done.stdout + done.stderr).decode()}"
         )

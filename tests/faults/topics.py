@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.errors import GroupCoordinatorNotAvailableError
 from aiokafka.partitioner import murmur2
 
-from tests.admin import administration
+from tests.admin import administration, committed
 from tests.faults.fleet import Fleet, Site
 from tests.patience import PATIENCE_SECONDS
 from tests.stacks import last_words
@@ -94,13 +93,9 @@ class Topics:
 
     async def committed(self) -> tuple[int, list[str]]:
         """Return how much input the group acknowledged, and the metadata of its offsets."""
-        try:
-            async with administration(bootstrap_servers=self.site.bootstrap) as admin:
-                offsets = await admin.list_consumer_group_offsets(self.site.name)
-        except GroupCoordinatorNotAvailableError:
-            return 0, []  # a young broker: nobody committed anything yet
-        mine = [place for tp, place in offsets.items() if tp.topic == self.site.topics["events"] and place.offset >= 0]
-        return sum(place.offset for place in mine), [place.metadata for place in mine]
+        topic = self.site.topics["events"]
+        found = await asyncio.to_thread(committed, self.site.bootstrap, self.site.name, topic)
+        return sum(offset for offset, _ in found.values()), [metadata for _, metadata in found.values()]
 
     async def until_decided(self, fleet: Fleet, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until all input is acknowledged; ``seconds`` is the patience with a standstill.

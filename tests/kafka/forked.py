@@ -1,5 +1,6 @@
-"""A worker in a process of its own, forked from one that has the libraries loaded: of a start's CPU they are most."""
+"""A program of ours in a process of its own, forked from one that has its libraries: they cost most of a start."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -7,12 +8,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from stream_app.cli import main
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["stream_app.cli.operating.worker", "tests.kafka.forked"])
+_COMMANDS = ("operating.worker", "operating.keys", "operating.topics", "ledger.audit", "records.replay")
+_FORKS.set_forkserver_preload([*(f"stream_app.cli.{name}" for name in _COMMANDS), "tests.kafka.forked"])
+
+# The process that forks imports this last: no child looks for garbage among the libraries, which copies their pages.
+gc.freeze()
 
 
 class Forked:
@@ -63,6 +70,21 @@ class Forked:
     def kill(self) -> None:
         """Kill it without warning."""
         self.send_signal(signal.SIGKILL)
+
+
+def completed(words: tuple[str, ...]) -> "subprocess.CompletedProcess[bytes]":
+    """Run a command in the working folder until it ends; return its exit code and what it wrote."""
+    with TemporaryDirectory() as folder:
+        out, errors = Path(folder) / "stdout", Path(folder) / "stderr"
+        errors.touch()
+        apart = partial(_complain, str(errors))
+        code = Forked(words, out, Path.cwd(), os.environ, apart).wait()  # noqa: TID251 (the child's)
+        return subprocess.CompletedProcess(words, code, out.read_bytes(), errors.read_bytes())
+
+
+def _complain(errors: str) -> None:
+    """Write stderr into a file of its own."""
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_APPEND), 2)
 
 
 def _be(

@@ -18,7 +18,6 @@ from aiokafka.errors import PolicyViolationError
 from stream_app.cli import main
 from stream_app.cli.shared.eventfile import record_key
 from stream_app.kafka.brokers import Isolation
-from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.client.log import LogReader
 from stream_app.kafka.client.routing import router
 from stream_app.kafka.client.topics import TopicNames, wanted_topics
@@ -26,7 +25,7 @@ from stream_app.kafka.provision import make_and_check
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
-from tests.admin import administration
+from tests.admin import administration, committed
 from tests.kafka.forked import Forked
 from tests.kafka.workerprocess import WorkerProcess
 from tests.patience import PATIENCE_SECONDS
@@ -166,11 +165,12 @@ class Installation:
 
     def committed(self) -> int:
         """Return the sum of the group's offsets."""
-        return sum(asyncio.run(group_offsets(self.settings(), self.names.events)).values())
+        found = committed(self.broker.bootstrap_servers, self.application, self.names.events)
+        return sum(offset for offset, _ in found.values())
 
     def committed_of(self, partition: int) -> int:
         """Return the group's offset of one partition; 0 before its first."""
-        return asyncio.run(group_offsets(self.settings(), self.names.events)).get(partition, 0)
+        return committed(self.broker.bootstrap_servers, self.application, self.names.events).get(partition, (0, ""))[0]
 
     def set_offset(self, offset: int) -> None:
         """Set the group's offset of partition 0, as kafka-consumer-groups --reset-offsets does."""

@@ -1,5 +1,6 @@
 """The local broker: real Kafka, started, found, killed, started again, stopped, and nothing else stopped."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -8,11 +9,13 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import NewTopic
+from aiokafka.record import MemoryRecords
 
 from stream_app.cli import main
 from stream_app.localbroker import LocalBrokerError, machine
@@ -54,24 +57,6 @@ async def test_carries_five_megabytes(broker: LocalBroker) -> None:
     assert await send_and_read(broker.bootstrap_servers, "broker-large", value) == value
 
 
-async def test_keeps_port_and_data_when_killed(tmp_path: Path) -> None:
-    """Killed without warning and started again in its folder, it has the same address and the same records."""
-    broker = LocalBroker.start(tmp_path / "kafka")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        other = free.getsockname()[1]
-    await make_topic(broker.bootstrap_servers, "kept")
-    assert await send_and_read(broker.bootstrap_servers, "kept", b"one") == b"one"
-    os.kill(broker.pid, signal.SIGKILL)
-    assert broker.state.process.wait(PATIENCE_SECONDS)
-    assert LocalBroker.find(tmp_path / "kafka") is None
-
-    with LocalBroker.start(tmp_path / "kafka", preferred=other) as again:
-        assert again.bootstrap_servers == broker.bootstrap_servers
-        assert await read_last(again.bootstrap_servers, "kept") == b"one"
-    assert not again.state.process.alive()
-
-
 def test_refuses_a_second_one_in_the_same_folder(broker: LocalBroker) -> None:
     """A folder has one broker: the refusal names the one that runs."""
     with pytest.raises(LocalBrokerError, match="runs there already") as caught:
@@ -105,6 +90,40 @@ def test_refuses_a_taken_port(broker: LocalBroker, tmp_path: Path) -> None:
     with pytest.raises(LocalBrokerError, match=f"port {broker.state.port}: another program") as caught:
         LocalBroker.start(tmp_path, broker.state.port)
     assert "--port" in caught.value.remedy
+
+
+def test_a_new_folder_is_formatted_as_kafka_s_own_tool_does_it(broker: LocalBroker, tmp_path: Path) -> None:
+    """The same names in the properties, and the same levels of features: those of the pinned version."""
+    settings = tmp_path / "server.properties"
+    settings.write_text((broker.folder / settings.name).read_text().replace(str(broker.folder), str(tmp_path)))
+    tool = [
+        machine.find_java(),
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        f"{machine.fetch_jars()}/*",
+        "kafka.tools.StorageTool",
+    ]
+    cluster = _properties_of(broker.folder)["cluster.id"]
+    subprocess.run([*tool, "format", "--cluster-id", cluster, "--config", str(settings)], check=True)
+    ours, theirs = _properties_of(broker.folder), _properties_of(tmp_path)
+    assert ours.keys() == theirs.keys()
+    assert [ours[name] for name in ("version", "node.id")] == [theirs[name] for name in ("version", "node.id")]
+    assert len(ours["directory.id"]) == len(theirs["directory.id"])
+    assert _features_of(broker.folder) == _features_of(tmp_path) != []
+
+
+def _properties_of(folder: Path) -> dict[str, str]:
+    lines = (folder / "data" / "meta.properties").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
+
+
+def _features_of(folder: Path) -> list[bytes | None]:
+    """Return the records of the checkpoint that a new cluster begins with, without those that frame them."""
+    found, batches = [], MemoryRecords((folder / "data" / "bootstrap.checkpoint").read_bytes())
+    while batches.has_next():
+        batch: Any = batches.next_batch()
+        found += [record.value for record in batch if not batch.is_control_batch]
+    return found
 
 
 def test_says_why_kafka_refuses_a_setting(tmp_path: Path) -> None:
@@ -146,20 +165,34 @@ def test_status_is_short_where_others_look(
     assert "export" not in said.err
 
 
-def test_start_and_stop_of_the_command_line(tmp_path: Path) -> None:
-    """The broker outlives the command that starts it, until another command stops it; it says how others find it."""
+async def test_start_and_stop_of_the_command_line(tmp_path: Path) -> None:
+    """The broker outlives the command that starts it, until another command stops it; it says how others find it.
+
+    Killed without warning in between and started again in its folder, it has the same address and the same records.
+    """
     words = [sys.executable, "-m", "stream_app", "kafka"]
     start = [*words, "start", "--port", "0", "--folder", str(tmp_path)]
-    done = subprocess.run(start, check=True, capture_output=True, text=True)
+    done = await asyncio.to_thread(subprocess.run, start, check=True, capture_output=True, text=True)
     broker = LocalBroker.find(tmp_path)
     assert broker is not None
     assert broker.answers()
     assert f"\nexport LANDMARK_STREAM_BOOTSTRAP_SERVERS={broker.bootstrap_servers}\n" in done.stderr
+    await make_topic(broker.bootstrap_servers, "kept")
+    assert await send_and_read(broker.bootstrap_servers, "kept", b"one") == b"one"
+    os.kill(broker.pid, signal.SIGKILL)
+    assert broker.state.process.wait(PATIENCE_SECONDS)
+    assert LocalBroker.find(tmp_path) is None
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        other = free.getsockname()[1]
+    again = await asyncio.to_thread(LocalBroker.start, tmp_path, preferred=other)
+    assert again.bootstrap_servers == broker.bootstrap_servers
+    assert await read_last(again.bootstrap_servers, "kept") == b"one"
     stop = [*words, "stop", "--folder", str(tmp_path)]
-    ended = subprocess.run(stop, check=True, capture_output=True, text=True)
+    ended = await asyncio.to_thread(subprocess.run, stop, check=True, capture_output=True, text=True)
     told = f"stopped: the broker of {tmp_path} has ended, its data stay for the next `kafka start`\n"
     assert (ended.stdout, ended.stderr) == (told, "")
-    assert not broker.state.process.alive()
+    assert not again.state.process.alive()
 
 
 @pytest.mark.parametrize(("missing", "said"), [("java", "Java 17"), ("mvn", "Maven on the PATH")])

@@ -54,15 +54,23 @@ MOST_LINES = 60
 """Of a worker whose brokers are away for that long: each kind of line once, whatever it is that fails."""
 
 
-def test_brokers_that_are_away_fill_no_disk(tmp_path: Path) -> None:
-    """The libraries try several times a second, and log each time."""
+def test_brokers_that_are_away_fill_no_disk_and_stop_no_worker(tmp_path: Path) -> None:
+    """The libraries try several times a second, and log each time.
+
+    The worker stays ready: nobody is in a group then, so it is an outage, and others should not replace it.
+    """
     with LocalBroker.start(tmp_path / "kafka") as broker:
         installation = Installation(broker, tmp_path, "away")
         total = installation.send(readings(400))
         with installation.worker() as worker:
             worker.await_committed(total)
+            worker.await_ready(200, "partitions [")
             os.kill(broker.pid, signal.SIGKILL)
-            time.sleep(AWAY_SECONDS)
+            killed = time.monotonic()
+            worker.await_ready(200, "partitions [0, 1]; degraded: the brokers give no answer")
+            assert (worker.metric("landmark_in_group"), worker.metric("landmark_partitions_running")) == (0, 2)
+            assert worker.get("/healthz") == (200, "alive\n")
+            time.sleep(max(0.0, killed + AWAY_SECONDS - time.monotonic()))
             assert worker.stop() == 0
     lines = worker.said().splitlines()
     assert any("Unable connect" in line for line in lines)

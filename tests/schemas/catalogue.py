@@ -1,12 +1,14 @@
 """The schemas and their examples, as the tests read them."""
 
 import json
+import marshal
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, TypeChecker, ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 from referencing import Registry
@@ -102,14 +104,42 @@ def former_validator(record: str) -> Validator:
 @cache
 def strict_validator(record: str) -> Validator:
     """Return the same where an integer is written as one."""
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, found: type(found) is int)
-    strict: type[Validator] = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    strict: type[Validator] = extend(Draft202012Validator, type_checker=_strict_types())  # type: ignore[no-untyped-call]
     return strict({"$ref": file_of(record)}, registry=_registry())
 
 
-def fits(record: str, document: Any) -> bool:
-    """Return whether a document fits the newest schema of a record."""
-    return validator(record).is_valid(document)
+def fits(record: str, document: Any, *, strict: bool = False) -> bool:
+    """Return whether a document fits the newest schema of a record, as its validator or the strict one says."""
+    return _remembering(record, strict).is_valid(document)
+
+
+def _strict_types() -> TypeChecker:
+    types: TypeChecker = Draft202012Validator.TYPE_CHECKER
+    return types.redefine("integer", lambda _, found: type(found) is int)
+
+
+_MOST_KNOWN = 50_000
+"""How many parts are remembered at once: they take some 30 MB."""
+
+
+@cache
+def _remembering(record: str, strict: bool) -> Validator:  # noqa: FBT001 (a key)
+    """Return a validator that answers once what a reference says about a part: changed documents share most parts."""
+    known: dict[tuple[int, bytes], bool] = {}
+    follow = Draft202012Validator.VALIDATORS["$ref"]
+
+    def remembered(check: Validator, ref: str, part: Any, schema: Any) -> Iterator[ValidationError]:
+        place = id(schema), marshal.dumps(part, 2)  # the registry keeps every schema; 1, 1.0 and True differ
+        if place not in known:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            known[place] = next(iter(follow(check, ref, part, schema)), None) is None
+        if not known[place]:
+            yield ValidationError(f"{ref} refuses a part")
+
+    types = _strict_types() if strict else Draft202012Validator.TYPE_CHECKER
+    kept: type[Validator] = extend(Draft202012Validator, {"$ref": remembered}, type_checker=types)  # type: ignore[no-untyped-call]
+    return kept({"$ref": file_of(record)}, registry=_registry())
 
 
 @cache

@@ -1,7 +1,6 @@
 """Documents near a given one: one member or item gone, replaced or added, at any depth."""
 
-import copy
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -89,23 +88,27 @@ def replaced(document: Any, path: Path, value: Any) -> Any:
     """Return a copy with another value at a place."""
     if not path:
         return value
-    changed = copy.deepcopy(document)
-    at(changed, path[:-1])[path[-1]] = value
-    return changed
+    return _upon(document, path[:-1], lambda found: found.__setitem__(path[-1], value))
 
 
 def removed(document: Any, path: Path) -> Any:
     """Return a copy without the member or item at a place."""
-    changed = copy.deepcopy(document)
-    del at(changed, path[:-1])[path[-1]]
-    return changed
+    return _upon(document, path[:-1], lambda found: found.__delitem__(path[-1]))
 
 
 def added(document: Any, path: Path, name: str, value: Any) -> Any:
     """Return a copy in which the object at a place has one more member, or another value in it."""
-    changed = copy.deepcopy(document)
-    at(changed, path)[name] = value
-    return changed
+    return _upon(document, path, lambda found: found.__setitem__(name, value))
+
+
+def _upon(document: Any, path: Path, change: Callable[[Any], None]) -> Any:
+    """Return a copy that is changed at a place; what is not on the way there is shared with the original."""
+    copied = document.copy()
+    if path:
+        copied[path[0]] = _upon(document[path[0]], path[1:], change)
+    else:
+        change(copied)
+    return copied
 
 
 def changes(document: Any, within: Container[str] | None = None) -> Iterator[Any]:

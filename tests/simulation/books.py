@@ -4,9 +4,10 @@ Books are kept of every entry and release that ever lay in a log, in the order i
 could see them. What an aborted transaction wrote counts like the rest.
 """
 
+from bisect import bisect_left
 from fractions import Fraction
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import ceil
 from typing import Any, Final, NamedTuple
 
@@ -80,8 +81,9 @@ class _Version:
         landmarks = self.landmarks if self.level == "landmark" else set()
         fixed = sum(nano for step, nano in self.spends.items() if step in landmarks)
         regular = sorted(step for step in self.spends if step not in landmarks)
-        sums = [sum(self.spends[other] for other in regular if step <= other < step + self.window) for step in regular]
-        return fixed + max(sums, default=0)
+        before = [0, *accumulate(self.spends[step] for step in regular)]
+        ends = (bisect_left(regular, step + self.window) for step in regular)
+        return fixed + max((before[end] - before[begin] for begin, end in enumerate(ends)), default=0)
 
 
 class Books:
@@ -143,8 +145,7 @@ class Books:
             found = f"{entry['series']} spends {version.most_nano()} of {version.budget_nano} with {entry['sequence']}"
             raise ViolationError("the inequality", found)
         claim = self._claims.get(_member(entry["series"]), {}).get(entry["series"])
-        total = sum(one.most_nano() for one in versions.values())
-        if claim is not None and total > claim:
+        if claim is not None and (total := sum(one.most_nano() for one in versions.values())) > claim:
             raise ViolationError("the claim", f"{entry['series']} spends {total} of {claim} with {entry['sequence']}")
 
     def _claim(self, entry: Any) -> None:

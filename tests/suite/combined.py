@@ -11,10 +11,13 @@ from _pytest.mark import ParameterSet
 def combined(*axes: Sequence[Any], every: int) -> list[ParameterSet]:
     """Return all combinations of a test's parameters; those whose places do not sum to a multiple are long.
 
-    As in a Latin square, each value of one parameter meets others of another one by turns. The longest of ``axes`` has
-    ``every`` values at least, so that no value is left out.
+    As in a Latin square, each value of one parameter meets others of another one by turns. No value is left out, since
+    the places of the other parameters reach every remainder.
     """
-    assert every <= max(map(len, axes)), "some value would be met in no combination"
+    for number in range(len(axes)):
+        others = [range(len(axis)) for place, axis in enumerate(axes) if place != number]
+        reached = {sum(places) % every for places in product(*others)}
+        assert reached == {*range(every)}, f"some value of parameter {number} would be met in no combination"
     return [
         pytest.param(
             *(value for _, value in chosen),

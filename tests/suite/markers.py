@@ -26,9 +26,13 @@ def uses(item: pytest.Function) -> frozenset[str]:
     annotations do not count. What only a program would do that it starts is not seen: such a test is marked by hand.
     """
     definitions = item._fixtureinfo.name2fixturedefs  # noqa: SLF001 - pytest tells the fixtures' names alone
-    functions = [item.function, *(found[-1].func for found in definitions.values())]
-    shared = {"broker"} if _SHARED in item.fixturenames else set[str]()
-    return frozenset(shared).union(*(reached(unwrap(each)) for each in functions))
+    functions = {item.function, *(found[-1].func for found in definitions.values())}
+    return _reached(frozenset(functions)) | ({"broker"} if _SHARED in item.fixturenames else set[str]())
+
+
+@functools.cache
+def _reached(functions: frozenset[FunctionType]) -> frozenset[str]:
+    return frozenset[str]().union(*(reached(unwrap(each)) for each in functions))
 
 
 @functools.cache

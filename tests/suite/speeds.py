@@ -34,7 +34,7 @@ AMOUNTS: Final = {
     "matrices": Amount(100, 500, 5_000, "transition matrices solved by enumeration and programs"),
     "hostile_records": Amount(2_000, 10_000, 100_000, "hostile records decided in groups of one and one by one"),
     "percent": Amount(14, 14, 100, "how many in a hundred of the documents that are a change away from a valid one"),
-    "pairs": Amount(1_000, 4_000, 10_000, "pairs of logs that measure alike and must be decided alike"),
+    "pairs": Amount(1_000, 2_000, 10_000, "pairs of logs that measure alike and must be decided alike"),
     "seeds": Amount(100, 200, 10_000, "schedules that are simulated"),
     "kills": Amount(5, 5, 20, "how often test_kills kills a worker"),
     "pool_kills": Amount(5, 20, 200, "how often test_processes kills a process that shares work"),

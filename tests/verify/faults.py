@@ -96,17 +96,24 @@ def scaled(share: Fraction) -> Plant:
 
 @dataclass(frozen=True, slots=True)
 class Truthful(Category):
-    """Tells the truth as if a tenth more was spent."""
+    """Tells the truth as if more was spent."""
+
+    times: Fraction = Fraction(1)
+    """How often the spend is counted."""
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return too true an answer."""
-        return Category(self.categories).perturb(stream, cells, spend_nano * 11 // 10)
+        return Category(self.categories).perturb(stream, cells, int(spend_nano * self.times))
 
 
-def truthful(kind: Kind) -> Kind:
-    """Return the kind that tells the truth too often."""
-    assert isinstance(kind, Category)
-    return Truthful(kind.categories)
+def truthful(times: Fraction) -> Plant:
+    """Plant a kind that tells the truth as often as if the spend was so many times larger."""
+
+    def change(kind: Kind) -> Kind:
+        assert isinstance(kind, Category)
+        return Truthful(kind.categories, times=times)
+
+    return of_kind(change)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ LOOKED = {"neighbours": "replace", "open_steps": 1, "intrusion_nano": 10**9}
 WIDE = {**COUNTS, "sensitivity": 10}
 DISTINCT = (NUMBER, COUNTS, LOCATION)
 PRIVATE: dict[str, object] = {"name": "ba", "dissimilarity": "private"}
+FIRST_COME, REGULAR = ({"name": "balanced", "regular_share": share} for share in (0, 1))
+"""Schemes under which single steps have most of the budget: what is not counted then tells most."""
 
 
 class Planted(NamedTuple):
@@ -96,21 +98,24 @@ LEVELS: dict[str, Any] = {**PULSE, "statistic": "histogram", "edges": [70, 90]}
 BY_DAY: dict[str, Any] = {**AVERAGE, "by": "weekday"}
 
 PLANTED = [
+    planted("landmark budget spent twice", TWICE, AFTER, 3000, TWO, FIRST_COME, NUMBER, epsilon=1.4),
     planted("landmark budget spent twice", TWICE, AFTER, 8000, TWO, UNIFORM, NUMBER),
     planted("landmark budget spent twice", TWICE, AFTER, 16_000, TWO, ADAPTIVE, CATEGORY),
     planted("landmark budget spent twice", TWICE, AFTER, 16_000, TWO, BALANCED, COUNTS),
     planted("landmark budget spent twice", TWICE, "all steps", 16_000, USER, UNIFORM, NUMBER),
-    planted("regular spend not counted", UNCOUNTED, AHEAD, 5000, NONE, UNIFORM, NUMBER),
+    planted("regular spend not counted", UNCOUNTED, AHEAD, 3500, NONE, FIRST_COME, NUMBER, epsilon=1.4),
+    planted("regular spend not counted", UNCOUNTED, AHEAD, 10_000, NONE, UNIFORM, NUMBER),
     planted("regular spend not counted", UNCOUNTED, AHEAD, 10_000, NONE, ADAPTIVE, COUNTS),
     planted("regular spend not counted", UNCOUNTED, AHEAD, 10_000, NONE, BALANCED, NUMBER),
-    planted("late landmark not charged", UNCHARGED, LATE, 8000, ONE, UNIFORM, NUMBER),
+    planted("late landmark not charged", UNCHARGED, LATE, 3500, ONE, REGULAR, NUMBER, epsilon=1.4),
+    planted("late landmark not charged", UNCHARGED, LATE, 16_000, ONE, UNIFORM, NUMBER),
     planted("late landmark not charged", UNCHARGED, LATE, 16_000, ONE, BALANCED, COUNTS),
     planted("late landmark not charged", UNCHARGED, LATE, 16_000, BESIDE, BALANCED, NUMBER),
     planted("scale too small", faults.scaled(TENTH), FIRST, 60_000, EVENT, UNIFORM, NUMBER),
     planted("scale too small", faults.scaled(TENTH), FIRST, 60_000, EVENT, BALANCED, WIDE),
     planted("scale too small", faults.scaled(HALF), FIRST, 2000, EVENT, UNIFORM, NUMBER),
     planted("scale too small", faults.scaled(HALF), FIRST, 4000, EVENT, BALANCED, COUNTS),
-    planted("scale too small", faults.scaled(HALF), FIRST, 8000, EVENT, UNIFORM, LOCATION),
+    planted("scale too small", faults.scaled(HALF), FIRST, 5000, EVENT, UNIFORM, LOCATION),
     planted("values not clamped", faults.of_kind(faults.unclamped), FIRST, 1000, EVENT, UNIFORM, NUMBER),
     planted("values not clamped", faults.of_kind(faults.unclamped), FIRST, 1000, READ, UNIFORM, NUMBER),
     planted("scale too small", faults.scaled(HALF), FIRST, 2000, READ, UNIFORM, NUMBER),
@@ -131,13 +136,14 @@ PLANTED = [
         "choice without halving",
         faults.of_kind(collected_faults.unhalved),
         FIRST,
-        8000,
+        4500,
         EVENT,
         UNIFORM,
         DISTRICTS,
         collect=COUNTED,
     ),
-    planted("category too true", faults.of_kind(faults.truthful), FIRST, 30_000, EVENT, UNIFORM, CATEGORY),
+    planted("category too true", faults.truthful(Fraction(11, 10)), FIRST, 40_000, EVENT, UNIFORM, CATEGORY),
+    planted("category too true", faults.truthful(Fraction(2)), FIRST, 2000, EVENT, UNIFORM, CATEGORY, epsilon=1.0),
     planted("one part without noise", faults.of_kind(faults.one_part_bare), FIRST, 500, EVENT, UNIFORM, VECTOR),
     planted("one part without noise", faults.of_kind(faults.one_part_bare), FIRST, 500, EVENT, BALANCED, VECTOR),
     planted(
@@ -155,10 +161,19 @@ PLANTED = [
     planted("bare from the fifth step on", FIFTH, "the first steps", 1000, LONGER, UNIFORM, NUMBER),
     planted("bare from the fifth step on", FIFTH, "a window after many steps", 500, WINDOW, UNIFORM, NUMBER),
     planted("parity kept", PARITY, CLOSE, 1000, EVENT, UNIFORM, NUMBER),
-    planted("noise cut at four scales", CUT, AFTER, 10_000, ONE, BALANCED, NUMBER),
-    planted("noise of the coin's bits", COIN, THIRD, 24_000, EVENT, ADAPTIVE, NUMBER),
+    planted("noise cut at four scales", CUT, "the first steps", 1500, LONGER, UNIFORM, NUMBER, epsilon=0.5),
+    planted("noise of the coin's bits", COIN, THIRD, 5000, EVENT, ADAPTIVE, NUMBER, epsilon=1.0),
     planted("half the noise in columns", faults.half_the_noise_in_columns, LATER, 2000, EVENT, UNIFORM, NUMBER),
-    planted("columns forget what landmarks spent", faults.forgotten_in_columns, AFTER, 8000, TWO, UNIFORM, NUMBER),
+    planted(
+        "columns forget what landmarks spent",
+        faults.forgotten_in_columns,
+        AFTER,
+        3000,
+        TWO,
+        FIRST_COME,
+        NUMBER,
+        epsilon=1.4,
+    ),
     planted("private dissimilarity not charged", faults.uncharged, TURNS, 12_000, SINGLE, PRIVATE, NUMBER),
     planted("window one step short", faults.windowed(steps=1), "a window", 4000, WINDOW, UNIFORM, NUMBER),
     planted("window one step short", faults.windowed(steps=1), "a window", 8000, WINDOW, {"name": "ba"}, COUNTS),
@@ -183,9 +198,6 @@ PLANTED = [
     planted("a registered unit not left out", unit_faults.landmarks_counted, TOLD, 1000, SPARED, UNIFORM, BY_DAY),
     planted("a unit counted twice", unit_faults.unit_counted_twice, ONE_UNIT, 2000, SINGLES, UNIFORM, TOTAL),
     planted("a unit counted twice", unit_faults.unit_counted_twice, ONE_UNIT, 4000, SINGLES, BALANCED, PLACES),
-    planted(
-        "one charge for late units", unit_faults.late_units_charged_once, UNITS_LATE, 8000, SPARED, UNIFORM, LIKELY
-    ),
     planted("late units not charged", unit_faults.late_units_uncharged, UNITS_LATE, 4000, SPARED, ADAPTIVE, TOTAL),
 ]
 
@@ -219,8 +231,11 @@ LONG = [
         planted("window one step short", faults.windowed(steps=1), "a window", 20_000, WINDOW, UNIFORM, value)
         for value in DISTINCT
     ),
+    planted(
+        "one charge for late units", unit_faults.late_units_charged_once, UNITS_LATE, 8000, SPARED, UNIFORM, LIKELY
+    ),
 ]
-"""For `make long`: whatever schemes and kinds a fault concerns."""
+"""For `make long`: whatever schemes and kinds a fault concerns, and one that `tests/privacy/units` finds as well."""
 
 
 FAULTS = {row.fault for row in PLANTED}

@@ -7,6 +7,7 @@ Neighbours may differ in all parts of a vector. Each of its d parts is told with
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite, nan
 from typing import Any, ClassVar
 
@@ -158,6 +159,7 @@ class Vector:
         return len(self.parts)
 
 
+@lru_cache(maxsize=1024)
 def number_axis(lower: Fraction, upper: Fraction, resolution: Fraction) -> Axis:
-    """Return the axis of the grid points within ``lower .. upper``."""
+    """Return the axis of the grid points within ``lower .. upper``: one object for all policies that have this grid."""
     return Axis(1 / resolution, -((-lower) // resolution), upper // resolution)

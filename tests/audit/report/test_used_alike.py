@@ -23,7 +23,7 @@ from tests.audit.histories import History, histories
 from tests.run import Record, Run, limited, observation, policy
 from tests.used import literally_used, truly_lost, worst
 
-MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=75, suppress_health_check=[HealthCheck.too_slow])
 LIFETIME_NANO = 10**13
 
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,18 +26,19 @@ from tests.loopback import ask
 ADDRESS = re.compile(re.escape(page_url("")) + r"([\w/-]+\.md)(?:#([\w-]+))?")
 
 
-def named() -> Iterator[tuple[str, str]]:
-    """Yield page and anchor of every address that the program or an alert can name."""
+@cache
+def named() -> tuple[tuple[str, str], ...]:
+    """Return page and anchor of every address that the program or an alert can name, in order."""
     texts = [rule["annotations"]["runbook_url"] for rule in rules() if "alert" in rule]
-    for file in sorted((ROOT / "stream_app").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text())):
+    code = [file.read_text() for file in (ROOT / "stream_app").rglob("*.py")]
+    for text in (text for text in code if "page_at" in text or "page_url" in text):
+        for node in ast.walk(ast.parse(text)):
             called = node.func if isinstance(node, ast.Call) else None
             if isinstance(called, ast.Name) and called.id in {"page_at", "page_url"}:
                 texts += [page_url(str(each.value)) for each in ast.walk(node) if isinstance(each, ast.Constant)]
-    for text in texts:
-        found = ADDRESS.fullmatch(text)
-        assert found is not None, text
-        yield found[1], found[2] or ""
+    addresses = {text: ADDRESS.fullmatch(text) for text in texts}
+    assert all(addresses.values()), addresses
+    return tuple(sorted({(found[1], found[2] or "") for found in addresses.values() if found is not None}))
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield free
 
 
-@pytest.mark.parametrize(("page", "anchor"), sorted(set(named())))
+@pytest.mark.parametrize(("page", "anchor"), named())
 def test_every_address_leads_to_its_heading(port: int, page: str, anchor: str) -> None:
     """The page is served, and has the heading."""
     answer, body = ask(port, f"/docs/{page}")

@@ -1,6 +1,5 @@
 """One installation on a broker that denies by default: each of its users does what its role is for."""
 
-import asyncio
 import json
 import os
 import time
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from stream_app.cli import main
-from stream_app.kafka.client.cluster import group_offsets
 from stream_app.kafka.provision import Access, needs
 from stream_app.setup.settings import Settings
+from tests.admin import committed
 from tests.kafka.client.secured import SecuredBroker
 from tests.kafka.forked import Forked
 from tests.kafka.installation import readings
@@ -74,14 +73,8 @@ class Guarded:
 
     def committed(self) -> int:
         """Return how many events the group has acknowledged."""
-        plain: dict[str, Any] = {
-            "bootstrap_servers": self.secured.broker.bootstrap_servers,
-            "key_file": self.folder / "noise.key",
-            "application": self.name,
-            "prefix": self.name,
-            "partitions": 1,
-        }
-        return sum(asyncio.run(group_offsets(Settings(**plain), f"{self.name}.events")).values())
+        found = committed(self.secured.broker.bootstrap_servers, self.name, f"{self.name}.events")
+        return sum(offset for offset, _ in found.values())
 
     @contextmanager
     def worker(self, **more: Any) -> Iterator[WorkerProcess]:

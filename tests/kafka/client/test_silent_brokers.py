@@ -1,6 +1,7 @@
 """Brokers that take connections and give no answer, as a broker does that hangs: a worker outlives them, and ends."""
 
 import asyncio
+import logging
 import os
 import re
 import signal
@@ -12,7 +13,10 @@ from pathlib import Path
 import pytest
 from aiokafka.errors import KafkaError
 
+from stream_app.kafka.client import eventstopic
 from stream_app.kafka.client.cluster import Cluster
+from stream_app.kafka.client.eventstopic import EventsTopic
+from stream_app.kafka.client.topicid import describe
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation, readings
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
@@ -41,7 +45,14 @@ def installation(silenced: LocalBroker, tmp_path: Path, request: pytest.FixtureR
 @contextmanager
 def silent(broker: LocalBroker) -> Iterator[None]:
     """Halt the broker inside the block: the system takes connections for it, and nobody answers."""
-    os.kill(broker.pid, signal.SIGSTOP)
+    with woken(broker):
+        os.kill(broker.pid, signal.SIGSTOP)
+        yield
+
+
+@contextmanager
+def woken(broker: LocalBroker) -> Iterator[None]:
+    """See to it that the broker, which may be halted inside the block, answers behind it."""
     try:
         yield
     finally:
@@ -103,17 +114,6 @@ def test_a_worker_ends_while_brokers_are_silent(installation: Installation, when
     assert_topics_hold_what_replay_computes(installation)
 
 
-def test_a_worker_whose_broker_is_down_stays_ready(tmp_path: Path) -> None:
-    """Nobody is in a group then: that is an outage, and no worker that others should replace."""
-    with LocalBroker.start(tmp_path / "kafka") as own, Installation(own, tmp_path, "down").worker() as worker:
-        worker.await_ready(200, "partitions [")
-        own.stop()
-        worker.await_ready(200, "partitions [0, 1]; degraded: the brokers give no answer")
-        assert (worker.metric("landmark_in_group"), worker.metric("landmark_partitions_running")) == (0, 2)
-        assert worker.get("/healthz") == (200, "alive\n")
-        worker.process.kill()
-
-
 def test_silent_brokers_show(installation: Installation) -> None:
     """Partitions stay ready, for nobody else could decide them; page, metric and /readyz say what is the matter."""
     installation.more["session_timeout_ms"] = 45_000
@@ -136,3 +136,42 @@ def test_silent_brokers_show(installation: Installation) -> None:
         worker.await_committed(total)
         assert worker.stop() == 0
     installation.answered_once()
+
+
+def test_partitions_wait_for_a_broker_that_does_not_answer(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No answer about the events topic is no reason to stop: they ask again, and go on when it comes."""
+    monkeypatch.setattr(eventstopic, "_ANSWER_SECONDS", 1.0)
+    caplog.set_level(logging.INFO, eventstopic.__name__)
+    settings, name, halted = installation.settings(), installation.names.events, installation.broker.pid
+
+    async def ask() -> None:
+        """Confirm the topic for two partitions at once."""
+        began_with = (await describe(settings, (name,)))[name].id
+        topic = EventsTopic(settings, name, began_with)
+        await asyncio.gather(*(topic.confirm(partition, began_with) for partition in (0, 1)))
+        os.kill(halted, signal.SIGSTOP)
+        while not _stands(halted):  # noqa: ASYNC110 (no event tells it)
+            await asyncio.sleep(0.01)
+        asking = [asyncio.create_task(topic.confirm(partition, began_with)) for partition in (0, 1)]
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            # Both ask again, and one because no answer came: it closes the connection, perhaps under the other one.
+            while not all(f"partition {nth}: asking" in caplog.text for nth in (0, 1)):
+                assert not any(one.done() for one in asking)
+                await asyncio.sleep(0.1)
+            assert "TimeoutError" in caplog.text
+            os.kill(halted, signal.SIGCONT)
+            await asyncio.gather(*asking)
+            await topic.look()
+            await topic.close()
+        assert topic.state == "same"
+
+    with woken(installation.broker):
+        asyncio.run(ask())
+
+
+def _stands(process: int) -> bool:
+    """Return whether all threads of a process are stopped: until then one may answer."""
+    threads = Path(f"/proc/{process}/task").glob("*/stat")
+    return all(thread.read_text().rpartition(") ")[2].startswith("T") for thread in threads)

@@ -9,7 +9,7 @@ from tests.privacy.guarantee.traces import TRACES, Events, Landmarks, Move, Span
 from tests.run import UNIFORM
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(TRACES)
 def test_no_sum_breaks_the_budget(trace: tuple[Version, list[Move], float | None, bool]) -> None:
     """Over long logs with versions, registrations and closings, every sum holds after every record."""

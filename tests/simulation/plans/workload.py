@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from random import Random  # noqa: TID251 (draws schedules, no noise)
 from typing import Any, NamedTuple
 
@@ -116,6 +117,7 @@ def context_of(
     return Context(keys, _defaults(configuration, "*meter-*" if members else "meter-*"), limits, partition_of)
 
 
+@cache
 def _defaults(configuration: int, glob: str) -> tuple[DefaultPolicy, ...]:
     protection = {"level": "landmark", "landmarks": LANDMARKS, "step": STEP_MS, "spare": 1}
     scheme = {"name": ("adaptive", "uniform", "balanced")[configuration]}
