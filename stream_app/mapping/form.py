@@ -88,7 +88,7 @@ class FileMapping:
         if not self.value_columns:
             yield Fault("value_columns", "is missing; name the column of the values, or of each part of them")
         if self.series is None and self.series_column is None:
-            yield Fault("series", "is missing; name the series of all rows, or its column with series_column")
+            yield Fault("series", "is missing; name the series of all rows, or the column that holds it")
 
 
 MEMBERS: Final = (

@@ -36,7 +36,7 @@ _FORMS = (
         "a number like 1.5 kWh has more than digits and a point; write the number alone",
     ),
     (
-        re.compile(r"(n/?a|#n/a|null|none|nil|-+|\?|missing)", re.IGNORECASE),
+        re.compile(r"(n/?a|#n/a|nan|null|none|nil|[+-]?inf(inity)?|-+|\?|missing|unavailable|unknown)", re.IGNORECASE),
         "stands for no value; name it with --missing, and its rows are skipped",
     ),
     (re.compile(r".*[\r\n].*", re.DOTALL), "goes on over several lines; is a quote not closed?"),

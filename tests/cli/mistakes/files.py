@@ -3,15 +3,15 @@
 from tests.cli.mistakes.mistake import ENERGY, REPLAY, Mistake, in_csv, in_records, records
 
 FILES = (
-    in_csv("Columns separated by semicolons", "Save it with commas.", ENERGY.replace(",", ";")),
-    in_csv("Columns separated by tabs", "Save it with commas.", ENERGY.replace(",", "\t")),
-    in_csv("Decimal commas, quoted", "Write points.", 'time,kwh\n2012-06-01T16:00:00Z,"1,011"\n'),
+    in_csv("Columns separated by semicolons", "Nothing.", ENERGY.replace(",", ";"), code=0),
+    in_csv("Columns separated by tabs", "Nothing.", ENERGY.replace(",", "\t"), code=0),
+    in_csv("Decimal commas, quoted", "Add --decimal, or write digits alone.", 'time,kwh\n2012-06-01T16:00:00Z,"1,011"\n'),
     in_csv("Decimal commas, not quoted", "Write points.", "time,kwh\n2012-06-01T16:00:00Z,1,011\n"),
     in_csv("Numbers with a unit", "Write the number alone.", "time,kwh\n2012-06-01T16:00:00Z,1.011 kWh\n"),
-    in_csv("Empty cells", "Leave the row out.", "time,kwh\n2012-06-01T16:00:00Z,\n"),
+    in_csv("Empty cells", "Add --missing.", "time,kwh\n2012-06-01T16:00:00Z,\n"),
     in_csv(
         "Words where the policy has numbers",
-        "Compare the column with the policy.",
+        "Add --words.",
         "time,kwh\n2012-06-01T16:00:00Z,low\n",
     ),
     in_csv("An empty file", "Look at what wrote it.", ""),
@@ -55,8 +55,9 @@ FILES = (
     Mistake(
         "A CSV file of another ending",
         REPLAY.replace("energy.csv", "energy.txt"),
-        "Name it .csv.",
+        "Nothing.",
         {"energy.txt": ENERGY},
+        0,
     ),
     in_records("A list of records", "One record a line.", "[\n" + records(1338566400000) + "]\n"),
     in_records(

@@ -3,18 +3,18 @@
 from tests.cli.mistakes.mistake import REPLAY, Mistake, in_csv, in_policies, in_records, policy, records, rows
 
 TIMES = (
-    in_csv("Times of a CSV in seconds", "Write milliseconds: times 1,000.", rows(1338566400, 1338570000, 1338573600)),
+    in_csv("Times of a CSV in seconds", "Add --time-format s.", rows(1338566400, 1338570000, 1338573600)),
     in_csv(
-        "Times of a CSV in seconds, with decimals", "Write whole milliseconds.", rows("1338566400.0", "1338570000.0")
+        "Times of a CSV in seconds, with decimals", "Add --time-format s.", rows("1338566400.0", "1338570000.0")
     ),
     in_csv(
         "Times of a CSV in microseconds",
-        "Write milliseconds: divide by 1,000.",
+        "Add --time-format us.",
         rows(1338566400000000, 1338570000000000),
     ),
     in_csv(
         "Times of a CSV in nanoseconds, as pandas has them",
-        "Write milliseconds: divide by 1,000,000.",
+        "Add --time-format ns.",
         rows(1338566400000000000),
     ),
     in_records(
@@ -25,14 +25,14 @@ TIMES = (
         "Times of records as ISO 8601", "Records hold integers; a CSV takes ISO 8601.", records("2012-06-01T16:00:00Z")
     ),
     in_records("Times of records as text", "Leave the quotes away.", records("1338566400000")),
-    in_csv("ISO 8601 without a zone", "Write the offset, or Z.", rows("2012-06-01T16:00:00Z", "2012-06-01T17:00:00")),
-    in_csv("A space in place of the T, and no zone", "Write the offset, or Z.", rows("2012-01-02 03:04")),
-    in_csv("A day as a time", "Write the hour and the offset.", rows("2012-01-02")),
-    in_csv("Days with slashes", "Write ISO 8601.", rows("02/01/2012", "03/01/2012")),
-    in_csv("Days with points, and hours", "Write ISO 8601.", rows("02.01.2012 16:00")),
-    in_csv("Years first, with slashes", "Write ISO 8601.", rows("2012/01/02 03:04")),
-    in_csv("Times as in mails (RFC 2822)", "Write ISO 8601.", 'time,kwh\n"Mon, 02 Jan 2012 03:04:00 +0100",1.2\n'),
-    in_csv("Months by name", "Write ISO 8601.", rows("Jan 2 2012 03:04")),
+    in_csv("ISO 8601 without a zone", "Name the zone with --zone.", rows("2012-06-01T16:00:00Z", "2012-06-01T17:00:00")),
+    in_csv("A space in place of the T, and no zone", "Name the zone with --zone.", rows("2012-01-02 03:04")),
+    in_csv("A day as a time", "Name the zone with --zone.", rows("2012-01-02")),
+    in_csv("Days with slashes", "Give --time-format.", rows("02/01/2012", "03/01/2012")),
+    in_csv("Days with points, and hours", "Give --time-format.", rows("02.01.2012 16:00")),
+    in_csv("Years first, with slashes", "Give --time-format.", rows("2012/01/02 03:04")),
+    in_csv("Times as in mails (RFC 2822)", "Give --time-format.", 'time,kwh\n"Mon, 02 Jan 2012 03:04:00 +0100",1.2\n'),
+    in_csv("Months by name", "Give --time-format.", rows("Jan 2 2012 03:04")),
     in_csv(
         "One time of many is none",
         "Mend that line; the others are decided.",
@@ -42,7 +42,13 @@ TIMES = (
     in_csv(
         "Rows that are not sorted by time",
         "Sort the file.",
+        rows("2012-06-01T17:00:00Z", "2012-06-01T16:00:00Z", "2012-06-01T18:00:00Z"),
+    ),
+    in_csv(
+        "The newest rows first",
+        "Nothing: it is read from its end.",
         rows("2012-06-01T18:00:00Z", "2012-06-01T17:00:00Z", "2012-06-01T16:00:00Z"),
+        code=0,
     ),
     in_policies(
         "Landmarks in seconds",
