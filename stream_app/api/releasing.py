@@ -103,9 +103,11 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     file of a worker.
 
     What looks wrong with the new rows as a whole refuses them, unless ``accept`` names it: ``"landmarks"`` (no landmark
-    step has an event), ``"seconds"`` (timestamps look like seconds), ``"order"`` (a row lies before an earlier row of
-    its series, so that a worker would reject it for ever: sort by time), ``"refused"`` (more than 1 % are refused for
-    another reason). ``late="reject"`` accepts ``"order"``.
+    step of a series has an event), ``"times"`` (they look like seconds or digits of a date, or lie after tomorrow),
+    ``"order"`` (a row lies before an earlier row of its series, so that a worker would reject it for ever: sort by
+    time), ``"substituted"`` (the policy's ``invalid`` stands for more than 1 % of the values), ``"clamped"`` (most
+    values lie beyond one end of their range), ``"refused"`` (more than 1 % are refused for another reason).
+    ``late="reject"`` accepts ``"order"``.
 
     Raises:
         Error: for columns, times or policies that cannot be used, for a folder that takes no such input, for what is
