@@ -155,7 +155,7 @@ class LandmarksMet:
         missed = self.missed
         if not missed:
             return told
-        if len(self._series) > 1:
+        if sum(each.steps > 0 for each in self._series.values()) > 1:
             more = len(missed) - MOST_NAMED
             told += f"; none of {', '.join(missed[:MOST_NAMED])}{f' and {more:,} more series' if more > 0 else ''}"
         return f"{told}{self._apart([self._series[name] for name in missed])}"

@@ -15,11 +15,14 @@ from itertools import islice, pairwise
 from typing import Any, Final, Literal
 
 from stream_app.mapping.cells import NUMBER, text_of
+from stream_app.mapping.delimited import HEADER_LINES
 from stream_app.mapping.documents import elements, loaded, records_of
-from stream_app.mapping.form import HIGH, LOW, SEPARATORS, UNITS, FileMapping, read_mapping, shipped
+from stream_app.mapping.form import SEPARATORS, UNITS, FileMapping, read_mapping, shipped
 
 SAMPLED: Final = 1_000
 """Rows from the first on whose cells are looked at."""
+MOST_WORDS: Final = 5
+"""Among numbers; where there are more, the column holds texts."""
 _MOST: Final = 0.9
 """Which part of the cells of a column must be times, or numbers."""
 
@@ -45,8 +48,13 @@ class Column:
     @property
     def words(self) -> list[str]:
         """Return the words among its numbers, such as High; none where there are many."""
-        found = sorted({cell for cell in self.cells if cell.isalpha() or cell == "?"})
-        return found if self.numbers and len(found) <= len(HIGH | LOW) else []
+        found = sorted({cell for cell in self.cells if not any(map(str.isdigit, cell))})
+        return found if self.numbers and len(found) <= MOST_WORDS else []
+
+    @property
+    def comma(self) -> bool:
+        """Return whether numbers have a decimal comma."""
+        return any("," in cell for cell in self.cells) and not any("." in cell for cell in self.cells)
 
 
 Form = Literal["text", "json", "xml", "events"]
@@ -94,14 +102,16 @@ def _of_text(text: io.TextIOBase) -> Inspection:
     widths = Counter(len(cells) for _, cells in rows)
     width = max(widths, key=lambda count: (widths[count] * (count > 1), count))
     table = [(line, cells) for line, cells in rows if len(cells) == width]
-    names, header = [str(nth) for nth in range(1, width + 1)], None
-    for nth, (line, cells) in enumerate(table[:30]):
-        if len(set(cells) - {""}) >= min(width, 2) and not any(_is_number(cell) or _times([cell]) for cell in cells):
-            names, header, table = cells, line, table[nth + 1 :]
-            break
+    names, header = [str(nth) for nth in range(1, width + 1)], 0
+    first = next((nth for nth, (_, cells) in enumerate(table[:HEADER_LINES]) if any(_times([one]) for one in cells)), 0)
+    # The names are the last ones above the first time: below titles, and above lines of something else.
+    named = [nth for nth, (_, cells) in enumerate(table[:first]) if all(cells) and not any(map(_is_number, cells))]
+    if named:
+        header, names = table[named[-1]]
+    table = table[named[-1] + 1 if named else first :]
     columns = [_column(name, [cells[nth] for _, cells in table]) for nth, name in enumerate(names)]
-    base = FileMapping(separator=mark, no_header=header is None)
-    return replace(_told("text", columns, base), separator=mark, header_line=header)
+    base = FileMapping(separator=mark, no_header=not header)
+    return replace(_told("text", columns, base), separator=mark, header_line=header or None)
 
 
 def _divided(head: Sequence[str]) -> Iterator[tuple[str, list[tuple[int, list[str]]]]]:
@@ -239,7 +249,8 @@ def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspectio
     parts = {part: name for part, names in _POSITION.items() for name in by_name if name.lower() in names}
     of_value = parts if len(parts) == len(_POSITION) else {"": values[0]} if len(values) == 1 else {}
     written = formats[0] if len(formats) == 1 and formats[0] not in {"", "ms"} else None
-    mapping = replace(base, timestamp_columns=times, time_format=written, value_columns=of_value)
+    decimal: Literal[".", ","] = "," if any(by_name[name].comma for name in of_value.values()) else "."
+    mapping = replace(base, timestamp_columns=times, time_format=written, value_columns=of_value, decimal=decimal)
     named = tuple(
         name
         for name in shipped()

@@ -33,6 +33,8 @@ ALIASES: Final[dict[str, Check]] = {"seconds": "times"}
 """Earlier names of checks."""
 MOST_PERCENT: Final = 1
 """Of rows that are refused, or for which a substitute stands."""
+FEWEST_VALUES: Final = 10
+"""Among fewer, most may be clamped by chance."""
 _DAY_MS: Final = 86_400_000
 _DIGEST_BYTES: Final = 16
 UNFIT: Final[tuple[Reason, ...]] = ("malformed", "wrong-type", "invalid-value")
@@ -145,18 +147,15 @@ class CheckedRows:
             yield Doubt("refused", f"{told}; see what each reason means, and correct the rows")
 
     def _of_values(self) -> Iterator[Doubt]:
+        # PRIVACY: no doubt has a count of raw values, as errors of the library end up in notebooks.
         ranges = self.ranges
         if 100 * ranges.substituted > MOST_PERCENT * self.count:
-            told = (
-                f"the substitute of the policy (`invalid`) stands for {ranges.substituted:,} of {self.count:,} values"
-            )
-            yield Doubt("substituted", f"{told}, which are none of its kind", ranges.first_substituted)
+            told = "the policy's substitute (`invalid`) stands for more than 1 % of the values, which do not fit"
+            yield Doubt("substituted", told, ranges.first_substituted)
         for end, count in ranges.beyond.items():
-            if 2 * count > ranges.values:
+            if ranges.values >= FEWEST_VALUES and 2 * count > ranges.values:
                 side = "below the lower" if end == "below" else "above the upper"
-                told = (
-                    f"{count:,} of {ranges.values:,} values lie {side} end of their range, which is published for them"
-                )
+                told = f"most values lie {side} end of their range, which is published for them"
                 yield Doubt("clamped", f"{told}; is the unit another one, as Wh for kWh? --multiply changes it")
 
 

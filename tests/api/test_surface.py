@@ -13,6 +13,9 @@ FUNCTIONS = {
     "plan": "(policy, *, steps=None, every_ms=None, start=None, correlation=None, bound=None, error=None, mean=None, "
     "data=None, config=None)",
     "profile": "(frame, *, policy=None)",
+    "read_events": "(file, *, mapping=None, series=None, series_column=None, timestamp_column=None, time_format=None, "
+    "zone=None, stamp=None, value_columns=None, where=None, words=None, missing=None, multiply=None, differences=None, "
+    "separator=None, decimal=None, no_header=None, records=None)",
     "read_releases": "(source=None, *, ledger=None, series=None, config=None, library='rows')",
     "release": "(frame, policy, *, out, series=None, series_column='series', timestamp_column='timestamp', "
     "value_columns='value', contributor_column=None, config=None, key=None, replace=False, late='refuse', "
@@ -58,7 +61,7 @@ RESULTS = {
     "Plan": {"html", "policy", "table", "within"},
     "PlanOfUnits": {"answer", "html", "picture", "policy", "table", "warning"},
     "Policy": {"epsilon", "html", "record", "series", *POLICIES},
-    "Released": {"clamped", "folder", "frame", "html", "notes", "rejected", "releases", "totals"},
+    "Released": {"clamped", "folder", "frame", "html", "notes", "rejected", "releases", "substituted", "totals"},
     "Releases": {"columns", "count", "frame", "html", "index", "measured", "rows", "to_pandas", "to_polars"},
     "Stands": {"document", "html", "table"},
     "Table": {"columns", "count", "frame", "html", "index", "rows", "to_pandas", "to_polars"},

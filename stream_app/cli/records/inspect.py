@@ -141,6 +141,9 @@ def _lacking(found: Inspection) -> Iterator[str]:
     if not found.named and not found.mapping.value_columns:
         candidates = ", ".join(found.values) or "none holds numbers"
         yield f"Several columns may be the value: name one with --value-columns ({candidates})."
+    of_values = {word for column in found.columns if column.name in found.values for word in column.words}
+    if of_values and not found.named:
+        yield f"Say what these texts among the values are, with --words or --missing: {', '.join(sorted(of_values))}."
     yield "Name the series with --series, or its column with --series-column."
 
 
@@ -159,6 +162,7 @@ def _command(path: Path, found: Inspection) -> str:
             words += ["--time-format", mapping.time_format or "FORMAT"]
         values = [f"{part}={column}" if part else column for part, column in mapping.value_columns.items()]
         words += ["--value-columns", ",".join(map(_quoted, values)) or "COLUMN"]
+        words += ["--decimal", mapping.decimal] if mapping.decimal != "." else []
         words += ["--records", mapping.records] if mapping.records else []
         words += ["--no-header"] if mapping.no_header else []
     words += ["--zone", "ZONE"] if found.local else []

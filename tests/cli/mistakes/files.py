@@ -5,7 +5,7 @@ from tests.cli.mistakes.mistake import ENERGY, REPLAY, Mistake, in_csv, in_recor
 FILES = (
     in_csv("Columns separated by semicolons", "Nothing.", ENERGY.replace(",", ";"), code=0),
     in_csv("Columns separated by tabs", "Nothing.", ENERGY.replace(",", "\t"), code=0),
-    in_csv("Decimal commas, quoted", "Add --decimal, or write digits alone.", 'time,kwh\n2012-06-01T16:00:00Z,"1,011"\n'),
+    in_csv("Decimal commas, quoted", "Add --decimal, or no comma.", 'time,kwh\n2012-06-01T16:00:00Z,"1,011"\n'),
     in_csv("Decimal commas, not quoted", "Write points.", "time,kwh\n2012-06-01T16:00:00Z,1,011\n"),
     in_csv("Numbers with a unit", "Write the number alone.", "time,kwh\n2012-06-01T16:00:00Z,1.011 kWh\n"),
     in_csv("Empty cells", "Add --missing.", "time,kwh\n2012-06-01T16:00:00Z,\n"),

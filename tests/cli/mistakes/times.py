@@ -4,9 +4,7 @@ from tests.cli.mistakes.mistake import REPLAY, Mistake, in_csv, in_policies, in_
 
 TIMES = (
     in_csv("Times of a CSV in seconds", "Add --time-format s.", rows(1338566400, 1338570000, 1338573600)),
-    in_csv(
-        "Times of a CSV in seconds, with decimals", "Add --time-format s.", rows("1338566400.0", "1338570000.0")
-    ),
+    in_csv("Times of a CSV in seconds, with decimals", "Add --time-format s.", rows("1338566400.0", "1338570000.0")),
     in_csv(
         "Times of a CSV in microseconds",
         "Add --time-format us.",
@@ -25,9 +23,9 @@ TIMES = (
         "Times of records as ISO 8601", "Records hold integers; a CSV takes ISO 8601.", records("2012-06-01T16:00:00Z")
     ),
     in_records("Times of records as text", "Leave the quotes away.", records("1338566400000")),
-    in_csv("ISO 8601 without a zone", "Name the zone with --zone.", rows("2012-06-01T16:00:00Z", "2012-06-01T17:00:00")),
-    in_csv("A space in place of the T, and no zone", "Name the zone with --zone.", rows("2012-01-02 03:04")),
-    in_csv("A day as a time", "Name the zone with --zone.", rows("2012-01-02")),
+    in_csv("ISO 8601 without a zone", "Name the zone.", rows("2012-06-01T16:00:00Z", "2012-06-01T17:00:00")),
+    in_csv("A space in place of the T, and no zone", "Name the zone.", rows("2012-01-02 03:04")),
+    in_csv("A day as a time", "Name the zone.", rows("2012-01-02")),
     in_csv("Days with slashes", "Give --time-format.", rows("02/01/2012", "03/01/2012")),
     in_csv("Days with points, and hours", "Give --time-format.", rows("02.01.2012 16:00")),
     in_csv("Years first, with slashes", "Give --time-format.", rows("2012/01/02 03:04")),

@@ -87,7 +87,7 @@ def test_timestamps_of_csv(tmp_path: Path, cell: str, timestamp: int | None) -> 
     rules = tmp_path / "policies.jsonl"
     rules.write_text(json.dumps(policy("*")))
     mapping = ["--series", "b", "--timestamp-column", "t", "--value-columns", "v"]
-    words = ["replay", str(table), "--out", str(tmp_path), "--policies", str(rules), *mapping]
+    words = ["replay", str(table), "--out", str(tmp_path), "--policies", str(rules), *mapping, "--accept", "times"]
     assert main(words) == (2 if timestamp is None else 0), "2 where every record is rejected"
     assert timestamp is not None or main([*words, "--accept", "refused"]) == 0
     releases, _, rejects = outputs(tmp_path)

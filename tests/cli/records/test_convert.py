@@ -1,0 +1,129 @@
+"""``convert`` and ``inspect``: what a file means, and what it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.api import Error, Number, Policy, read_events, release
+from stream_app.mapping.form import shipped
+from tests.command import Cli
+
+METER = """Meter 12345;electricity
+Zeit;Verbrauch kWh
+26.10.2024 23:45;0,31
+27.10.2024 00:00;-
+27.10.2024 00:15;0,33
+"""
+WORDS = ["--timestamp-column", "Zeit", "--time-format", "%d.%m.%Y %H:%M", "--zone", "Europe/Berlin"]
+WORDS += ["--value-columns", "Verbrauch kWh", "--decimal", ",", "--missing=-", "--series", "home-7"]
+EVENTS = [(1729979100000, 0.31), (1729980900000, 0.33)]
+
+
+@pytest.fixture
+def meter(tmp_path: Path) -> Path:
+    """Return a file as a meter's website gives it."""
+    path = tmp_path / "meter.csv"
+    path.write_text(METER)
+    return path
+
+
+def test_convert_prints_the_events(meter: Path, cli: Cli) -> None:
+    """As `replay` takes them; what was skipped is told apart, with its mark."""
+    said = cli("convert", meter, *WORDS)
+    found = [json.loads(line) for line in said.out.splitlines()]
+    assert [(one["timestamp"], one["value"]) for one in found] == EVENTS
+    assert {(one["type"], one["series"]) for one in found} == {("observation", "home-7")}
+    private = "landmark-stream convert: PRIVATE, protect this like the raw data: rows that were skipped: "
+    assert said.err == f"{private}1 have no value, as --missing says\n"
+
+
+def test_replay_of_a_file_decides_what_replay_of_its_events_decides(meter: Path, tmp_path: Path, cli: Cli) -> None:
+    """Byte for byte, under one key."""
+    policy = Policy.event(epsilon=1, value=Number(0, 8, 0.01), step=900_000, series="home-7")
+    (tmp_path / "policies.jsonl").write_text(json.dumps(policy.record))
+    (tmp_path / "events.jsonl").write_text(cli("convert", meter, *WORDS).out)
+    cli("keys", "new", tmp_path / "key")
+    shared: list[str | Path] = ["--policies", tmp_path / "policies.jsonl", "--key", tmp_path / "key"]
+    cli("replay", meter, *WORDS, *shared, "--out", tmp_path / "file")
+    cli("replay", tmp_path / "events.jsonl", *shared, "--out", tmp_path / "events")
+    for name in ("ledger.jsonl", "releases.jsonl", "rejects.jsonl"):
+        assert (tmp_path / "file" / name).read_bytes() == (tmp_path / "events" / name).read_bytes()
+
+
+def test_a_file_holds_the_mapping(meter: Path, tmp_path: Path, cli: Cli) -> None:
+    """Options rule over it."""
+    (tmp_path / "meter.toml").write_text(
+        'timestamp_column = "Zeit"\ntime_format = "%d.%m.%Y %H:%M"\nvalue_columns = "Verbrauch kWh"\n'
+        'zone = "UTC"\ndecimal = ","\nmissing = "-"\n'
+    )
+    words: list[str | Path] = ["convert", meter, "--mapping", tmp_path / "meter.toml", "--series", "home-7"]
+    assert json.loads(cli(*words).out.splitlines()[0])["timestamp"] == EVENTS[0][0] + 2 * 3_600_000
+    assert json.loads(cli(*words, "--zone", "Europe/Berlin").out.splitlines()[0])["timestamp"] == EVENTS[0][0]
+
+
+def test_mappings_are_listed(cli: Cli) -> None:
+    """Each with what it is for."""
+    said = cli("convert", "--mappings").out.splitlines()
+    assert [line.split()[0] for line in said] == list(shipped())
+    assert all(len(line.split()) > 2 for line in said)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "convert: FILE is missing"),
+        (["meter.csv"], "meter.csv: a file with columns needs a mapping\n--timestamp-column: is missing"),
+        (["meter.csv", "--mapping", "fluvous"], "--mapping: no mapping is called fluvous; did you mean fluvius?"),
+        (["meter.csv", "--zone", "Paris", "--multiply", "x"], '--zone: found "Paris"; name a zone of the IANA'),
+        (["none.csv", *WORDS], "none.csv: there is no such file"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    meter: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    """Every fault of a mapping at once, by its option."""
+    monkeypatch.chdir(meter.parent)
+    assert said in cli("convert", *words, code=2).err
+
+
+def test_inspect_says_what_a_file_is_and_what_lacks(meter: Path, cli: Cli) -> None:
+    """And ends with the command to run, in which one word is left to say."""
+    said = cli("inspect", meter).out
+    assert f"{meter}: text with columns, separated by semicolons; line 2 names them\n" in said
+    assert (
+        "3 rows from 2024-10-26T23:45Z to 2024-10-27T00:15Z as if local times were UTC; most are 15 min apart\n" in said
+    )
+    assert "Times have no offset: name the zone of their clocks with --zone" in said
+    assert "No lower and upper is proposed" in said
+    words = "--series my-series --timestamp-column Zeit --time-format '%d.%m.%Y %H:%M' --value-columns 'Verbrauch kWh'"
+    assert "Say what these texts among the values are, with --words or --missing: -.\n" in said
+    assert said.endswith(f"\nNext: landmark-stream convert {meter} {words} --decimal , --zone ZONE\n")
+    assert "0,31" not in said
+
+
+def test_inspect_knows_the_shipped_mappings(tmp_path: Path, cli: Cli) -> None:
+    """By the columns that they name; programs read what was found."""
+    path = tmp_path / "enedis.csv"
+    rows = "".join(f"2024-10-27T0{hour}:{minute}:00+02:00;5\n" for hour in (1, 0) for minute in ("30", "00"))
+    path.write_text(f"Identifiant PRM;Unite\n1;W\nHorodate;Valeur\n{rows}")
+    found = json.loads(cli("inspect", path, "--json").out)
+    assert (found["form"], found["separator"], found["header_line"], found["mappings"]) == ("text", ";", 3, ["enedis"])
+    assert (found["local"], found["rows"]["interval_ms"], found["rows"]["backwards"]) == (False, 1_800_000, 0)
+    assert found["next"] == f"landmark-stream convert {path} --series my-series --mapping enedis"
+    assert "the newest first in the file" in cli("inspect", path).out
+
+
+def test_the_library_reads_what_convert_reads(meter: Path, tmp_path: Path) -> None:
+    """Rows for `release`, under the same names; faults name the argument."""
+    given: Any = {"timestamp_column": "Zeit", "time_format": "%d.%m.%Y %H:%M", "value_columns": "Verbrauch kWh"}
+    rows = read_events(meter, series="home-7", zone="Europe/Berlin", decimal=",", missing="-", **given)
+    assert [(row["timestamp"], row["value"]) for row in rows] == EVENTS
+    policy = Policy.event(epsilon=1, value=Number(0, 8, 0.01), step=900_000)
+    assert len(release(rows, policy, out=tmp_path / "out").releases) == len(EVENTS)
+    with pytest.raises(Error, match=r"^zone: ") as found:
+        read_events(meter, zone="Paris", multiply="x", **given)
+    assert {fault.member for fault in found.value.faults} == {"zone", "multiply"}
+    with pytest.raises(Error, match=r"^file: .*meter\.csv:3: Zeit: a time like .* names no zone"):
+        read_events(meter, series="home-7", **given)
