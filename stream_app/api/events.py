@@ -49,7 +49,7 @@ def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but on
         with told():
             mapped = MappedFile(mapping_of(given, None if mapping is None else read_mapping(mapping)))
             with path.open("rb") as found:
-                events = [wire.load(event) for _, event in mapped.events(found)]
+                events: list[Any] = [wire.load(event) for _, event in mapped.events(found)]
     except MappingError as error:
         raise Error(error.faults) from None
     except FileError as error:
