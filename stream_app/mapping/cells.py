@@ -51,7 +51,8 @@ def text_of(cell: Cell) -> str:
 
 NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 """A number with a decimal point."""
-_WITHIN: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
+_BOTH: Final = re.compile(r"(?:geo:)?\s*([+-]?[0-9]+(?:\.[0-9]+)?)°?\s*[,; ]\s*([+-]?[0-9]+(?:\.[0-9]+)?)°?")
+"""Two numbers of one cell, as phones write positions."""
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 FIRST: Final = object()
 """What the first reading of a register is in place of a value."""
@@ -65,7 +66,7 @@ class Numbers:
         self._comma, self._differences = mapping.decimal == ",", mapping.differences
         self._names = tuple(mapping.value_columns)
         self._exact = self._multiply is not None or self._differences
-        self._shared = len(self._names) > 1 and len(set(mapping.value_columns.values())) == 1
+        self._shared = len(self._names) == 2 and len(set(mapping.value_columns.values())) == 1
         self._before: dict[str | None, dict[str, Decimal]] = {}
 
     def lacks(self, parts: Sequence[Cell]) -> bool:
@@ -78,8 +79,8 @@ class Numbers:
         What is no number stays as it is, so that the decision refuses it by its reason. Raises `FileError` for what a
         sensor writes beyond the ends of its range, where no word says what it stands for.
         """
-        if self._shared:
-            parts = _WITHIN.findall(text_of(parts[0])) or parts
+        if self._shared and (shared := _BOTH.fullmatch(text_of(parts[0]))):
+            parts = shared.groups()
         found = [self._number(cell) for cell in parts]
         if self._differences:
             grown = [self._growth(series, name, one) for name, one in zip(self._names, found, strict=False)]
@@ -96,14 +97,12 @@ class Numbers:
             return number if self._multiply is None else number * self._multiply
         if not isinstance(cell, str):
             return Decimal(text) * (self._multiply or 1) if self._exact and type(cell) in {int, float} else cell
-        if self._comma:
-            text = text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
-        if self._exact:
-            return Decimal(text) * (self._multiply or 1) if NUMBER.fullmatch(text) else text
-        if _INTEGER.fullmatch(text):
-            return int(text)
-        if NUMBER.fullmatch(text):
-            return float(text)
+        # Where the comma is the decimal mark, a point may stand between thousands: a text with one is no number.
+        digits = text if not self._comma else "" if "." in text else text.replace(",", ".", 1)
+        if NUMBER.fullmatch(digits):
+            if self._exact:
+                return Decimal(digits) * (self._multiply or 1)
+            return int(digits) if _INTEGER.fullmatch(digits) else float(digits)
         lower = text.lower()
         if lower in {"true", "false"}:
             return lower == "true"

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from stream_app.calendar.localtime import DAY, midnight, milliseconds, readings, shown
+from stream_app.calendar.localtime import DAY, FIRST_DAY, LAST_DAY, midnight, milliseconds, readings, shown
 from stream_app.mapping.cells import Cell, Dated, FileError, text_of
 from stream_app.mapping.form import UNITS, FileMapping
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -22,6 +22,12 @@ Stamp = int | datetime | None
 """Milliseconds since 1970-01-01 UTC, a local time without offset, or None for what is no time."""
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)  # beyond it, no timestamp
 _MIDNIGHT: Final = re.compile(r"(?<=[T ])24(?=:00(:00)?$)", re.ASCII)
+MOST_WAITING: Final = 100_000
+"""Rows that wait for those of another series to tell which pass they are of."""
+MOST_DIGITS: Final = 22
+"""Of nanoseconds up to the year 9999."""
+_APART_MS: Final = 3 * 3_600_000
+"""Rows of one hour that comes twice lie nearer to each other."""
 ISO: Final = "2026-01-31T08:00:00+01:00"
 OFFSET: Final = f"write these times with their offset, as in {ISO}"
 
@@ -38,9 +44,14 @@ class Clock:
 
         Raises `FileError` for a time in a form that needs a zone or a format which the mapping does not name.
         """
-        text = text_of(cells[0]) if len(cells) == 1 else " ".join(map(text_of, cells)).strip()
+        texts = [text_of(cell) for cell in cells]
+        if not all(texts):
+            return None
+        text = " ".join(texts)
         found = self._parsed(text)
         if isinstance(found, datetime):
+            if not FIRST_DAY.year <= found.year <= LAST_DAY.year - 1:
+                return None
             if found.tzinfo is not None:
                 return milliseconds(found)
             if self._zone is None:
@@ -71,9 +82,13 @@ class Clock:
     @staticmethod
     def _counted(text: str, factor: Decimal) -> int | None:
         try:
-            return int((Decimal(text) * factor).__floor__())
-        except (InvalidOperation, ValueError, OverflowError):
+            number = Decimal(text)
+        except InvalidOperation:
             return None
+        if not number.is_finite() or number.adjusted() > MOST_DIGITS:
+            return None
+        found = int((number * factor).__floor__())
+        return found if abs(found) <= LAST_TIMESTAMP_MS else None
 
 
 class Timed(NamedTuple):
@@ -90,6 +105,10 @@ class _Waiting(NamedTuple):
     local: datetime
     readings: tuple[int, int]
 
+    def near(self, other: "_Waiting") -> bool:
+        """Return whether both lie in one such hour."""
+        return abs(self.readings[0] - other.readings[0]) < _APART_MS
+
 
 class _Run(list[_Waiting]):
     """Rows of one series within an hour that clocks show twice, one behind the other."""
@@ -100,8 +119,12 @@ class _Run(list[_Waiting]):
         """Return their moments; raises `FileError` where their order tells none."""
         pairs = [(before.local, one.local) for before, one in pairwise(self)]
         back = [nth for nth, (before, local) in enumerate(pairs, 1) if local < before]
-        if not back:
-            back = [nth for nth, (before, local) in enumerate(pairs, 1) if local == before]
+        if not back:  # a time that stands there twice is of both passes if all of them do
+            halves = [nth for nth, (before, local) in enumerate(pairs, 1) if local == before]
+            locals_of = [one.local for one in self]
+            if halves and not (len(halves) == 1 and locals_of[: halves[0]] == locals_of[halves[0] :]):
+                raise FileError(f"clocks show this time twice, and rows have one time; {OFFSET}", self[0].row.number)
+            back = halves
         if len(back) > 1 or not (back or self.begun):
             what = "rows step back more than once" if back else "no row comes before it"
             message = f"clocks go back and show this time twice, and {what}, so nothing tells which one is meant"
@@ -119,6 +142,7 @@ class Moments:
         self._ahead_ms: dict[date, int | None] = {}  # by how many ms clocks are ahead of UTC all day; None: it varies
         self._runs: dict[str | None, _Run] = {}
         self._begun = set[str | None]()
+        self._last: dict[str | None, _Waiting] = {}  # the last row of the run before
         self._known: dict[int, int] = {}  # the moments of rows that waited, by their numbers
 
     def of(self, rows: Iterable[Dated]) -> Iterator[Timed]:
@@ -133,10 +157,17 @@ class Moments:
                 yield found
                 continue
             waiting.append(found)
+            if len(waiting) > MOST_WAITING:
+                self._settle_all()
             yield from self._told(waiting)
+        self._settle_all()
+        yield from self._told(waiting)
+
+    def _settle_all(self) -> None:
         for run in self._runs.values():
             self._settle(run)
-        yield from self._told(waiting)
+        self._begun.update(self._runs)
+        self._runs.clear()
 
     def _told(self, waiting: deque[_Waiting | Timed]) -> Iterator[Timed]:
         """Yield what waits, up to the first row whose moment is not known."""
@@ -176,17 +207,21 @@ class Moments:
             raise FileError(f"the clocks of {zone.key} skip this time; is it the zone of the file?", row.number)
         if len(found.moments) == 1:
             return found.usual
+        one = _Waiting(row, stamp, (found.usual, found.last))
         run = self._runs.setdefault(row.series, _Run())
-        if run and run[-1].local.date() != day:
+        if run and not one.near(run[-1]):
             self._settle(run)
             self._begun.add(row.series)
             run = self._runs[row.series] = _Run()
+        if not run and (last := self._last.get(row.series)) is not None and one.near(last):
+            message = f"clocks show this time twice, and rows come back to it; {OFFSET}"
+            raise FileError(message, row.number)
         run.begun = row.series in self._begun
-        one = _Waiting(row, stamp, (found.usual, found.last))
         run.append(one)
         return one
 
     def _settle(self, run: _Run) -> None:
+        self._last[run[-1].row.series] = run[-1]
         self._known.update(zip((one.row.number for one in run), run.moments(), strict=True))
 
 

@@ -59,23 +59,23 @@ class _Table:
     """Reads rows under the names of columns, which another line may give again."""
 
     def __init__(self, mapping: FileMapping, mark: str) -> None:
-        self._wanted, self._mark, self._series = mapping.columns, mark, mapping.series_column
+        self._mapping, self._wanted, self._mark = mapping, mapping.columns, mark
 
     def rows(self, lines: Iterable[str], offset: int, names: Sequence[str]) -> Iterator[Picked]:
         """Yield the rows in lines that begin after line number ``offset``."""
-        reader = csv.reader(lines, delimiter=self._mark)
+        reader = csv.reader(lines, delimiter=self._mark, strict=True)
         places, width = [names.index(name) for name in self._wanted], len(names)
         last, apart = max(places), False
         try:
             for cells in reader:
-                # A file of several tables names the columns again behind an empty line or a comment.
-                if not cells or (cells[0].startswith("#") and names[0] != self._series):
-                    apart = True
+                # A file of several tables names the columns again behind an empty line, and behind comments after it.
+                if not cells or (apart and cells[0].startswith("#")):
+                    apart = not self._mapping.no_header
                     continue
                 if apart:
                     apart = False
                     again = [cell.strip() for cell in cells]
-                    if set(self._wanted) <= set(again):
+                    if self._names_again(again, offset + reader.line_num):
                         places, width = [again.index(name) for name in self._wanted], len(again)
                         last = max(places)
                         continue
@@ -93,6 +93,15 @@ class _Table:
         except csv.Error:
             message = "a cell is too long, or holds a NUL; is a quote not closed?"
             raise FileError(message, offset + reader.line_num) from None
+
+    def _names_again(self, cells: Sequence[str], line: int) -> bool:
+        """Return whether a row names all columns; raises `FileError` for one that names those of another table."""
+        if set(self._wanted) <= set(cells):
+            return True
+        if set(self._mapping.timestamp_columns) <= set(cells):
+            missing = ", ".join(name for name in self._wanted if name not in cells)
+            raise FileError(f"another table begins, without a column {missing}; split the file, one table each", line)
+        return False
 
 
 def _numbered(
@@ -127,9 +136,15 @@ def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
     missing = [name for name in wanted if name not in names]
     found = f"no column {', '.join(missing)}"
     line_of = f"line {line}, separated by {SEPARATORS[mark]},"
-    # PRIVACY: names are shown where they are names for certain: without a header they would be the first row's raw
-    # values. A row of data has a time, which has digits, and none of the columns that were asked for.
-    if set(wanted) & set(names) or not any(character.isdigit() for name in names for character in name):
-        near = [known for name in missing if (known := nearest(name, names))]
-        return f"{found}; {line_of} names {', '.join(names)}" + (f"; did you mean {', '.join(near)}?" if near else "")
-    return f"{found}; {line_of} has {len(names)} cells and may be data; if no line names columns, add --no-header"
+    # PRIVACY: names are shown that one of those asked for is among, or is like: others may be the first row's raw
+    # values, or a person's name in a title. A number that was asked for may be a value by chance.
+    asked = [name for name in wanted if not name.isdigit()]
+    near = [known for name in missing if name in asked and (known := nearest(name, names))]
+    question = f"; did you mean {', '.join(near)}?" if near else ""
+    if set(asked) & set(names):
+        return f"{found}; {line_of} names {', '.join(names)}{question}"
+    return (
+        f"{found}{question}"
+        if near
+        else (f"{found}; {line_of} has {len(names)} cells and may be data; if no line names columns, add --no-header")
+    )

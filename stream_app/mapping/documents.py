@@ -3,6 +3,7 @@
 import io
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, Final
 
 from defusedxml import ElementTree
@@ -21,24 +22,32 @@ def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked
 
     Raises `FileError` for what is neither, and where there are no records.
     """
-    first = next((line for line in found if line.strip()), b"")
-    rest = next((line for line in found if line.strip()), None)
-    if rest is not None and isinstance(loaded(first), dict) and isinstance(loaded(rest), dict):
-        yield from _picked(_lines(found, first, rest), mapping)
-        return
-    document = loaded(first + (rest or b"") + found.read())
+    head = [next(found, b"")]
+    if isinstance(loaded(head[0]), dict):
+        for line in found:
+            head.append(line)
+            if line.strip():
+                yield from _picked(_lines(chain(head, found), mapping.records), mapping)
+                return
+    document = loaded(b"".join(head) + found.read())
     if document is None:
         raise FileError("is no valid JSON: one document, or a record on each line")
+    if mapping.records is None and isinstance(document, dict) and set(mapping.timestamp_columns) <= document.keys():
+        document = [document]  # the only line
     yield from _picked(enumerate(records_of(document, mapping.records), 1), mapping)
 
 
-def _lines(found: Iterable[bytes], first: bytes, second: bytes) -> Iterator[tuple[int, Any]]:
-    yield from enumerate((loaded(first), loaded(second)), 1)
-    for number, line in enumerate(found, 3):
+def _lines(lines: Iterable[bytes], path: str | None) -> Iterator[tuple[int, Any]]:
+    """Yield the record of each line, or those under a path where the line has its first name."""
+    begins = None if path is None else path.partition(".")[0]
+    for number, line in enumerate(lines, 1):
         if line.strip():
             if (record := loaded(line)) is None:
                 raise FileError("is no valid JSON", number)
-            yield number, record
+            if begins is not None and isinstance(record, dict) and begins in record:
+                yield from ((number, one) for one in records_of(record, path))
+            else:
+                yield number, record
 
 
 def loaded(text: bytes) -> Any:
@@ -149,6 +158,12 @@ def _refused() -> Iterator[None]:
         raise FileError("is no valid XML", error.position[0]) from None
     except DefusedXmlException:
         raise FileError("holds entities, which no export needs; they are not read") from None
+    except FileError:
+        raise
+    except RecursionError:
+        raise FileError("has too many elements within elements") from None
+    except (LookupError, ValueError):
+        raise FileError("is no XML in an encoding that is known") from None
 
 
 def _flat(element: Any) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from stream_app.privacy.policy import Fault
 
 SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What may separate columns, and what a message calls it."""
+MOST_PLACES: Final = 20
+"""Of a factor, before or after its point."""
 UNITS: Final = {"s": Decimal(1_000), "ms": Decimal(1), "us": Decimal("0.001"), "ns": Decimal("0.000001")}
 """Units of numbers that are times, in milliseconds."""
 _SHIPPED: Final = resources.files("stream_app.mapping") / "shipped"
@@ -203,6 +205,10 @@ class _Reader:
         text = self._text(found)
         if text not in UNITS and "%" not in text:
             raise ValueError(f"is no format of times; write directives of strptime, as in %d/%m/%Y, or {_or(UNITS)}")
+        if "%Z" in text:
+            raise ValueError("names a zone by letters (%Z), which are not read; write them out, and name it with zone")
+        if ("%I" in text) != ("%p" in text):
+            raise ValueError("needs %I and %p together: hours from 1 to 12, and which half of the day")
         return text
 
     def _zone(self, found: object) -> ZoneInfo:
@@ -246,7 +252,10 @@ class _Reader:
         return frozenset("" if name in {"''", '""'} else name.strip() for name in names)
 
     def _multiply(self, found: object) -> Decimal:
-        return _decimal(found)
+        factor = _decimal(found)
+        if not 0 < abs(factor.adjusted()) + 1 <= MOST_PLACES or not factor:
+            raise ValueError(f"is no factor; write a number with at most {MOST_PLACES} places, as in 0.001")
+        return factor
 
     def _differences(self, found: object) -> bool:
         return _flag(found)

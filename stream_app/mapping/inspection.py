@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import islice, pairwise
 from typing import Any, Final, Literal
 
-from stream_app.mapping.cells import NUMBER, text_of
+from stream_app.mapping.cells import NUMBER, FileError, text_of
 from stream_app.mapping.delimited import HEADER_LINES
 from stream_app.mapping.documents import elements, loaded, records_of
 from stream_app.mapping.form import SEPARATORS, UNITS, FileMapping, read_mapping, shipped
@@ -98,7 +98,10 @@ def inspected(found: io.BufferedReader) -> Inspection:
 
 def _of_text(text: io.TextIOBase) -> Inspection:
     head = list(islice(text, SAMPLED))
-    mark, rows = max(_divided(head), key=lambda found: _regular([cells for _, cells in found[1]]))
+    if not "".join(head).strip():
+        raise FileError("is empty")
+    divided = [(",", [(1, [""])]), *_divided(head)]
+    mark, rows = max(divided, key=lambda found: _regular([cells for _, cells in found[1]]))
     widths = Counter(len(cells) for _, cells in rows)
     width = max(widths, key=lambda count: (widths[count] * (count > 1), count))
     table = [(line, cells) for line, cells in rows if len(cells) == width]
@@ -139,8 +142,10 @@ def _of_json(found: io.BufferedReader) -> Inspection:
     if isinstance(document, dict):
         path = max(_lists(document), key=lambda each: each[1], default=(None, 0))[0]
     records = [one for one in islice(records_of(document, path), SAMPLED) if isinstance(one, dict)]
-    if records and all("timestamp" in one and ("type" in one or "value" in one) for one in records):
+    if records and all("series" in one and ("timestamp" in one or "type" in one) for one in records):
         return Inspection("events", (), FileMapping())
+    if not records:
+        raise FileError("holds no records: a list of objects, or an object on each line")
     flat = [dict(_flat(one)) for one in records]
     return _told("json", _columns(flat), FileMapping(records=path))
 
@@ -254,6 +259,7 @@ def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspectio
     named = tuple(
         name
         for name in shipped()
+        if not base.no_header  # columns that are numbers name no export
         if (known := read_mapping(name)).records in {base.records, None} and set(known.columns) <= set(by_name)
     )
     sample = by_name[times[0]].cells[:SAMPLED] if len(times) == 1 else ()
@@ -280,7 +286,8 @@ def _values(columns: Sequence[Column], times: set[str]) -> tuple[str, ...]:
 
 def _counts(cells: Sequence[str]) -> bool:
     """Return whether cells are the numbers of their rows."""
-    return all(cell.isdigit() for cell in cells) and {int(b) - int(a) for a, b in pairwise(cells)} <= {0, 1}
+    whole = all(cell.isascii() and cell.isdigit() for cell in cells)
+    return whole and {int(after) - int(before) for before, after in pairwise(cells)} <= {0, 1}
 
 
 def _has_hour(cell: str) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
-from stream_app.calendar.words import SECONDS_END, moment_as_seconds, moment_in_words
+from stream_app.calendar.words import moment_as_seconds, moment_in_words
 from stream_app.deciding.landmarksmet import LandmarksMet
 from stream_app.deciding.rows import Lookup
 from stream_app.formats import wire
@@ -24,7 +24,7 @@ CHECKS: Final[dict[Check, str]] = {
     "times": "times look like seconds or digits of a date, or lie after tomorrow",
     "order": "rows come after a later row of their series",
     "substituted": "the policy's substitute stands for more than 1 % of the values",
-    "clamped": "most values lie beyond one end of their range",
+    "clamped": "most values of a series lie beyond one end of their range",
     "refused": "more than 1 % of the rows are refused for another reason",
 }
 """Each check with what makes it fail; its name accepts that."""
@@ -152,22 +152,18 @@ class CheckedRows:
         if 100 * ranges.substituted > MOST_PERCENT * self.count:
             told = "the policy's substitute (`invalid`) stands for more than 1 % of the values, which do not fit"
             yield Doubt("substituted", told, ranges.first_substituted)
-        for end, count in ranges.beyond.items():
-            if ranges.values >= FEWEST_VALUES and 2 * count > ranges.values:
-                side = "below the lower" if end == "below" else "above the upper"
-                told = f"most values lie {side} end of their range, which is published for them"
-                yield Doubt("clamped", f"{told}; is the unit another one, as Wh for kWh? --multiply changes it")
+        for series, side in ranges.mostly_beyond(FEWEST_VALUES):
+            told = f"most values of {series} lie {side} of their range, which is published for them"
+            yield Doubt("clamped", f"{told}; is the unit another one, as Wh for kWh? --multiply changes it")
 
 
 def strange_time(at_ms: int, latest_ms: int) -> str:
     """Return what a time was perhaps meant to be that is none of these years; empty where it may be one."""
-    if SECONDS_END <= at_ms <= latest_ms:
-        return ""
-    if warning := moment_as_seconds(at_ms):
-        return warning
     form = _DATES.get(len(str(at_ms)))
     if form is not None and _is_date(str(at_ms), form):
         return f"{at_ms} looks like a date of {len(str(at_ms))} digits; say so with --time-format {form}"
+    if warning := moment_as_seconds(at_ms):
+        return warning
     return f"{at_ms} is {moment_in_words(at_ms)}, which lies after tomorrow" if at_ms > latest_ms else ""
 
 

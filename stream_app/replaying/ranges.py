@@ -1,6 +1,7 @@
 """How the values of an input lie to the ranges of their policies: clamped ones, and those a substitute stands for."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from math import isfinite
 from typing import Any, Final
@@ -22,6 +23,8 @@ from stream_app.privacy.kinds import (
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import Raw, is_number
 
+_ALL: Final = "values"
+BELOW, ABOVE, BOUNDS = "below the lower end", "above the upper end", "outside the bounds"
 _SUMMED: Final = frozenset({"sum", "mean"})
 
 
@@ -37,13 +40,12 @@ class Ranges:
         """Values that were looked at: readings, or what the readings of a step add up to once it closes."""
         self.outside = 0
         """How many of them lie outside the range of their policy."""
-        self.beyond = Counter[str]()
-        """How many numbers of them lie below its lower end, and how many above its upper end."""
         self.substituted = 0
         """Rows for which the policy's substitute stands."""
         self.first_substituted = 0
         """The number of the first of them in the input, from 0 on."""
         self._open: dict[str, _Step] = {}
+        self._of: dict[str, Counter[str]] = {}  # of each series its values, and those beyond each end
 
     def take(self, number: int, series: str, at_ms: int | None, value: object, policy: Policy) -> None:
         """Take the value of a row that was accepted under a policy."""
@@ -52,23 +54,32 @@ class Ranges:
             self.first_substituted = self.first_substituted if self.substituted else number
             self.substituted += 1
         elif policy.within is None or policy.within.aggregate not in _SUMMED:
-            self._value(kind, value)
+            self._value(series, kind, value)
         elif at_ms is not None and is_number(value):
             index = policy.index_of(at_ms)
             step = self._open.get(series)
             if step is None or step.index != index:
                 if step is not None:
-                    self._value(step.policy.kind, step.total())
+                    self._value(series, step.policy.kind, step.total())
                 step = self._open[series] = _Step(index, policy)
             step.add(float(value))
 
-    def _value(self, kind: Kind, value: object) -> None:
+    def mostly_beyond(self, fewest: int) -> Iterator[tuple[str, str]]:
+        """Yield the series of which most of at least ``fewest`` values lie beyond one end of their range, and where."""
+        for series, counts in self._of.items():
+            for side in (BELOW, ABOVE, BOUNDS):
+                if counts[_ALL] >= fewest and 2 * counts[side] > counts[_ALL]:
+                    yield series, side
+
+    def _value(self, series: str, kind: Kind, value: object) -> None:
+        counts = self._of.setdefault(series, Counter())
+        counts[_ALL] += 1
         self.values += 1
         if is_outside(kind, value):
             self.outside += 1
             item = getattr(kind, "item", kind)
-            if isinstance(item, Number) and is_number(value):
-                self.beyond["below" if value < item.lower else "above"] += 1
+            number = isinstance(item, Number) and is_number(value)
+            counts[(BELOW if value < item.lower else ABOVE) if number else BOUNDS] += 1
 
 
 class _Step:

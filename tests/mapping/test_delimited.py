@@ -22,10 +22,10 @@ EVENTS = [(1000, 1.5), (2000, 2)]
         "Export of meter 5\n\ntime,kwh\n1000,1.5\n2000,2\n",
         "a;b;c\n1;2;3\ntime,kwh\n1000,1.5\n2000,2\n",
         "sep=,\ntime,kwh\n1000,1.5\n2000,2\n",
-        "# units: h\ntime,kwh\n# a comment\n1000,1.5\n\n2000,2\n",
+        "# units: h\ntime,kwh\n1000,1.5\n\n# a comment\n2000,2\n",
         'note,"time",kwh\n"of\nlines",1000,1.5\n"a,b",2000,2\n',
         "time,kwh,\n1000,1.5,,,\n2000,2,\n",
-        "x,time,kwh\n#group,false\n,1000,1.5\n\n#group,false\nkwh,time,y\n2,2000,\n",
+        "#group,false\nx,time,kwh\n,1000,1.5\n\n#group,false\nkwh,time,y\n2,2000,\n",
     ],
 )
 def test_columns_are_found_by_their_names(text: str) -> None:
@@ -75,7 +75,7 @@ def test_the_line_that_a_row_ends_on_is_told() -> None:
         ("time,kwH\n1000,1\n", "no column kwh; line 1, separated by commas, names time, kwH; did you mean kwH?"),
         (
             "title\nTime;kWh\n1000;1\n",
-            "no column time, kwh; line 2, separated by semicolons, names Time, kWh; did you mean",
+            "no column time, kwh; did you mean Time, kWh?",
         ),
         ("1000,70.5\n2000,71.5\n", "no column time, kwh; line 1, separated by commas, has 2 cells and may be data"),
         ("time\n1000\n", "no column time, kwh; no line has several columns"),

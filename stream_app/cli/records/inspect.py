@@ -89,7 +89,7 @@ def _times(path: Path, mapping: FileMapping, found: Inspection) -> tuple[Times |
             size = path.stat().st_size
             rows = tracked(read.moments(file), "inspect", lambda: (0 if file.closed else file.tell(), size))
             return Times.of(moment for moment in rows if moment is not None), read.newest_first
-    except FileError:
+    except (FileError, UnicodeDecodeError):
         return None, False
 
 

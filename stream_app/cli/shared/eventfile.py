@@ -98,6 +98,10 @@ class EventFile:
         mapping = mapping_in(arguments)
         if mapping is None and path.suffix.lower() == ".csv":
             mapping = FileMapping(series=arguments.series, series_column=arguments.series_column)
+        if mapping is None and (arguments.series is not None or arguments.series_column is not None):
+            raise UsageError(
+                "--series: is of a mapping, as event records name theirs; name the columns, or leave it out"
+            )
         self.mapping = mapping
         self.mapped: MappedFile | None = None
         """What the latest reading found under the mapping; None where there is none."""

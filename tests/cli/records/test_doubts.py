@@ -36,7 +36,7 @@ DOUBTED["clock ahead"] = (
 )
 DOUBTED["clamped"] = (
     [observation("a", at, 1000.0 if at > 20 else 1.0) for at in range(1, 201)],
-    "most values lie above the upper end of their range, which is published for them; is the unit another one",
+    "most values of a lie above the upper end of their range, which is published for them; is the unit another one",
 )
 DOUBTED["outside"] = (
     [observation("a", at, 1.0) for at in range(1000, 1200)],
@@ -218,7 +218,7 @@ def test_steps_are_clamped_by_what_their_readings_come_to(tmp_path: Path, cli: C
     file = saved(tmp_path / "wh.jsonl", policy("a", protection=protection, epsilon=50.0), *readings)
     said = cli("replay", file, "--out", tmp_path / "out", code=2).err
     assert "24 of 24 values lie outside the range of their policy and are clamped\n" in said
-    assert "most values lie above the upper end of their range" in said
+    assert "most values of a lie above the upper end of their range" in said
     assert cli("replay", file, "--out", tmp_path / "out", "--accept", "clamped").out
 
 
