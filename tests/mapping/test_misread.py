@@ -1,0 +1,132 @@
+"""Files that were once read wrongly without a word: each is read as it means, or refused with its line."""
+
+import itertools
+import re
+from typing import Any
+
+import pytest
+
+from stream_app.mapping.cells import FileError
+from stream_app.mapping.form import MappingError, mapping_of
+from tests.mapping.mapped import events
+
+HOURS = [f"2024-01-01T0{hour}:00Z" for hour in range(5)]
+FIRST = 1_704_067_200_000
+PARIS = {"zone": "Europe/Paris"}
+POINT = {"value_columns": "latitude=kwh,longitude=kwh"}
+
+
+def rows(*cells: str) -> str:
+    """Return a file of one cell an hour."""
+    return "time;kwh\n" + "".join(f"{hour};{cell}\n" for hour, cell in zip(HOURS, cells, strict=False))
+
+
+def local(*times: str) -> str:
+    """Return a file of local times in the night in which clocks go back."""
+    return "time,kwh\n" + "".join(f"2024-10-27 {time},1\n" for time in times)
+
+
+@pytest.mark.parametrize(
+    ("text", "members", "said"),
+    [
+        (
+            f'time,kwh,note\n{HOURS[0]},1,\n{HOURS[1]},2,"left\n{HOURS[2]},3,\n{HOURS[3]},4,"back\n',
+            {},
+            "is a quote not closed?",
+        ),
+        (f'time,kwh,note\n{HOURS[0]},1,"left\n{HOURS[1]},2,\n', {}, "is a quote not closed?"),
+        (
+            f"time,kwh,x\n{HOURS[0]},1,a\n\ntime,humidity,x\n{HOURS[1]},77,a\n",
+            {},
+            "another table begins, without a column kwh",
+        ),
+        (local("01:45", "02:00", "02:45", "03:00", "02:15", "03:15"), PARIS, "rows come back to it"),
+        (local("01:45", "02:10", "02:10", "02:50", "03:15"), PARIS, "rows have one time"),
+        ('<?xml version="1.0" encoding="foo"?><a/>', {"records": "a"}, "in an encoding that is known"),
+        ("<a>" * 3000 + "</a>" * 3000, {"records": "a"}, "too many elements within elements"),
+        (rows("Low"), {"multiply": "18"}, "High or Low"),
+        (rows("1", "HIGH"), {"differences": True}, "High or Low"),
+    ],
+)
+def test_what_cannot_be_read_rightly_is_refused(text: str, members: dict[str, Any], said: str) -> None:
+    """With the reason; no row is left out in silence."""
+    with pytest.raises(FileError, match=re.escape(said)):
+        events(text, **members)
+
+
+@pytest.mark.parametrize(
+    ("cells", "members", "expected"),
+    [
+        (["999,5", "1.234", "1.234,5", "1 234,5"], {"decimal": ","}, [999.5, "1.234", "1.234,5", "1 234,5"]),
+        (["48.85; 2.29".replace(";", ",")], POINT, [{"latitude": 48.85, "longitude": 2.29}]),
+        (["48.85N, 2.29W"], POINT, [{"latitude": "48.85N, 2.29W", "longitude": "48.85N, 2.29W"}]),
+        (["48,85, 2,29"], POINT, [{"latitude": "48,85, 2,29", "longitude": "48,85, 2,29"}]),
+        (["1e900", "-1e900"], {"multiply": "1e-19"}, [None, None]),
+    ],
+)
+def test_values_are_those_that_stand_there(cells: list[str], members: dict[str, Any], expected: list[Any]) -> None:
+    """What may be another number stays a text, which the policy refuses."""
+    assert [value for _, value in events(rows(*cells), **members)] == expected
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00", "9999-12-31T00:00:00"])
+def test_times_that_stand_for_none_are_malformed(time: str) -> None:
+    """As databases write them."""
+    assert events(f"time,kwh\n{time},1\n", zone="UTC") == [(None, 1)]
+
+
+@pytest.mark.parametrize(("time", "unit"), [("99999999999999999999", "ms"), ("1e300", "s"), ("1e9999999", "s")])
+def test_numbers_that_are_no_times_are_malformed(time: str, unit: str) -> None:
+    """However large they are."""
+    assert events(f"time,kwh\n{time},1\n", time_format=unit) == [(None, 1)]
+
+
+def test_an_empty_time_beside_a_date_is_none() -> None:
+    """It is not midnight."""
+    members = {"timestamp_column": ["day", "at"], "zone": "UTC"}
+    assert events("day,at,kwh\n2024-01-01,00:00,1\n2024-01-02,,2\n", **members) == [(FIRST, 1), (None, 2)]
+
+
+def test_ids_may_begin_with_a_hash() -> None:
+    """Comments stand above the names, or behind an empty line."""
+    assert events(f"Nr,time,kwh\n#1,{HOURS[0]},1\n#2,{HOURS[1]},2\n") == [(FIRST, 1), (FIRST + 3_600_000, 2)]
+
+
+def test_rows_without_names_never_become_names() -> None:
+    """Cells that happen to be the numbers of columns."""
+    text = "1700000000000,5,6\n\n1700000060000,1,2\n1700000120000,3,4\n"
+    found = events(text, no_header=True, timestamp_column="1", value_columns="2")
+    assert [value for _, value in found] == [5, 1, 3]
+
+
+def test_a_night_in_which_midnight_comes_twice() -> None:
+    """A run over a change of date is one."""
+    times = ("06 23:00", "06 23:30", "07 00:00", "06 23:30", "07 00:00", "07 00:30")
+    text = "time,kwh\n" + "".join(f"2010-11-{time},1\n" for time in times)
+    found = [at for at, _ in events(text, zone="America/St_Johns")]
+    assert [after - before for before, after in itertools.pairwise(found)] == [1_800_000] * 5
+
+
+def test_records_within_lines_of_json() -> None:
+    """Under their path; a line without it is a record itself, and so is the only line of a file."""
+    assert events('{"r":[{"time":1,"kwh":1},{"time":2,"kwh":2}]}\n{"time":3,"kwh":3}\n', records="r") == [
+        (1, 1),
+        (2, 2),
+        (3, 3),
+    ]
+    assert events('{"time":1,"kwh":1}\n') == [(1, 1)]
+
+
+@pytest.mark.parametrize("text", ["1,2,77.5\n3,4,5\n", "Patient,Anna Schmidt\nZeit,Wert\n"])
+def test_no_cell_of_a_first_line_is_shown(text: str) -> None:
+    """It may be a row of data, or a person's name."""
+    with pytest.raises(FileError) as found:
+        events(text, timestamp_column="1" if "77" in text else "when", value_columns="9")
+    assert not re.search("77|Anna|Zeit", found.value.message)
+
+
+@pytest.mark.parametrize("written", ["%Y-%m-%d %H:%M %Z", "%d/%m/%Y %H:%M %p", "%d/%m/%Y %I:%M"])
+def test_formats_that_drop_a_part_are_refused(written: str) -> None:
+    """Zones by letters, and hours from 1 to 12 without their half of the day."""
+    with pytest.raises(MappingError, match="time_format"):
+        mapping_of({"time_format": written})
