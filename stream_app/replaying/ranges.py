@@ -77,7 +77,7 @@ class Ranges:
         self.values += 1
         if is_outside(kind, value):
             self.outside += 1
-            item = getattr(kind, "item", kind)
+            item: Any = getattr(kind, "item", kind)
             number = isinstance(item, Number) and is_number(value)
             counts[(BELOW if value < item.lower else ABOVE) if number else BOUNDS] += 1
 

@@ -10,7 +10,7 @@ from stream_app.mapping.form import mapping_of
 PLAIN = {"series": "s", "timestamp_column": "time", "value_columns": "kwh"}
 
 
-def events(text: str | bytes, **members: Any) -> list[tuple[int, Any]]:
+def events(text: str | bytes, **members: Any) -> list[tuple[Any, Any]]:
     """Return the times and values that a file means, under `PLAIN` with other members over it."""
     return [(found["timestamp"], found["value"]) for found in records(text, **members)]
 
