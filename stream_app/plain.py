@@ -1,9 +1,12 @@
 """What is wrong with what people wrote, in plain words: what was found, what would do, which name was perhaps meant."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
+INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+"""A whole number as people write it; beyond its length there is no timestamp and no count."""
 MEMBERS_BY = {"scheme": "name", "value": "kind", "dummies": "method"}
 """Members of a policy whose form another member names; pydantic puts that name among the places."""
 

@@ -9,7 +9,8 @@ from stream_app.api.tables import Table
 from stream_app.formats import wire
 from stream_app.mapping.cells import FileError
 from stream_app.mapping.events import MappedFile
-from stream_app.mapping.form import MappingError, mapping_of, read_mapping
+from stream_app.mapping.form import MappingError
+from stream_app.mapping.members import mapping_of, read_mapping
 
 
 def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but one by name
@@ -53,8 +54,7 @@ def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but on
     except MappingError as error:
         raise Error(error.faults) from None
     except FileError as error:
-        place = path if error.number is None else f"{path}:{error.number}"
-        raise Error.of("file", f"{place}: {error.message}") from None
+        raise Error.of("file", error.of(path)) from None
     except UnicodeDecodeError:
         raise Error.of("file", f"{path}: is no text of UTF-8; save it as UTF-8") from None
     return Table({name: event[name] for name in ("series", "timestamp", "value")} for event in events)

@@ -141,8 +141,15 @@ class LandmarksMet:
 
     @property
     def missed(self) -> list[str]:
-        """The series that have landmarks and events, and no landmark step that met one."""
-        return [name for name, each in self._series.items() if each.steps and each.events and not each.met]
+        """The series that have landmarks and events, and no landmark step that met one.
+
+        Where no landmark step of any series met an event, those without events too: their name may be another one.
+        """
+        series = self._series.values()
+        if not any(each.events for each in series):
+            return []
+        none = not any(each.met for each in series)
+        return [name for name, each in self._series.items() if each.steps and not each.met and (none or each.events)]
 
     @property
     def sentence(self) -> str:
@@ -165,7 +172,8 @@ class LandmarksMet:
         reaches = [each.reach_ms for each in missed if each.reach_ms is not None]
         if not reaches:
             return ""
-        events = min(each.first_ms for each in missed), max(each.newest_ms for each in missed)
+        seen = [each for each in missed if each.events] or [each for each in self._series.values() if each.events]
+        events = min(each.first_ms for each in seen), max(each.newest_ms for each in seen)
         landmarks = min(start for start, _ in reaches), max(end for _, end in reaches)
         of = "the events are from {} to {}, the landmarks from {} to {}".format(
             *map(moment_in_words, events + landmarks)

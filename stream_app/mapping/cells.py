@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from stream_app.mapping.form import HIGH, LOW, FileMapping
+from stream_app.plain import INTEGER
 
 Cell = str | int | float | bool | None
 """A cell without the spaces around it; JSON has numbers and flags too, None is a cell that is not there."""
@@ -18,6 +19,10 @@ class FileError(ValueError):
     def __init__(self, message: str, number: int | None = None) -> None:
         super().__init__(message)
         self.message, self.number = message, number
+
+    def of(self, name: object) -> str:
+        """Return the message with its place in a file of a name."""
+        return f"{name}: {self.message}" if self.number is None else f"{name}:{self.number}: {self.message}"
 
 
 class Picked(NamedTuple):
@@ -53,7 +58,6 @@ NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,
 """A number with a decimal point."""
 _BOTH: Final = re.compile(r"(?:geo:)?\s*([+-]?[0-9]+(?:\.[0-9]+)?)°?\s*[,; ]\s*([+-]?[0-9]+(?:\.[0-9]+)?)°?")
 """Two numbers of one cell, as phones write positions."""
-_INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 FIRST: Final = object()
 """What the first reading of a register is in place of a value."""
 
@@ -102,7 +106,7 @@ class Numbers:
         if NUMBER.fullmatch(digits):
             if self._exact:
                 return Decimal(digits) * (self._multiply or 1)
-            return int(digits) if _INTEGER.fullmatch(digits) else float(digits)
+            return int(digits) if INTEGER.fullmatch(digits) else float(digits)
         lower = text.lower()
         if lower in {"true", "false"}:
             return lower == "true"

@@ -16,11 +16,11 @@ from zoneinfo import ZoneInfo
 from stream_app.calendar.localtime import DAY, FIRST_DAY, LAST_DAY, midnight, milliseconds, readings, shown
 from stream_app.mapping.cells import Cell, Dated, FileError, text_of
 from stream_app.mapping.form import UNITS, FileMapping
+from stream_app.plain import INTEGER
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 
 Stamp = int | datetime | None
 """Milliseconds since 1970-01-01 UTC, a local time without offset, or None for what is no time."""
-_INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)  # beyond it, no timestamp
 _MIDNIGHT: Final = re.compile(r"(?<=[T ])24(?=:00(:00)?$)", re.ASCII)
 MOST_WAITING: Final = 100_000
 """Rows that wait for those of another series to tell which pass they are of."""
@@ -50,10 +50,10 @@ class Clock:
         text = " ".join(texts)
         found = self._parsed(text)
         if isinstance(found, datetime):
-            if not FIRST_DAY.year <= found.year <= LAST_DAY.year - 1:
-                return None
             if found.tzinfo is not None:
                 return milliseconds(found)
+            if not FIRST_DAY.year <= found.year < LAST_DAY.year:
+                return None
             if self._zone is None:
                 raise FileError(f"a time like 2012-01-02 03:04 names no zone; {ZONE_REMEDY}")
         elif self._format is None and (found is None or found > LAST_TIMESTAMP_MS) and (fault := time_fault(text)):
@@ -63,7 +63,7 @@ class Clock:
     def _parsed(self, text: str) -> Stamp:
         if self._factor is not None:
             return self._counted(text, self._factor)
-        if self._format is None and _INTEGER.fullmatch(text):
+        if self._format is None and INTEGER.fullmatch(text):
             return int(text)
         try:
             return self._moment(text)

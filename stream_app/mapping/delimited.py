@@ -65,9 +65,10 @@ class _Table:
         """Yield the rows in lines that begin after line number ``offset``."""
         reader = csv.reader(lines, delimiter=self._mark, strict=True)
         places, width = [names.index(name) for name in self._wanted], len(names)
-        last, apart = max(places), False
+        last, apart, above = max(places), False, offset
         try:
             for cells in reader:
+                above = offset + reader.line_num
                 # A file of several tables names the columns again behind an empty line, and behind comments after it.
                 if not cells or (apart and cells[0].startswith("#")):
                     apart = not self._mapping.no_header
@@ -75,7 +76,7 @@ class _Table:
                 if apart:
                     apart = False
                     again = [cell.strip() for cell in cells]
-                    if self._names_again(again, offset + reader.line_num):
+                    if self._names_again(again, above):
                         places, width = [again.index(name) for name in self._wanted], len(again)
                         last = max(places)
                         continue
@@ -83,16 +84,17 @@ class _Table:
                     raise FileError(
                         f"has {len(cells)} cells, and there are {width} columns; write numbers with a point, or quote "
                         "cells that hold the separator",
-                        offset + reader.line_num,
+                        above,
                     )
                 if len(cells) > last:
-                    yield Picked(offset + reader.line_num, [cells[place].strip() for place in places])
+                    yield Picked(above, [cells[place].strip() for place in places])
                 elif any(map(str.strip, cells)):
                     padded = [*cells, *[""] * (last + 1 - len(cells))]
-                    yield Picked(offset + reader.line_num, [padded[place].strip() for place in places])
-        except csv.Error:
-            message = "a cell is too long, or holds a NUL; is a quote not closed?"
-            raise FileError(message, offset + reader.line_num) from None
+                    yield Picked(above, [padded[place].strip() for place in places])
+        except csv.Error as error:
+            long = f"a cell has more than {csv.field_size_limit():,} characters; is a quote not closed?"
+            quote = "a quote is not closed, or stands within a cell; close it, or write two where one is meant"
+            raise FileError(long if "limit" in str(error) else quote, above + 1) from None
 
     def _names_again(self, cells: Sequence[str], line: int) -> bool:
         """Return whether a row names all columns; raises `FileError` for one that names those of another table."""

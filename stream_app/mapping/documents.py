@@ -10,6 +10,7 @@ from defusedxml import ElementTree
 from defusedxml.common import DefusedXmlException
 
 from stream_app.formats import wire
+from stream_app.formats.documents import MARK
 from stream_app.mapping.cells import Cell, FileError, Picked
 from stream_app.mapping.form import FileMapping
 
@@ -53,7 +54,7 @@ def _lines(lines: Iterable[bytes], path: str | None) -> Iterator[tuple[int, Any]
 def loaded(text: bytes) -> Any:
     """Return what JSON holds; None for what is none."""
     try:
-        return wire.load(text.removeprefix(b"\xef\xbb\xbf"))
+        return wire.load(text.removeprefix(MARK))
     except ValueError:
         return None
 

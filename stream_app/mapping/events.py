@@ -16,6 +16,7 @@ from stream_app.mapping.clock import Clock, Moments
 from stream_app.mapping.delimited import delimited_rows
 from stream_app.mapping.documents import json_rows, xml_rows
 from stream_app.mapping.form import FileMapping, MappingError
+from stream_app.mapping.language import language_of, text_in
 
 _COMPARED: Final = 1_000
 """Rows from the first on whose order tells whether the newest come first."""
@@ -68,14 +69,14 @@ class MappedFile:
         return _turned(head, rows) if self.newest_first else chain(head, rows)
 
     def _picked(self, found: io.BufferedReader) -> Iterator[Picked]:
-        """Yield the cells that are asked for; by how it begins, a file is of JSON, of XML, or of separated columns."""
-        begins = found.peek(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-        if begins in {b"{", b"["}:
-            return json_rows(found, self._mapping)
-        if begins == b"<":
-            return xml_rows(found, self._mapping)
-        text = io.TextIOWrapper(found, encoding="utf-8-sig", newline="")
-        return delimited_rows(text, self._mapping, self._is_time)
+        """Yield the cells that are asked for."""
+        match language_of(found):
+            case "json":
+                return json_rows(found, self._mapping)
+            case "xml":
+                return xml_rows(found, self._mapping)
+            case "text":
+                return delimited_rows(text_in(found), self._mapping, self._is_time)
 
     def _is_time(self, cells: Sequence[Cell]) -> bool:
         try:

@@ -10,14 +10,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import islice, pairwise
 from typing import Any, Final, Literal
 
 from stream_app.mapping.cells import NUMBER, FileError, text_of
 from stream_app.mapping.delimited import HEADER_LINES
 from stream_app.mapping.documents import elements, loaded, records_of
-from stream_app.mapping.form import SEPARATORS, UNITS, FileMapping, read_mapping, shipped
+from stream_app.mapping.form import SEPARATORS, UNITS, FileMapping
+from stream_app.mapping.language import Language, language_of, text_in
+from stream_app.mapping.members import read_mapping, shipped
+from stream_app.mapping.timeforms import DAYS, formats_of, has_offset, is_hour
 
 SAMPLED: Final = 1_000
 """Rows from the first on whose cells are looked at."""
@@ -57,7 +59,7 @@ class Column:
         return any("," in cell for cell in self.cells) and not any("." in cell for cell in self.cells)
 
 
-Form = Literal["text", "json", "xml", "events"]
+Form = Language | Literal["events"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,13 @@ def shape_of(text: str) -> str:
 
 def inspected(found: io.BufferedReader) -> Inspection:
     """Return what a file is; raises `FileError` for what is no file of records."""
-    begins = found.peek(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if begins in {b"{", b"["}:
-        return _of_json(found)
-    if begins == b"<":
-        return _of_xml(found)
-    return _of_text(io.TextIOWrapper(found, encoding="utf-8-sig", newline=""))
+    match language_of(found):
+        case "json":
+            return _of_json(found)
+        case "xml":
+            return _of_xml(found)
+        case "text":
+            return _of_text(text_in(found))
 
 
 def _of_text(text: io.TextIOBase) -> Inspection:
@@ -106,7 +109,8 @@ def _of_text(text: io.TextIOBase) -> Inspection:
     width = max(widths, key=lambda count: (widths[count] * (count > 1), count))
     table = [(line, cells) for line, cells in rows if len(cells) == width]
     names, header = [str(nth) for nth in range(1, width + 1)], 0
-    first = next((nth for nth, (_, cells) in enumerate(table[:HEADER_LINES]) if any(_times([one]) for one in cells)), 0)
+    timed = (nth for nth, (_, cells) in enumerate(table[:HEADER_LINES]) if any(formats_of([one]) for one in cells))
+    first = next(timed, 0)
     # The names are the last ones above the first time: below titles, and above lines of something else.
     named = [nth for nth, (_, cells) in enumerate(table[:first]) if all(cells) and not any(map(_is_number, cells))]
     if named:
@@ -195,61 +199,18 @@ def _is_number(cell: str) -> bool:
     return NUMBER.fullmatch(cell) is not None
 
 
-_DAYS: Final = (
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d-%m-%Y",
-    "%m-%d-%Y",
-    "%d.%m.%Y",
-    "%Y/%m/%d",
-    "%m/%d/%y",
-    "%d/%m/%y",
-    "%Y%m%d",
-)
-_HOURS: Final = ("%H:%M:%S", "%H:%M", "%I:%M %p", "%I:%M:%S %p", "%H:%M:%S.%f")
-_FORMATS: Final = (
-    *(f"{day} {hour}" for day in _DAYS for hour in _HOURS),
-    "%Y%m%d%H%M%S",
-    "%Y%m%d%H%M",
-    "%Y-%m-%d %H:%M:%S %z",
-    *_DAYS,
-)
-_DIGITS: Final = {10: "s", 13: "ms", 16: "us", 19: "ns"}
-
-
-def _times(cells: Sequence[str]) -> list[str]:
-    """Return the formats under which cells are times; "" is ISO 8601."""
-    if not cells:
-        return []
-    if all(cell.isascii() and cell.isdigit() and len(cell) in _DIGITS for cell in cells):
-        return [_DIGITS[len(cells[0])]]
-    if all(re.fullmatch(r"[0-9]{10}\.[0-9]+", cell) for cell in cells):
-        return ["s"]
-    return [form for form in ("", *_FORMATS) if all(_has_form(cell, form) for cell in cells)]
-
-
-def _has_form(cell: str, form: str) -> bool:
-    if not form and (cell.isdigit() or len(cell) < len("2024-01-01")):
-        return False
-    try:
-        found = datetime.fromisoformat(cell) if not form else datetime.strptime(cell, form)  # noqa: DTZ007 (a form)
-    except ValueError:
-        return False
-    return found.year >= 1980
-
-
 def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspection:
     """Return a mapping as far as columns tell one."""
     by_name = {column.name: column for column in columns}
-    found = {column.name: tuple(forms) for column in columns if (forms := _times(column.cells))}
-    hours = [one.name for one in columns if one.cells and all(_has_hour(cell) for cell in one.cells)]
-    days = [name for name, forms in found.items() if set(forms) <= {"", *_DAYS} and _is_day(by_name[name])]
+    found = {column.name: tuple(forms) for column in columns if (forms := formats_of(column.cells))}
+    hours = [one.name for one in columns if one.cells and all(is_hour(cell) for cell in one.cells)]
+    days = [name for name, forms in found.items() if set(forms) <= {"", *DAYS} and _is_day(by_name[name])]
     times: tuple[str, ...] = tuple(list(found)[:1])
     formats = found[times[0]] if times else ()
     if days and hours:
         times = days[0], hours[0]
         joined = [" ".join(pair) for pair in zip(by_name[days[0]].cells, by_name[hours[0]].cells, strict=False)]
-        formats = tuple(_times(joined))
+        formats = tuple(formats_of(joined))
     values = _values(columns, {*found, *hours})
     parts = {part: name for part, names in _POSITION.items() for name in by_name if name.lower() in names}
     of_value = parts if len(parts) == len(_POSITION) else {"": values[0]} if len(values) == 1 else {}
@@ -263,7 +224,7 @@ def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspectio
         if (known := read_mapping(name)).records in {base.records, None} and set(known.columns) <= set(by_name)
     )
     sample = by_name[times[0]].cells[:SAMPLED] if len(times) == 1 else ()
-    local = bool(times) and not all(one in UNITS for one in formats) and not any(_offset(cell) for cell in sample)
+    local = bool(times) and not all(one in UNITS for one in formats) and not any(has_offset(cell) for cell in sample)
     return Inspection(
         form, tuple(columns), mapping, named=named, times=tuple(found), values=values, formats=formats, local=local
     )
@@ -290,13 +251,5 @@ def _counts(cells: Sequence[str]) -> bool:
     return whole and {int(after) - int(before) for before, after in pairwise(cells)} <= {0, 1}
 
 
-def _has_hour(cell: str) -> bool:
-    return re.fullmatch(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?( ?[AaPp][Mm])?", cell) is not None
-
-
 def _is_day(column: Column) -> bool:
     return not any(":" in cell for cell in column.cells)
-
-
-def _offset(cell: str) -> bool:
-    return re.search(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", cell) is not None

@@ -159,6 +159,8 @@ class CheckedRows:
 
 def strange_time(at_ms: int, latest_ms: int) -> str:
     """Return what a time was perhaps meant to be that is none of these years; empty where it may be one."""
+    if _PLAUSIBLE_MS <= at_ms <= latest_ms:
+        return ""
     form = _DATES.get(len(str(at_ms)))
     if form is not None and _is_date(str(at_ms), form):
         return f"{at_ms} looks like a date of {len(str(at_ms))} digits; say so with --time-format {form}"
@@ -167,6 +169,8 @@ def strange_time(at_ms: int, latest_ms: int) -> str:
     return f"{at_ms} is {moment_in_words(at_ms)}, which lies after tomorrow" if at_ms > latest_ms else ""
 
 
+_PLAUSIBLE_MS: Final = 631_152_000_000
+"""1990. No date of 8 to 14 digits is from there to tomorrow, as milliseconds."""
 _DATES: Final = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 
 

@@ -31,7 +31,7 @@ _SUMMED: Final = frozenset({"sum", "mean"})
 class Ranges:
     """Counts clamped and substituted values of accepted rows.
 
-    PRIVACY: all that is counted here comes of raw values. It is for the eyes of whoever has the input, and no output,
+    PRIVACY: all that is counted here comes from raw values. It is for the eyes of whoever has the input, and no output,
     log, metric or report may hold it.
     """
 
@@ -44,13 +44,16 @@ class Ranges:
         """Rows for which the policy's substitute stands."""
         self.first_substituted = 0
         """The number of the first of them in the input, from 0 on."""
+        self._strict: dict[str, tuple[Policy, Any]] = {}
         self._open: dict[str, _Step] = {}
         self._of: dict[str, Counter[str]] = {}  # of each series its values, and those beyond each end
 
     def take(self, number: int, series: str, at_ms: int | None, value: object, policy: Policy) -> None:
         """Take the value of a row that was accepted under a policy."""
         kind = policy.kind
-        if is_substituted(policy, value):
+        if series not in self._strict or self._strict[series][0] is not policy:
+            self._strict[series] = policy, strict(policy)
+        if is_substituted(policy, self._strict[series][1], value):
             self.first_substituted = self.first_substituted if self.substituted else number
             self.substituted += 1
         elif policy.within is None or policy.within.aggregate not in _SUMMED:
@@ -98,14 +101,18 @@ class _Step:
         return self._sum / self._count if self.policy.within.aggregate == "mean" else self._sum
 
 
-def is_substituted(policy: Policy, value: object) -> bool:
-    """Return whether a policy's substitute stands for a value that is none of its kind."""
+def strict(policy: Policy) -> Any:
+    """Return the kind of a single reading without the substitute, which refuses what is invalid."""
+    kind: Any = getattr(policy.kind, "item", policy.kind)
+    return replace(kind, substitute=None) if hasattr(kind, "substitute") else kind
+
+
+def is_substituted(policy: Policy, item: Any, value: object) -> bool:
+    """Return whether a policy's substitute stands for a value, which ``item`` refuses: its kind without one."""
     if policy.within is not None and policy.within.aggregate in _SUMMED:
         return policy.within.substitute is not None and not (is_number(value) and isfinite(value))
-    kind: Any = getattr(policy.kind, "item", policy.kind)
-    if getattr(kind, "substitute", None) is None:
-        return False
-    return replace(kind, substitute=None).quantise(Raw(value)) is None
+    kind = getattr(policy.kind, "item", policy.kind)
+    return getattr(kind, "substitute", None) is not None and item.quantise(Raw(value)) is None
 
 
 def is_outside(kind: Kind, value: object) -> bool:

@@ -97,6 +97,19 @@ def test_default_policies_are_known_by_their_globs() -> None:
     assert met.sentence.startswith("0 of 1 landmark steps met an event: the events are from 1970-01-01T00:00:00.013Z")
 
 
+def test_series_that_missed_theirs_are_named() -> None:
+    """Each that has events; one without events only where nothing met a landmark."""
+    met = LandmarksMet()
+    list(met.sent(json.dumps(protected(name, 1, {3})).encode() for name in "abc"))
+    assert met.missed == []
+    list(met.sent([json.dumps(observation("other", 135, 1.0)).encode()]))
+    assert met.missed == ["a", "b", "c"]
+    assert "the events are from 1970-01-01T00:00:00.135Z to 1970-01-01T00:00:00.135Z, the landmarks" in met.sentence
+    list(met.sent([json.dumps(observation("a", 235, 1.0)).encode(), json.dumps(observation("b", 35, 1.0)).encode()]))
+    assert met.missed == ["a"]
+    assert met.sentence.startswith("1 of 3 landmark steps met an event; none of a: the events are from")
+
+
 def test_replay_says_it(tmp_path: Path, cli: Cli) -> None:
     """Beside its counts: on standard error in words, among the totals for programs; without landmarks nothing more."""
 

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from stream_app.mapping.events import MappedFile
-from stream_app.mapping.form import mapping_of
+from stream_app.mapping.members import mapping_of
 
 PLAIN = {"series": "s", "timestamp_column": "time", "value_columns": "kwh"}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stream_app.mapping.cells import Dated, FileError
 from stream_app.mapping.clock import Clock, Moments
-from stream_app.mapping.form import mapping_of
+from stream_app.mapping.members import mapping_of
 from tests.mapping.mapped import events
 
 PARIS = ZoneInfo("Europe/Paris")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.mapping.events import MappedFile
-from stream_app.mapping.form import mapping_of
+from stream_app.mapping.members import mapping_of
 from tests.mapping.mapped import events, read
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from stream_app.mapping.cells import FileError
-from stream_app.mapping.form import MappingError, mapping_of
+from stream_app.mapping.form import MappingError
+from stream_app.mapping.members import mapping_of
 from tests.mapping.mapped import events
 
 HOURS = [f"2024-01-01T0{hour}:00Z" for hour in range(5)]
@@ -32,9 +33,9 @@ def local(*times: str) -> str:
         (
             f'time,kwh,note\n{HOURS[0]},1,\n{HOURS[1]},2,"left\n{HOURS[2]},3,\n{HOURS[3]},4,"back\n',
             {},
-            "is a quote not closed?",
+            "a quote is not closed",
         ),
-        (f'time,kwh,note\n{HOURS[0]},1,"left\n{HOURS[1]},2,\n', {}, "is a quote not closed?"),
+        (f'time,kwh,note\n{HOURS[0]},1,"left\n{HOURS[1]},2,\n', {}, "a quote is not closed"),
         (
             f"time,kwh,x\n{HOURS[0]},1,a\n\ntime,humidity,x\n{HOURS[1]},77,a\n",
             {},

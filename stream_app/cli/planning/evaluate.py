@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rich.console import Console
 
@@ -25,11 +25,10 @@ from stream_app.files import unwritten, whole
 from stream_app.formats import wire
 from stream_app.formats.records import Observation
 from stream_app.pictures import PlotError, prepare
-from stream_app.privacy.kinds import UnitStatistic
 from stream_app.privacy.parameters import LARGEST_EPSILON
-from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
 from stream_app.processes import ProcessEndedError
+from stream_app.replaying.ranges import strict
 from stream_app.setup.configuration import policies_in
 from stream_app.setup.settings import InvalidSettingsError
 
@@ -205,7 +204,7 @@ def data_in(arguments: argparse.Namespace, steps: int | None = STEPS) -> list[Da
             )
         # PRIVACY: raw values decide what is evaluated; all that comes of it is for the publisher alone.
         # A substitute would have no error: what is not valid is left out.
-        if default is not None and _item(default.policy).quantise(record.value) is not None:
+        if default is not None and strict(default.policy).quantise(record.value) is not None:
             found[default.glob].append(record)
     defaults = {default.glob: default for default in reversed(context.defaults)}
     column = ",".join(file.mapping.value_columns.values()) if file.mapping else "the value"
@@ -214,12 +213,6 @@ def data_in(arguments: argparse.Namespace, steps: int | None = STEPS) -> list[Da
     if not sets:
         raise UsageError(f"{arguments.file}: no valid value of a series that a policy fits; check globs and kinds")
     return sets
-
-
-def _item(policy: Policy) -> Any:
-    """Return the kind of a single reading, which refuses what is invalid."""
-    kind = policy.kind
-    return replace(kind.item if isinstance(kind, UnitStatistic) else kind, substitute=None)
 
 
 def _set(default: DefaultPolicy, observations: list[Observation], column: str) -> DataSet:

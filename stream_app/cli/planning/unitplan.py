@@ -16,7 +16,7 @@ from stream_app.cli.shared.policyfile import PolicyTimes
 from stream_app.cli.shared.terminal import say
 from stream_app.formats import wire
 from stream_app.formats.records import Observation
-from stream_app.mapping.form import MEMBERS
+from stream_app.mapping.members import MEMBERS
 from stream_app.outlook.units.request import UnitPlan, UnitsError, unit_plan
 from stream_app.outlook.units.table import SpanError, spans_of
 from stream_app.privacy.values import NANO, Raw

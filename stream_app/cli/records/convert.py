@@ -7,7 +7,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.shared.eventfile import EventFile, add_mapping
 from stream_app.cli.shared.mapped import tell_mapped
 from stream_app.cli.shared.terminal import tracked
-from stream_app.mapping.form import shipped
+from stream_app.mapping.members import shipped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -15,8 +15,9 @@ from stream_app.cli.shared.terminal import say, tracked
 from stream_app.formats import wire
 from stream_app.mapping.cells import FileError
 from stream_app.mapping.events import MappedFile
-from stream_app.mapping.form import SEPARATORS, FileMapping, read_mapping
+from stream_app.mapping.form import SEPARATORS, FileMapping
 from stream_app.mapping.inspection import Column, Inspection, inspected
+from stream_app.mapping.members import read_mapping
 from stream_app.mapping.times import Times
 
 SERIES = "my-series"
@@ -67,7 +68,7 @@ def _inspected(path: Path) -> Inspection:
                 raise UsageError(fault)
             return inspected(file)
     except FileError as error:
-        raise UsageError(f"{path}: {error.message}") from None
+        raise UsageError(error.of(path)) from None
     except UnicodeDecodeError:
         with path.open("rb") as file:
             raise UsageError(encoding_fault(str(path), file)) from None

@@ -12,13 +12,14 @@ from stream_app.calendar.localtime import WrongTimesError, zone_of
 from stream_app.calendar.words import duration_in_words, moment_as_seconds, moment_in_words
 from stream_app.cli import UsageError, mendable
 from stream_app.cli.shared.answers import NO_ANSWER, advice, answer_document, answered, checked_wait, where
-from stream_app.cli.shared.arguments import INTEGER, add_config
+from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.eventfile import record_key
 from stream_app.formats import records, wire
 from stream_app.kafka.client.sending import Event
 from stream_app.kafka.outcome import WorkersAnswer
 from stream_app.manual import page_at
+from stream_app.plain import INTEGER
 from stream_app.privacy.values import NANO
 
 WAIT_SECONDS = 60.0

@@ -1,7 +1,6 @@
 """Options that several commands take, and the words for what is wrong with them."""
 
 import argparse
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -12,10 +11,9 @@ from stream_app.calendar.localtime import milliseconds
 from stream_app.cli import UsageError
 from stream_app.files import unread, unwritten
 from stream_app.pictures import Draw, PlotError, picture, prepare
+from stream_app.plain import INTEGER
 
 LAST_PORT = 65_535
-INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII)  # beyond it, no timestamp and no count
-
 
 ENDED = (
     "one of its processes was ended from outside, as systems do when memory is short; give fewer --jobs, or make room"

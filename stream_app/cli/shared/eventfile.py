@@ -18,7 +18,8 @@ from stream_app.formats.documents import MARK
 from stream_app.formats.records import MemberRecord
 from stream_app.mapping.cells import FileError
 from stream_app.mapping.events import MappedFile
-from stream_app.mapping.form import MEMBERS, FileMapping, MappingError, mapping_of, read_mapping, shipped
+from stream_app.mapping.form import FileMapping, MappingError
+from stream_app.mapping.members import MEMBERS, mapping_of, read_mapping, shipped
 
 STDIN = "-"
 REMEDY = "name a file of events"
@@ -164,8 +165,7 @@ class EventFile:
         except MappingError as error:
             raise UsageError(f"{self.name}: a file with columns needs a mapping\n{_faults(error)}") from None
         except FileError as error:
-            place = self.name if error.number is None else f"{self.name}:{error.number}"
-            raise UsageError(f"{place}: {error.message}") from None
+            raise UsageError(error.of(self.name)) from None
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stream_app.api import Error, Number, Policy, read_events, release
-from stream_app.mapping.form import shipped
+from stream_app.mapping.members import shipped
 from tests.command import Cli
 
 METER = """Meter 12345;electricity

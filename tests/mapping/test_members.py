@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from stream_app.mapping.form import Condition, FileMapping, MappingError, mapping_of, names_of, read_mapping, shipped
+from stream_app.mapping.form import Condition, FileMapping, MappingError
+from stream_app.mapping.members import mapping_of, names_of, read_mapping, shipped
 
 ALL = """
 timestamp_column = ["date", "time"]

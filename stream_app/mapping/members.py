@@ -1,0 +1,227 @@
+"""The members of a mapping as people write them, and the mappings that are shipped.
+
+The command line, the library and TOML files give them under the same names: an option of the command line has `-` where
+a member has `_`.
+"""
+
+import csv
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from decimal import Decimal, InvalidOperation
+from importlib import resources
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from stream_app.calendar.localtime import WrongTimesError, zone_of
+from stream_app.mapping.form import HIGH, LOW, SEPARATORS, UNITS, Condition, FileMapping, MappingError
+from stream_app.plain import meant
+from stream_app.privacy.policy import Fault
+
+MOST_PLACES: Final = 20
+"""Of a factor, before or after its point."""
+_SHIPPED: Final = resources.files("stream_app.mapping") / "shipped"
+MEMBERS: Final = (
+    "timestamp_column",
+    *(each.name for each in fields(FileMapping) if each.name != "timestamp_columns"),
+)
+"""The members of a mapping as people write them."""
+
+
+def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> FileMapping:
+    """Return the mapping that members say, over those of ``base``; raises `MappingError` with every fault.
+
+    A member that is None is not given.
+    """
+    reader = _Reader(given)
+    found = {
+        each.name: value
+        for each in fields(FileMapping)
+        if (value := reader.read("timestamp_column" if each.name == "timestamp_columns" else each.name)) is not None
+    }
+    reader.end()
+    if "series" in found:
+        found["series_column"] = None
+    elif "series_column" in found:
+        found["series"] = None
+    old = {} if base is None else {each.name: getattr(base, each.name) for each in fields(base)}
+    return FileMapping(**(old | found))
+
+
+def shipped() -> dict[str, str]:
+    """Return the name of each mapping that comes with the package, and what it is for."""
+    files = sorted(_SHIPPED.iterdir(), key=lambda file: file.name)
+    return {
+        file.name.removesuffix(".toml"): file.read_text("utf-8").partition("\n")[0].lstrip("# ")
+        for file in files
+        if file.name.endswith(".toml")
+    }
+
+
+def read_mapping(name: str) -> FileMapping:
+    """Return a mapping that is shipped under a name, or that a TOML file holds; raises `MappingError`, `OSError`."""
+    known = shipped()
+    if name in known:
+        text = (_SHIPPED / f"{name}.toml").read_text("utf-8")
+    elif name.endswith(".toml"):
+        with open(name, encoding="utf-8") as file:  # noqa: PTH123 (a name that was typed)
+            text = file.read()
+    else:
+        message = f"no mapping is called {name}{meant(name, known)}; there are {', '.join(known)}, and TOML files"
+        raise MappingError([Fault("mapping", message)])
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise MappingError([Fault("mapping", f"{name} is no valid TOML: {error}")]) from None
+    return mapping_of(found)
+
+
+def names_of(text: str) -> list[str]:
+    """Return the names in a list with commas, quoted as in CSV where a name holds one."""
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+
+
+class _Reader:
+    """Reads members one after the other, and keeps what is wrong with them."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._given = {name: value for name, value in given.items() if value is not None}
+        unknown = [name for name in self._given if name not in MEMBERS]
+        self._faults = [Fault(name, f"is no member of a mapping{meant(name, MEMBERS)}") for name in unknown]
+
+    def read(self, name: str) -> Any:
+        """Return the value of a member; None where it is not given, or is wrong."""
+        if name not in self._given:
+            return None
+        try:
+            return getattr(self, f"_{name}", self._text)(self._given[name])
+        except ValueError as error:
+            self._faults.append(Fault(name, str(error)))
+            return None
+
+    def end(self) -> None:
+        """Raise `MappingError` if something was wrong."""
+        if self._given.keys() >= {"series", "series_column"}:
+            self._faults.append(Fault("series", "and series_column exclude each other; give one of them"))
+        if self._faults:
+            raise MappingError(self._faults)
+
+    @staticmethod
+    def _text(found: object) -> str:
+        if not isinstance(found, str) or not found:
+            raise ValueError("is no text")
+        return found
+
+    def _timestamp_column(self, found: object) -> tuple[str, ...]:
+        names = [found] if isinstance(found, str) else found
+        if not isinstance(names, list | tuple) or not names:
+            raise ValueError("is no column; write its name, or a list of names whose cells are joined")
+        return tuple(self._text(name).strip() for name in names)
+
+    def _value_columns(self, found: object) -> dict[str, str]:
+        if isinstance(found, Mapping):
+            return {self._text(part): self._text(column).strip() for part, column in found.items()}
+        names = names_of(found) if isinstance(found, str) else found
+        if not isinstance(names, list | tuple) or not names:
+            raise ValueError("names no column; write one, or PART=COLUMN for each part of the value")
+        if len(names) == 1 and "=" not in names[0]:
+            return {"": self._text(names[0])}
+        pairs = [name.partition("=")[::2] if "=" in name else (name, name) for name in map(self._text, names)]
+        return {self._text(part.strip()): self._text(column.strip()) for part, column in pairs}
+
+    def _time_format(self, found: object) -> str:
+        text = self._text(found)
+        if text not in UNITS and "%" not in text:
+            raise ValueError(f"is no format of times; write directives of strptime, as in %d/%m/%Y, or {_or(UNITS)}")
+        if "%Z" in text:
+            raise ValueError("names a zone by letters (%Z), which are not read; write them out, and name it with zone")
+        if ("%I" in text) != ("%p" in text):
+            raise ValueError("needs %I and %p together: hours from 1 to 12, and which half of the day")
+        return text
+
+    def _zone(self, found: object) -> ZoneInfo:
+        try:
+            return zone_of(found)
+        except WrongTimesError as error:
+            raise ValueError(error.wrongs[0].message) from None
+
+    def _stamp(self, found: object) -> object:
+        return _one_of(found, ("start", "end"))
+
+    def _decimal(self, found: object) -> object:
+        return _one_of(found, (".", ","))
+
+    def _separator(self, found: object) -> object:
+        return _one_of("\t" if found in {"tab", "\\t"} else found, tuple(SEPARATORS), "tab")
+
+    def _where(self, found: object) -> tuple[Condition, ...]:
+        texts = [found] if isinstance(found, str) else found
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) and "=" in text for text in texts):
+            raise ValueError("is no condition; write COLUMN=TEXT or COLUMN!=TEXT, several as a list")
+        conditions = []
+        for text in texts:
+            column, _, wanted = text.partition("=")
+            equal = not column.endswith("!")
+            conditions.append(Condition(column.removesuffix("!").strip(), wanted.strip(), equal))
+        return tuple(conditions)
+
+    def _words(self, found: object) -> dict[str, Decimal]:
+        pairs = dict(found) if isinstance(found, Mapping) else _pairs(self._text(found))
+        words = {str(word).strip(): _decimal(number) for word, number in pairs.items()}
+        ends = {words[word] for word in words if word.lower() in HIGH}
+        if ends & {words[word] for word in words if word.lower() in LOW}:
+            raise ValueError("makes one number of High and Low; give each the end of the sensor's range that it means")
+        return words
+
+    def _missing(self, found: object) -> frozenset[str]:
+        names = (names_of(found) or [""]) if isinstance(found, str) else found
+        if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+            raise ValueError("is no list of texts")
+        return frozenset("" if name in {"''", '""'} else name.strip() for name in names)
+
+    def _multiply(self, found: object) -> Decimal:
+        factor = _decimal(found)
+        if not 0 < abs(factor.adjusted()) + 1 <= MOST_PLACES or not factor:
+            raise ValueError(f"is no factor; write a number with at most {MOST_PLACES} places, as in 0.001")
+        return factor
+
+    def _differences(self, found: object) -> bool:
+        return _flag(found)
+
+    def _no_header(self, found: object) -> bool:
+        return _flag(found)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = [name.rpartition("=") for name in names_of(text)]
+    if not all(mark for _, mark, _ in pairs):
+        raise ValueError("is no list of words; write TEXT=NUMBER, several with commas between them")
+    return {word: number for word, _, number in pairs}
+
+
+def _decimal(found: object) -> Decimal:
+    """Return an exact number; a float has the digits that it is written with."""
+    try:
+        number = Decimal(str(found).strip())
+    except InvalidOperation:
+        number = Decimal("nan")
+    if isinstance(found, bool) or not number.is_finite():
+        raise ValueError("is no number; write digits and a point, as in 0.001")
+    return number
+
+
+def _flag(found: object) -> bool:
+    if not isinstance(found, bool):
+        raise ValueError("is neither true nor false")  # noqa: TRY004 (of a file)
+    return found
+
+
+def _one_of(found: object, known: tuple[str, ...], *more: str) -> object:
+    if found not in known:
+        raise ValueError(f"is not known; there are {_or([*map(repr, known), *more])}")
+    return found
+
+
+def _or(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} or {last}"

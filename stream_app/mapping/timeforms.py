@@ -1,0 +1,58 @@
+"""In which forms cells are times."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+DAYS: Final = (
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d.%m.%Y",
+    "%Y/%m/%d",
+    "%m/%d/%y",
+    "%d/%m/%y",
+    "%Y%m%d",
+)
+_HOURS: Final = ("%H:%M:%S", "%H:%M", "%I:%M %p", "%I:%M:%S %p", "%H:%M:%S.%f")
+_FORMATS: Final = (
+    *(f"{day} {hour}" for day in DAYS for hour in _HOURS),
+    "%Y%m%d%H%M%S",
+    "%Y%m%d%H%M",
+    "%Y-%m-%d %H:%M:%S %z",
+    *DAYS,
+)
+_DIGITS: Final = {10: "s", 13: "ms", 16: "us", 19: "ns"}
+
+
+def formats_of(cells: Sequence[str]) -> list[str]:
+    """Return the formats under which cells are times; "" is ISO 8601."""
+    if not cells:
+        return []
+    if all(cell.isascii() and cell.isdigit() and len(cell) in _DIGITS for cell in cells):
+        return [_DIGITS[len(cells[0])]]
+    if all(re.fullmatch(r"[0-9]{10}\.[0-9]+", cell) for cell in cells):
+        return ["s"]
+    return [form for form in ("", *_FORMATS) if all(_has_form(cell, form) for cell in cells)]
+
+
+def _has_form(cell: str, form: str) -> bool:
+    if not form and (cell.isdigit() or len(cell) < len("2024-01-01")):
+        return False
+    try:
+        found = datetime.fromisoformat(cell) if not form else datetime.strptime(cell, form)  # noqa: DTZ007 (a form)
+    except ValueError:
+        return False
+    return found.year >= 1980
+
+
+def is_hour(cell: str) -> bool:
+    """Return whether a cell is an hour of a day, whose day another column has."""
+    return re.fullmatch(r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?( ?[AaPp][Mm])?", cell) is not None
+
+
+def has_offset(cell: str) -> bool:
+    """Return whether a time ends with its offset from UTC."""
+    return re.search(r"(Z|[+-][0-9]{2}:?[0-9]{2})$", cell) is not None
