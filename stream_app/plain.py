@@ -1,7 +1,7 @@
 """What is wrong with what people wrote, in plain words: what was found, what would do, which name was perhaps meant."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -22,6 +22,16 @@ def meant(word: str, known: Iterable[str]) -> str:
     """Return the question after the name that was perhaps meant, to end a sentence with; empty when none is near."""
     near = nearest(word, known)
     return f"; did you mean {near}?" if near else ""
+
+
+MOST_NAMED: Final = 3
+"""Of many, so many are named."""
+
+
+def some_of(names: Sequence[str], what: str) -> str:
+    """Return the first of some names, and how many more of ``what`` there are."""
+    more = len(names) - MOST_NAMED
+    return f"{', '.join(names[:MOST_NAMED])}{f' and {more:,} more {what}' if more > 0 else ''}"
 
 
 def shown(found: object) -> str:

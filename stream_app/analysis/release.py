@@ -26,6 +26,14 @@ DECISIONS: Final = frozenset({"perturbed", "approximated", "withheld"})
 CATEGORY: Final = "category"  # the part of a category or a choice, where it needs a name
 
 
+class UnsoundError(ValueError):
+    """A release with a ``member`` that no release has."""
+
+    def __init__(self, member: str) -> None:
+        super().__init__(f"{member}: no release has it")
+        self.member = member
+
+
 @dataclass(frozen=True, slots=True)
 class Release:
     """A release as its record has it, and what else is known of its step; what nobody says is None.
@@ -69,29 +77,28 @@ class Release:
         return found
 
     def check(self) -> None:
-        """Raise ValueError for members that no release has: of another type, not finite, or out of their range."""
-        texts: list[object] = [self.series, *([] if self.statistic is None else [self.statistic])]
-        times: list[object] = [self.timestamp_ms, *([] if self.source_ms is None else [self.source_ms])]
-        counted = [] if self.count is None else _listed(self.count)
-        counts: list[object] = [self.policy, *counted, *([] if self.epsilon_nano is None else [self.epsilon_nano])]
-        flags: list[object] = [] if self.landmark is None else [self.landmark]
-        sound = (
-            all(isinstance(each, str) for each in texts)
-            and self.decision in DECISIONS
-            and all(type(each) is int and 0 <= each <= LAST_TIMESTAMP_MS for each in times)
-            and all(type(each) is int and each >= 0 for each in counts)
-            and all(isinstance(each, bool) for each in flags)
-            and self.epsilon_nano != 0
-            and (self.measurement is None or self.decision == "perturbed")  # a repeat that was filled in counts twice
-            and all(_is_published(each) for each in (self.value, self.measurement))
-            and (
-                self.statistic == "histogram"
-                or not any(isinstance(each, list) for each in (self.value, self.measurement))
-            )
-            and (self.scale is None or all(_is_finite(each) and each > 0 for each in _listed(self.scale)))
-        )
-        if not sound:
-            raise ValueError(_NONE)
+        """Raise `UnsoundError` for a member that no release has: of another type, not finite, or out of its range."""
+        lists = self.statistic == "histogram"
+        sound = {
+            "series": isinstance(self.series, str),
+            "statistic": self.statistic is None or isinstance(self.statistic, str),
+            "decision": self.decision in DECISIONS,
+            "timestamp": _is_time(self.timestamp_ms),
+            "source": self.source_ms is None or _is_time(self.source_ms),
+            "policy": _is_count(self.policy),
+            "count": self.count is None or all(map(_is_count, _listed(self.count))),
+            "epsilon": self.epsilon_nano is None or (_is_count(self.epsilon_nano) and self.epsilon_nano > 0),
+            "landmark": self.landmark is None or isinstance(self.landmark, bool),
+            "value": _is_published(self.value) and (lists or not isinstance(self.value, list)),
+            # A repeat that was filled in counts twice.
+            "measurement": (self.measurement is None or self.decision == "perturbed")
+            and _is_published(self.measurement)
+            and (lists or not isinstance(self.measurement, list)),
+            "scale": self.scale is None or all(_is_finite(each) and each > 0 for each in _listed(self.scale)),
+        }
+        for member, is_sound in sound.items():
+            if not is_sound:
+                raise UnsoundError(member)
 
     def check_under(self, policy: Policy | None) -> None:
         """Raise ValueError where a policy is not the one that the measurement was made under: another kind or scale."""
@@ -145,7 +152,6 @@ class Release:
         return max(1, self.count[part] if isinstance(self.count, Mapping) else self.count)
 
 
-_NONE: Final = "no release"
 _ANOTHER: Final = "a measurement of another kind or scale than the policy's"
 _NEAR: Final = 1e-3  # of a scale: nearer ones are of the same noise, whatever a frame or a file kept of their digits
 _MOST: Final = 1e150
@@ -156,6 +162,14 @@ _MOST: Final = 1e150
 def _scale(kind: Kind, epsilon_nano: int, items: int) -> float | dict[str, float]:
     """Return the scale that a release states, of a mean over so many items."""
     return kind.scale(epsilon_nano, items) if isinstance(kind, Mean) else kind.scale(epsilon_nano)
+
+
+def _is_time(found: object) -> bool:
+    return type(found) is int and 0 <= found <= LAST_TIMESTAMP_MS
+
+
+def _is_count(found: object) -> bool:
+    return type(found) is int and found >= 0
 
 
 def _listed(value: object) -> list[Any]:

@@ -30,9 +30,9 @@ def by_clock(name: str, zone: str = "UTC") -> Callable[[Release], object]:
     return lambda release: shown(moment_of(release.timestamp_ms, clocks))
 
 
-def window(length_ms: int) -> Callable[[Release], int]:
-    """Return the key of windows of equal length, at least 1 ms: the start in milliseconds, a multiple of the length."""
-    return lambda release: release.timestamp_ms // length_ms * length_ms
+def window(length_ms: int, first_ms: int) -> Callable[[Release], int]:
+    """Return the key of windows of equal length, at least 1 ms, one of which starts at ``first_ms``: their start."""
+    return lambda release: release.timestamp_ms - (release.timestamp_ms - first_ms) % length_ms
 
 
 def is_landmark(release: Release, policy: Policy) -> bool | None:

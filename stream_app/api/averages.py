@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from stream_app.analysis import smooth as smoothing
 from stream_app.analysis.means import Figure, MeasuredRelease, means
-from stream_app.analysis.release import CATEGORY, Release, parts_of
+from stream_app.analysis.release import CATEGORY, Release, UnsoundError, parts_of
 from stream_app.analysis.rows import column, noises_in
 from stream_app.analysis.windows import CLOCKS, by_clock, is_landmark, moment_of, window
 from stream_app.api.given import Error, told, unboxed
@@ -26,6 +26,7 @@ from stream_app.privacy.kinds import Kind
 from stream_app.privacy.protection import LandmarkLevel
 from stream_app.words.amount import quoted
 
+T = TypeVar("T")
 By = str | timedelta | Sequence[str | timedelta]
 """``"series"``, ``"hour"``, ``"weekday"``, ``"day"``, ``"landmark"``, ``"policy"``, a length of time, or several."""
 
@@ -39,6 +40,8 @@ def mean(
     landmarks: Literal["apart", "together"] = "apart",
 ) -> Table:
     """Return means of measurements, a row a group and part: ``mean``, ``standard_error``, ``low``, ``high``, ``steps``.
+
+    Groups are sorted, and windows of a length of time begin with the first release.
 
     Estimates and repeats do not enter: they are no independent measurements. A mean is that of the true values, each
     kept in the policy's range, at the steps that were measured. ``zone`` is that of hours and days. A vector, counts
@@ -70,7 +73,7 @@ def mean(
         _check_flags(measured)
     _check_bins(names, measured)
     with told():
-        keys = [_key(name, zone) for name in names]
+        keys = [_key(name, zone, min((each.timestamp_ms for each, _ in measured), default=0)) for name in names]
 
     def group_of(release: Release) -> tuple[object, ...]:
         return tuple(key(release) for key in keys)
@@ -81,7 +84,7 @@ def mean(
     columns = [name if isinstance(name, str) else "window" for name in names]
     rows = [
         dict(zip(columns, key, strict=True)) | ({"part": part} if part else {}) | cells_of("mean", figure)
-        for key, parts in found.items()
+        for key, parts in sorted(found.items(), key=lambda group: [(part is not None, part) for part in group[0]])
         for part, figure in parts.items()
     ]
     flags = {(group_of(release), release.landmark) for release, _ in measured if release.measurement is not None}
@@ -158,12 +161,12 @@ def _smoothed(group: list[MeasuredRelease]) -> Iterator[Row]:
         yield row
 
 
-def _key(name: str | timedelta, zone: str) -> Callable[[Release], object]:
+def _key(name: str | timedelta, zone: str, first_ms: int) -> Callable[[Release], object]:
     if isinstance(name, timedelta):
         length_ms = name // timedelta(milliseconds=1)
         if length_ms < 1:
             raise Error.of("by", "a window of no length; write one such as timedelta(hours=6)")
-        of = window(length_ms)
+        of = window(length_ms, first_ms)
         return lambda release: moment_of(of(release), UTC)
     if not isinstance(name, str):
         raise Error.of("by", _GROUPS)
@@ -230,37 +233,53 @@ def _flagged(release: Release, given: core.Policy) -> Release:
     return replace(release, landmark=None if spare and not found else found)
 
 
+_UNSOUND: Final = "holds what no release has, such as NaN, or the measurement of a repeat"
+_REMEDY: Final = "take what read_releases() or release() returns"
+
+
 def _release(row: Row, nth: int) -> Release:
+    """Return the release of a row; raises `Error` that names the row, and the column that is missing or changed."""
+
+    def read(column: str, of: Callable[[], T]) -> T:
+        try:
+            return of()
+        except Error:
+            raise
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise Error.of(f"row {nth}", f"{column} {_UNSOUND}; {_REMEDY}") from None
+
+    if missing := [name for name in ("series", "timestamp", "decision", "policy") if name not in row]:
+        raise Error.of(f"row {nth}", f"has no column {', '.join(missing)}; {_REMEDY}")
+    row = {name: unboxed(cell) for name, cell in row.items()}
+    moment = row["timestamp"]
+    measurement = read("measurement", lambda: _parts(row, "measurement"))
+    noises = read("measurement or its noise, standard_error to grid,", lambda: noises_in(row, measurement))
+    count = read(
+        "count", lambda: row["items"] if "items" in row else _parts(row, "count") if "statistic" in row else None
+    )
+    found = Release(
+        series=row["series"],
+        timestamp_ms=read(
+            "timestamp", lambda: moment_ms(moment, f"row {nth}") if isinstance(moment, datetime) else _integer(moment)
+        ),
+        decision=row["decision"],
+        policy=read("policy", lambda: _integer(row["policy"])),
+        measurement=measurement,
+        scale=read("scale", lambda: _parts(row, "scale")),
+        epsilon_nano=read(
+            "epsilon", lambda: row.get("epsilon_nano", round(row["epsilon"] * 1e9) if "epsilon" in row else None)
+        ),
+        statistic=row.get("statistic"),
+        count=read("count", lambda: _counted(count)),
+        # Records of contributors count too, and carry no noise of their own.
+        of_units=count is not None and "items" not in row and noises is not None,
+        landmark=row.get("landmark"),
+        noises=noises,
+    )
     try:
-        row = {name: unboxed(found) for name, found in row.items()}
-        moment = row["timestamp"]
-        timestamp_ms = moment_ms(moment, f"row {nth}") if isinstance(moment, datetime) else _integer(moment)
-        epsilon_nano = row.get("epsilon_nano", round(row["epsilon"] * 1e9) if "epsilon" in row else None)
-        measurement = _parts(row, "measurement")
-        noises = noises_in(row, measurement)
-        count = row["items"] if "items" in row else _parts(row, "count") if "statistic" in row else None
-        found = Release(
-            series=row["series"],
-            timestamp_ms=timestamp_ms,
-            decision=row["decision"],
-            policy=_integer(row["policy"]),
-            measurement=measurement,
-            scale=_parts(row, "scale"),
-            epsilon_nano=epsilon_nano,
-            statistic=row.get("statistic"),
-            count=_counted(count),
-            # Records of contributors count too, and carry no noise of their own.
-            of_units=count is not None and "items" not in row and noises is not None,
-            landmark=row.get("landmark"),
-            noises=noises,
-        )
         found.check()
-    except Error:
-        raise
-    except (KeyError, TypeError, ValueError, OverflowError):
-        remedy = "take what read_releases() or release() returns"
-        what = "has not the columns of releases, or what no release holds, such as NaN or a measurement of a repeat"
-        raise Error.of(f"row {nth}", f"{what}; {remedy}") from None
+    except UnsoundError as error:
+        raise Error.of(f"row {nth}", f"{error.member} {_UNSOUND}; {_REMEDY}") from None
     return found
 
 

@@ -24,7 +24,7 @@ from stream_app.api.units import Statistic, value_of, with_units
 from stream_app.api.views import Html, Page, paragraph
 from stream_app.calendar.policy import in_integers
 from stream_app.deciding.context import DefaultPolicy, Limits
-from stream_app.formats import wire
+from stream_app.formats import documents, wire
 from stream_app.privacy import policy as core
 from stream_app.privacy.policy import Fault, policy_of
 from stream_app.setup.configuration import Written, policies_from, policies_in
@@ -136,13 +136,12 @@ class Policy(Page):
 
     @classmethod
     def load(cls, file: str | Path) -> tuple["Policy", ...]:
-        """Return the policies of a file of one record a line; raises `Error` with every fault."""
+        """Return the policies of a file, one record whole or one a line; raises `Error` with every fault."""
         path = path_of(file, "file", "a file of policies, one record a line")
         with told():
             policies_in(path)  # every fault of the file at once
-            lines = path.read_bytes().splitlines()
-        documents: list[Any] = [wire.load(line) for line in lines if line.strip()]
-        return tuple(cls(document, path.parent) for document in documents)
+            found: list[Any] = [line.document for line in documents.lines(path.read_bytes())]
+        return tuple(cls(document, path.parent) for document in found)
 
     @property
     def record(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """How many landmark steps met an event: none of them often means landmarks in another zone, or in seconds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, tzinfo
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -8,11 +9,10 @@ from stream_app.calendar.words import duration_in_words, moment_in_words
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.formats import wire
 from stream_app.formats.records import Contribution, LandmarksRecord, Observation, PolicyRecord
+from stream_app.plain import some_of
 from stream_app.privacy.landmarks import NO_LANDMARKS, Interval, LandmarkSet, aligned
 from stream_app.privacy.policy import PolicyError, policy_of
 
-MOST_NAMED = 3
-"""Series that a sentence names."""
 FAR_APART = 100
 """Steps between any two events from which on a step looks too short for them."""
 
@@ -82,7 +82,9 @@ class LandmarksMet:
     true ones is a secret under dummies: a policy then has none before they are drawn, and a ledger has the drawn ones.
     """
 
-    def __init__(self, defaults: Sequence[DefaultPolicy] = ()) -> None:
+    def __init__(self, defaults: Sequence[DefaultPolicy] = (), zone: tzinfo = UTC) -> None:
+        """``zone`` is that by whose clocks people read the times."""
+        self._zone = zone
         self._defaults = [default for default in defaults if not default.view]
         self._series: dict[str, _Series] = {}
 
@@ -161,24 +163,22 @@ class LandmarksMet:
         told = f"{met:,} of {steps:,} landmark steps met an event"
         missed = self.missed
         if not missed:
-            return told
+            return told + self._reach([each for each in self._series.values() if each.steps])
         if sum(each.steps > 0 for each in self._series.values()) > 1:
-            more = len(missed) - MOST_NAMED
-            told += f"; none of {', '.join(missed[:MOST_NAMED])}{f' and {more:,} more series' if more > 0 else ''}"
-        return f"{told}{self._apart([self._series[name] for name in missed])}"
+            told += f"; none of {some_of(missed, 'series')}"
+        reach = self._reach([self._series[name] for name in missed])
+        return f"{told}{reach}; check time zones and units (milliseconds)" if reach else told
 
-    def _apart(self, missed: Sequence[_Series]) -> str:
-        """Say when the events and the landmarks of series are, which have nothing in common."""
-        reaches = [each.reach_ms for each in missed if each.reach_ms is not None]
+    def _reach(self, series: Sequence[_Series]) -> str:
+        """Say when the events and the landmarks of series are."""
+        reaches = [each.reach_ms for each in series if each.reach_ms is not None]
         if not reaches:
             return ""
-        seen = [each for each in missed if each.events] or [each for each in self._series.values() if each.events]
+        seen = [each for each in series if each.events] or [each for each in self._series.values() if each.events]
         events = min(each.first_ms for each in seen), max(each.newest_ms for each in seen)
         landmarks = min(start for start, _ in reaches), max(end for _, end in reaches)
-        of = "the events are from {} to {}, the landmarks from {} to {}".format(
-            *map(moment_in_words, events + landmarks)
-        )
-        return f": {of}; check time zones and units (milliseconds)"
+        said = [moment_in_words(moment_ms, self._zone) for moment_ms in events + landmarks]
+        return ": the events are from {} to {}, the landmarks from {} to {}".format(*said)
 
     def step_sentence(self, duplicates: int) -> str:
         """Say that a step looks too long or too short for its events; empty when none does.

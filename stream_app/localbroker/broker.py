@@ -91,7 +91,8 @@ class LocalBroker:
     ) -> Self:
         """Start a broker whose data lives in ``folder``; return when it answers.
 
-        Without ``port`` it takes the one that the folder's last broker had, then ``preferred``, then any free one.
+        Without ``port`` it takes the one that the folder's last broker had, else ``preferred``, else any free one; what
+        is ``preferred`` is never another one.
         ``overrides`` are lines of its ``server.properties``, ``jvm_flags`` come after the default ones.
         """
         folder = folder.absolute()
@@ -102,7 +103,9 @@ class LocalBroker:
                 raise LocalBrokerError(f"a broker in {folder}", found, "Use it, or stop it first: kafka stop")
             java, library = find_java(), fetch_jars(jars, progress)
             last = _remembered(folder)
-            port, controller_port = ports_of(port, (None if last is None else last.port, preferred))
+            usual = preferred or 0 if last is None else last.port
+            other = port is None and preferred is None
+            port, controller_port = ports_of(usual if port is None else port, other=other)
             settings = folder / "server.properties"
             settings.write_text(_properties(folder, port, controller_port, overrides or {}))
             if not (folder / "data" / "meta.properties").exists():

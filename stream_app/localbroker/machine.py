@@ -13,7 +13,7 @@ import socket
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -130,22 +130,20 @@ _SERVERS: Final = range(20_000, 32_768)
 """Connections have those from 32768 on Linux, from 49152 elsewhere (RFC 6335, section 6)."""
 
 
-def ports_of(asked: int | None, wished: Iterable[int | None]) -> tuple[int, int]:
+def ports_of(wished: int, *, other: bool) -> tuple[int, int]:
     """Choose the broker's and the controller's port.
 
     Args:
-        asked: the broker's port, which must be free; 0 for any free one, None for the first free one of ``wished``.
-        wished: what it should be, best first; any free one where none of these is, and None counts as none.
+        wished: the broker's port; 0: any free one.
+        other: whether any free one will do where another program listens on the wished one.
 
     Raises:
-        LocalBrokerError: if somebody listens on the port that was asked for.
+        LocalBrokerError: if another program listens there, and no other port will do.
     """
-    if asked:
-        if not _is_free(asked):
-            raise LocalBrokerError(f"port {asked}", "another program listens there", "Give another --port, or none")
-        port = asked
-    else:
-        port = 0 if asked == 0 else next((one for one in wished if one is not None and _is_free(one)), 0)
+    port = wished if wished and _is_free(wished) else 0
+    if wished and not port and not other:
+        remedy = "Stop it, or give another --port; --port 0 takes one that is free"
+        raise LocalBrokerError(f"port {wished}", "another program listens there", remedy)
     found, controller = free_ports(2)
     # A port that is chosen by name may be what chance gives the controller.
     return (port, controller if controller != port else found) if port else (found, controller)

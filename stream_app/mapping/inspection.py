@@ -60,6 +60,12 @@ class Column:
 
 
 Form = Language | Literal["events"]
+LANGUAGES: Final[dict[Form, str]] = {
+    "text": "text with columns",
+    "json": "JSON",
+    "xml": "XML",
+    "events": "event records, which need no mapping",
+}
 
 
 @dataclass(frozen=True, slots=True)

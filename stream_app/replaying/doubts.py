@@ -8,7 +8,8 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Final, Literal, NamedTuple
 
-from stream_app.calendar.words import moment_as_seconds, moment_in_words
+from stream_app.calendar.words import duration_in_words, moment_as_seconds, moment_in_words
+from stream_app.deciding.context import Context
 from stream_app.deciding.landmarksmet import LandmarksMet
 from stream_app.deciding.rows import Lookup
 from stream_app.formats import wire
@@ -21,7 +22,7 @@ Check = Literal["landmarks", "times", "order", "substituted", "clamped", "refuse
 
 CHECKS: Final[dict[Check, str]] = {
     "landmarks": "no landmark step has an event",
-    "times": "times look like seconds or digits of a date, or lie after tomorrow",
+    "times": "times look like seconds or digits of a date, lie before 1990 or after tomorrow, or in one open step",
     "order": "rows come after a later row of their series",
     "substituted": "the policy's substitute stands for more than 1 % of the values",
     "clamped": "most values of a series lie beyond one end of their range",
@@ -56,7 +57,7 @@ class CheckedRows:
     ``repeated`` looks for those.
     """
 
-    def __init__(self, earlier: int = 0, *, topic: bool = False) -> None:
+    def __init__(self, context: Context, earlier: int = 0, *, topic: bool = False) -> None:
         """``earlier`` rows were in the run before; ``topic``: policies may be in a topic, and are not known here."""
         self.count = 0
         self.refused: Counter[Reason] = Counter()
@@ -67,8 +68,11 @@ class CheckedRows:
         """The policy of the series of each of them, for what was refused under one."""
         self.ranges = Ranges()
         """How their values lie to their policies' ranges, for the eyes of whoever has the input."""
-        self._earlier, self._topic = earlier, topic
+        self._context, self._earlier, self._topic = context, earlier, topic
         self._strange, self._first_strange = 0, (0, "")
+        self._within = _OneStep()
+        self._newest: dict[str, _Newest] = {}
+        self._ahead: tuple[int, int, int] | None = None  # a row, when it is, and how far after its neighbours
         self._latest_ms = time.time_ns() // 1_000_000 + _DAY_MS
         self._newest_ms: dict[str, int] = {}  # of series without a policy that is known
         self._repeats: list[tuple[Reason, bytes]] = []
@@ -90,6 +94,11 @@ class CheckedRows:
             # PRIVACY: raw values become counts here, which no output, log, metric or report may hold: they are shown to
             # whoever runs the command on the input, and so has the values, and to nobody else.
             self.ranges.take(number, series, at_ms, value, row.policy)
+            if at_ms is not None:
+                before = self._newest.get(series)
+                if before is None or at_ms > before.at_ms:
+                    self._newest[series] = _Newest(number, at_ms, -1 if before is None else before.at_ms)
+                self._within.take(series, at_ms, row.policy)
 
     def _refuse(self, number: int, record: bytes, parsed: Parsed, reason: Reason, row_of: Lookup) -> None:
         self.refused[reason] += 1
@@ -97,10 +106,21 @@ class CheckedRows:
             self._unfit.append(4 * number + UNFIT.index(reason))
         if reason not in self.first:
             self.first[reason] = number
-            if type(parsed) is tuple and (row := row_of(parsed[0])) is not None:
-                self.ruling[reason] = row.policy
+            if type(parsed) is tuple:
+                row, default = row_of(parsed[0]), self._context.default_for(parsed[0])
+                if ruling := row or default:
+                    self.ruling[reason] = ruling.policy
+        if reason == "late" and self._ahead is None and type(parsed) is tuple and parsed[0] in self._newest:
+            number, at_ms, before_ms = self._newest[parsed[0]]
+            if before_ms >= 0 and (apart_ms := at_ms - max(before_ms, parsed[1])) > _DAY_MS:
+                self._ahead = number, at_ms, apart_ms
         if self._earlier and reason in {"late", "duplicate"}:
             self._repeats.append((reason, _digest(record)))
+
+    @property
+    def unruled(self) -> list[str]:
+        """The series of which no policy is known."""
+        return list(self._newest_ms)
 
     def unfit(self) -> Iterator[tuple[int, Reason]]:
         """Yield the number of each row that was refused for what it holds, ascending, and the reason."""
@@ -132,8 +152,15 @@ class CheckedRows:
         if self._strange:
             number, warning = self._first_strange
             yield Doubt("times", f"{self._strange:,} of {self.count:,} rows: {warning}", number)
+        elif not self._earlier and not self._topic and (told := self._within.told):
+            yield Doubt("times", told)
         late = self.refused["late"]
-        if late:
+        if late and self._ahead is not None:
+            number, at_ms, apart_ms = self._ahead
+            told = f"{moment_in_words(at_ms)} lies {duration_in_words(apart_ms)} after the rows of its series around it"
+            remedy = "is its clock ahead? Correct its time, or leave it out"
+            yield Doubt("order", f"{told}, so that {late:,} of {self.count:,} rows would be refused; {remedy}", number)
+        elif late:
             told = f"{late:,} of {self.count:,} rows lie before a row of their series that comes earlier in the input"
             remedy = "rows are decided in their order, so these would be refused; sort them by time, oldest first"
             yield Doubt("order", f"{told}: {remedy}", self.first["late"])
@@ -157,6 +184,42 @@ class CheckedRows:
             yield Doubt("clamped", f"{told}; is the unit another one, as Wh for kWh? --multiply changes it")
 
 
+class _Newest(NamedTuple):
+    """The newest row of a series so far."""
+
+    number: int
+    at_ms: int
+    before_ms: int  # of the newest one before it; -1: there is none
+
+
+class _OneStep:
+    """Whether all readings lie in one step, which takes several and is open: times may be in another unit."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+        self._readings, self._several = 0, False
+        self._last: tuple[str, int, Policy] | None = None
+
+    def take(self, series: str, at_ms: int, policy: Policy) -> None:
+        """Take a reading that was accepted."""
+        if self._several:
+            return
+        index = policy.index_of(at_ms)
+        self._several = not policy.takes_several or self._index.setdefault(series, index) != index
+        self._readings += 1
+        self._last = series, at_ms, policy
+
+    @property
+    def told(self) -> str:
+        """Say it; empty where a step is over, or there are few readings."""
+        if self._several or self._last is None or self._readings < FEWEST_VALUES:
+            return ""
+        series, at_ms, policy = self._last
+        begins, ends = (moment_in_words(policy.start_of(policy.index_of(at_ms) + one)) for one in (0, 1))
+        step = f"one step, from {begins} to {ends}"
+        return f"all readings of {series} lie in {step}, which is open: nothing is released; are times in milliseconds?"
+
+
 def strange_time(at_ms: int, latest_ms: int) -> str:
     """Return what a time was perhaps meant to be that is none of these years; empty where it may be one."""
     if _PLAUSIBLE_MS <= at_ms <= latest_ms:
@@ -166,7 +229,8 @@ def strange_time(at_ms: int, latest_ms: int) -> str:
         return f"{at_ms} looks like a date of {len(str(at_ms))} digits; say so with --time-format {form}"
     if warning := moment_as_seconds(at_ms):
         return warning
-    return f"{at_ms} is {moment_in_words(at_ms)}, which lies after tomorrow" if at_ms > latest_ms else ""
+    lies = "after tomorrow" if at_ms > latest_ms else "before 1990; times are in milliseconds since 1970"
+    return f"{at_ms} is {moment_in_words(at_ms)}, which lies {lies}"
 
 
 _PLAUSIBLE_MS: Final = 631_152_000_000

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, tzinfo
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -43,6 +44,7 @@ class Wanted(NamedTuple):
     policies: tuple[DefaultPolicy, ...] = ()
     key: Path | None = None
     replace: bool = False  # whether what the folder holds may be moved aside
+    zone: tzinfo = UTC  # by whose clocks people read the times
 
 
 class Answered(NamedTuple):
@@ -126,7 +128,7 @@ def replay(
     """
     asked = _asked(folder, records, wanted, watched)
     with folder.writing() as files:
-        answered = _decide(asked, records, files, watched)
+        answered = _decide(asked, records, files, watched, wanted.zone)
         checked(answered)
     notes = []
     if asked.replaces:
@@ -175,7 +177,7 @@ def _asked(folder: ReplayFolder, records: Records, wanted: Wanted, watched: Watc
     return asked
 
 
-def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watched: Watched) -> Answered:
+def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watched: Watched, zone: tzinfo) -> Answered:
     taken = Digest(asked.secret, asked.context)
 
     def events() -> Iterator[bytes]:
@@ -183,29 +185,38 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
             taken.take(event)
             yield event
 
-    rows, outputs = CheckedRows(asked.earlier), map(_lines, files.values())
-    answered = _answered(asked.context, events(), rows, outputs, mixes=asked.mixes)
+    rows, met, outputs = CheckedRows(asked.context, asked.earlier), LandmarksMet(zone=zone), map(_lines, files.values())
+    answered = _answered(asked.context, events(), rows, met, outputs, mixes=asked.mixes)
     if taken.hex() != asked.run.digest:
         raise ReplayFolderError("FILE: changed while it was read, nothing is written; try again when it is whole")
     answered.rows.repeated(islice(records(), asked.earlier))
     return answered
 
 
-def rehearsed(records: Iterable[bytes], defaults: Sequence[DefaultPolicy], limits: Limits) -> Answered:
+def rehearsed(
+    records: Iterable[bytes], defaults: Sequence[DefaultPolicy], limits: Limits, zone: tzinfo = UTC
+) -> Answered:
     """Decide records as a worker that knows these policies alone, under a key that is kept nowhere; put out nothing.
 
     Records of series without a policy are not counted as refused: the topic may have one.
     """
     keys = KeyRing("", 0, keyfile.fresh_secret())
     context = Context(keys, tuple(defaults), replace(limits, max_future_ms=None))
-    return _answered(context, records, CheckedRows(topic=True), (_nowhere,) * len(OUTPUTS), mixes=False)
+    rows, met = CheckedRows(context, topic=True), LandmarksMet(zone=zone)
+    return _answered(context, records, rows, met, (_nowhere,) * len(OUTPUTS), mixes=False)
 
 
 def _answered(
-    context: Context, events: Iterable[bytes], rows: CheckedRows, outputs: Iterable[Append], *, mixes: bool
+    context: Context,
+    events: Iterable[bytes],
+    rows: CheckedRows,
+    met: LandmarksMet,
+    outputs: Iterable[Append],
+    *,
+    mixes: bool,
 ) -> Answered:
     ledger, releases, rejects = outputs
-    met, used = LandmarksMet(), MostUsed()
+    used = MostUsed()
     reason: Reason | None = None
 
     def counted(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:

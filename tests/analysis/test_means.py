@@ -128,7 +128,8 @@ def test_windows() -> None:
     assert {figures[""].steps for figures in by_hour.values()} == {2}
     assert [str(key) for key in means(releases, by_clock("day"))] == ["1970-01-01", "1970-01-02"]
     assert list(means(releases, by_clock("weekday"))) == [4, 5]
-    assert list(means(releases, window(12 * HOUR))) == [n * 12 * HOUR for n in range(4)]
+    assert list(means(releases, window(12 * HOUR, 0))) == [n * 12 * HOUR for n in range(4)]
+    assert list(means(releases, window(24 * HOUR, 30 * HOUR))) == [(24 * n - 18) * HOUR for n in range(3)]
 
 
 def test_landmarks_by_the_policy() -> None:

@@ -227,7 +227,7 @@ def test_what_lacks_its_landmarks_is_refused(evening: ls.Released, policy: ls.Po
             ls.mean(cut, by)
     assert ls.mean(cut, landmarks="together").rows()[0]["steps"] == 48
     assert ls.mean(cut, policy=policy).rows() == ls.mean(evening).rows()
-    with pytest.raises(ls.Error, match=r"^row 1: has not the columns of releases"):
+    with pytest.raises(ls.Error, match=r"^row 1: landmark holds what no release has"):
         ls.mean([rows[0], rows[1] | {"landmark": 1.0}, *rows[2:]])
 
 
@@ -247,5 +247,5 @@ def test_what_lacks_its_landmarks_is_refused(evening: ls.Released, policy: ls.Po
 def test_noise_that_no_measurement_has(odd: dict[str, Any], evening: ls.Released) -> None:
     """A frame in which measurements were changed, and their intervals were not, has no mean."""
     rows = evening.releases.rows()
-    with pytest.raises(ls.Error, match=r"^row 3: has not the columns of releases, or what no release holds"):
+    with pytest.raises(ls.Error, match=r"^row 3: measurement or its noise"):
         ls.mean([*rows[:3], rows[3] | odd, *rows[4:]])

@@ -33,12 +33,15 @@ def test_means_by_group(found: ls.Released) -> None:
     row = next(row for row in by_series if row["series"] == "home-1")
     assert (row["mean"], row["standard_error"], row["low"], row["high"], row["steps"]) == exact[:5]
     assert exact.units == 0, "a step is no unit of a statistic"
-    assert [row["hour"] for row in ls.mean(found, "hour", landmarks="together")] == list(range(24))
-    assert [row["hour"] for row in ls.mean(found, "hour", zone="Europe/Paris", landmarks="together")][:2] == [1, 2]
+    hours, paris = (list(ls.mean(found, "hour", zone=zone, landmarks="together")) for zone in ("UTC", "Europe/Paris"))
+    assert [row["hour"] for row in hours] == [row["hour"] for row in paris] == list(range(24)), "sorted"
+    assert [row["mean"] for row in paris] == [hours[hour - 1]["mean"] for hour in range(24)], "an hour ahead"
     assert ls.mean(found, ("series", "day")).columns[:2] == ["series", "day"]
     assert {row["landmark"]: row["steps"] for row in ls.mean(found, "landmark")} == {False: 90, True: 6}
     windows = ls.mean(found, timedelta(hours=6))
     assert [row["window"] for row in windows][:2] == [START, START + 6 * HOUR]
+    later = [row for row in found.releases if row["timestamp"] >= START + HOUR]
+    assert ls.mean(later, timedelta(hours=6))[0]["window"] == START + HOUR, "windows begin with the data"
     assert isinstance(windows.frame, pd.DataFrame)
     for wrong in ("hours", timedelta(0)):
         with pytest.raises(ls.Error, match="by: "):
@@ -86,7 +89,7 @@ def test_frames_say_as_much_as_releases(found: ls.Released, policy: ls.Policy) -
     assert ls.smooth(frame, policy=policy).rows() == ls.smooth(found).rows()
     with pytest.raises(ls.Error, match="policy: "):
         ls.smooth(frame)
-    with pytest.raises(ls.Error, match="row 0: has not the columns of releases"):
+    with pytest.raises(ls.Error, match="row 0: has no column series, timestamp, decision, policy"):
         ls.mean([{"a": 1}])
     with pytest.raises(ls.Error, match="holds no measurement"):
         ls.mean([row for row in found.releases.rows() if row["decision"] == "withheld"])

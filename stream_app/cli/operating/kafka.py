@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("action", choices=("start", "stop", "status"), help="what to do with it")
     parser.add_argument("--folder", type=Path, default=DEFAULT_FOLDER, help="its data and log (default: %(default)s)")
-    port_help = f"where it listens on 127.0.0.1 (default: its last one, then {DEFAULT_PORT}, then any; 0: any free one)"
+    port_help = f"where it listens on 127.0.0.1 (default: its last one, else {DEFAULT_PORT}; 0: any free one)"
     parser.add_argument("--port", type=port, help=port_help)
     parser.add_argument("--jars", type=Path, help="folder of Kafka's jars (default: a cache of the user, filled once)")
     set_help = "a broker setting; may be given several times"

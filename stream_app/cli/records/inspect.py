@@ -16,7 +16,7 @@ from stream_app.formats import wire
 from stream_app.mapping.cells import FileError
 from stream_app.mapping.events import MappedFile
 from stream_app.mapping.form import SEPARATORS, FileMapping
-from stream_app.mapping.inspection import Column, Inspection, inspected
+from stream_app.mapping.inspection import LANGUAGES, Column, Inspection, inspected
 from stream_app.mapping.members import read_mapping
 from stream_app.mapping.times import Times
 
@@ -25,7 +25,6 @@ RANGE = (
     "No lower and upper is proposed: a policy's range is public, so it must come from what the sensor can show, "
     "and not from these readings."
 )
-_FORMS = {"text": "text with columns", "json": "JSON", "xml": "XML", "events": "event records, which need no mapping"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +97,7 @@ def _lines(path: Path, found: Inspection) -> Iterator[str]:
     marks = "" if found.separator is None else f", separated by {SEPARATORS[found.separator]}"
     header = f"; line {found.header_line} names them" if found.header_line else "; no line names them"
     records = f"; records under {found.mapping.records}" if found.mapping.records else ""
-    yield f"{path}: {_FORMS[found.form]}{marks}{header if found.form == 'text' else records}"
+    yield f"{path}: {LANGUAGES[found.form]}{marks}{header if found.form == 'text' else records}"
     width = max((len(column.name) for column in found.columns), default=0)
     for column in found.columns:
         yield f"  {column.name:{width}}  {_sort(column, found):7}  {'  '.join(column.shapes)}".rstrip() + _empty(column)

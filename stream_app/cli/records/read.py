@@ -5,12 +5,13 @@ import asyncio
 import csv
 import io
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from aiokafka import ConsumerRecord
 from aiokafka.errors import KafkaError
 
 from stream_app.analysis.policies import STEP, Policies
@@ -92,18 +93,15 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
     ends = await _ends(settings, names, topic) if _is_backup(arguments) else None
     if arguments.uncommitted and arguments.topic == "ledger":
         _print(arguments, UNCOMMITTED)
-    async for record in records_of(
+    records = records_of(
         settings,
         topic,
         isolation="read_uncommitted" if arguments.uncommitted else "read_committed",
         follow=arguments.follow,
         from_end=from_end,
         since_ms=since_ms,
-    ):
-        if arguments.topic == "ledger" and is_claim(record):
-            continue  # it is of no series, and in no chain
-        if not _wanted(arguments, record.value):
-            continue
+    )
+    async for record in _asked_for(arguments, topic, records):
         shown += 1
         if arguments.format != "jsonl":
             found: Any = wire.load(record.value or b"null")
@@ -118,6 +116,33 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
         FORMATS[arguments.format].write(table, columns_of(table), sys.stdout.buffer)
     if ends is not None:
         _print(arguments, end_line(ends))
+
+
+async def _asked_for(
+    arguments: argparse.Namespace, topic: str, records: AsyncIterator[ConsumerRecord]
+) -> AsyncIterator[ConsumerRecord]:
+    """Yield the records that are asked for; where more is waited for, and none comes, say where to look."""
+    silence = asyncio.get_running_loop().call_later(QUIET_SECONDS, _tell_silence, topic) if arguments.follow else None
+    async for record in records:
+        if arguments.topic == "ledger" and is_claim(record):
+            continue  # it is of no series, and in no chain
+        if _wanted(arguments, record.value):
+            if silence is not None:
+                silence.cancel()
+            yield record
+
+
+QUIET_SECONDS: Final = 5
+"""After them ``--follow`` says that nothing came yet."""
+
+
+def _tell_silence(topic: str) -> None:
+    """Say where to look while nothing comes."""
+    where = "does a worker run (`landmark-stream top`), and what did it refuse (`landmark-stream read rejects`)?"
+    print(
+        f"landmark-stream read: {topic} holds nothing yet that is asked for, and is waited for; {where}",
+        file=sys.stderr,
+    )
 
 
 def _print(arguments: argparse.Namespace, line: bytes) -> None:

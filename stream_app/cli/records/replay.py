@@ -56,7 +56,7 @@ def _run(arguments: argparse.Namespace) -> int:
             policies = () if arguments.policies is None else policies_in(arguments.policies, limits_of(settings))
             file = stack.enter_context(rereadable(arguments, arguments.out))
             _warn_of(arguments, policies)
-            wanted = Wanted(settings, policies, arguments.key, arguments.replace)
+            wanted = Wanted(settings, policies, arguments.key, arguments.replace, file.zone)
 
             def checked(answered: Answered) -> None:
                 _refuse(arguments, answered, file, policies)

@@ -17,10 +17,12 @@ from stream_app.cli.shared.rejected import explained
 from stream_app.cli.shared.terminal import tracked
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.deciding.landmarksmet import LandmarksMet
+from stream_app.plain import some_of
 from stream_app.replaying.doubts import CHECKS
 from stream_app.replaying.run import rehearsed
 from stream_app.setup.configuration import default_policies, limits_of
 from stream_app.setup.settings import InvalidSettingsError, Settings
+from stream_app.words.amount import quoted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
         checked_wait(arguments.wait)
     settings = settings_of(arguments)
     defaults = _defaults(settings)
-    met = LandmarksMet(defaults)
     with _looked_at(arguments, settings, defaults) as file:
+        met = LandmarksMet(defaults, file.zone)
         code = send_and_tell(arguments, met.sent(tracked(file, "send", file.far)), met.document)
     if met.sentence and not arguments.json:
         print(f"landmark-stream send: {met.sentence}", file=sys.stderr)
@@ -63,11 +65,20 @@ def _looked_at(
         yield EventFile(arguments)
         return
     with rereadable(arguments, Path(tempfile.gettempdir())) as file:
-        answered = rehearsed(tracked(file, "look", file.far), defaults, limits_of(settings))
+        answered = rehearsed(tracked(file, "look", file.far), defaults, limits_of(settings), file.zone)
         tell_mapped(file, "send")
         tell_clamped(answered, "send")
         refuse_doubts(answered, arguments.accept, file.name, "sent", explained(file, answered.rows))
+        if arguments.wait is None and (unruled := answered.rows.unruled):
+            print(f"landmark-stream send: {_unruled(unruled)}", file=sys.stderr)
         yield file
+
+
+def _unruled(series: Sequence[str]) -> str:
+    """Return what becomes of series of which this machine knows no policy."""
+    names = some_of([quoted(name) for name in series], "series")
+    unless = "unless one was sent before, a worker refuses their events (no-policy); --wait waits for its answer"
+    return f"no policy of {names} is known here: {unless}"
 
 
 def _defaults(settings: Settings) -> Sequence[DefaultPolicy]:

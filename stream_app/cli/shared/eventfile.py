@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, tzinfo
 from pathlib import Path
 
 from stream_app.cli import UsageError
@@ -19,6 +20,7 @@ from stream_app.formats.records import MemberRecord
 from stream_app.mapping.cells import FileError
 from stream_app.mapping.events import MappedFile
 from stream_app.mapping.form import FileMapping, MappingError
+from stream_app.mapping.inspection import Inspection, inspected
 from stream_app.mapping.members import MEMBERS, mapping_of, read_mapping, shipped
 
 STDIN = "-"
@@ -121,6 +123,16 @@ class EventFile:
         """Whether it can be read twice; what is not there is told by reading it."""
         path: Path = self.arguments.file
         return not self._stdin and (path.is_file() or not path.exists() or path.is_dir())
+
+    @property
+    def zone(self) -> tzinfo:
+        """The zone by whose clocks people read its times."""
+        return UTC if self.mapping is None or self.mapping.zone is None else self.mapping.zone
+
+    def inspected(self) -> Inspection:
+        """Return what the file is, whatever its mapping says; raises `FileError`, `UnicodeDecodeError`."""
+        with self._opened() as found:
+            return inspected(found)
 
     def far(self) -> tuple[int, int]:
         """Return how many bytes were read, and how many there are, 0 where nobody knows."""

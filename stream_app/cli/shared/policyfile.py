@@ -27,6 +27,8 @@ from stream_app.setup.views import name_fault
 from stream_app.words.amount import quoted
 from stream_app.words.promise import Circumstances, in_words
 
+MOST_SHOWN = 3  # intervals of landmarks; of more the first start and the last end
+
 
 class PolicyTimes(NamedTuple):
     """The times of the policy of a series, or of a glob, and the zone by whose clocks people read them."""
@@ -81,9 +83,10 @@ class PolicyTimes(NamedTuple):
             # PRIVACY: the true landmarks are a secret, and what a check prints may stand in the log of a build.
             yield f"landmarks hidden by dummies, drawn in {self._between(*self.range_ms)}"
         elif self.reach_ms is not None:
-            intervals = len(policy.landmarks.intervals)
-            number = f"{_counted(len(policy.landmarks), f'landmark {what}')} in {_counted(intervals, 'interval')}"
-            yield f"{number}, {self._between(*self.reach_ms)}"
+            intervals = policy.landmarks.intervals
+            number = f"{_counted(len(policy.landmarks), f'landmark {what}')} in {_counted(len(intervals), 'interval')}"
+            spans = map(policy.grid.span_of, intervals) if len(intervals) <= MOST_SHOWN else (self.reach_ms,)
+            yield f"{number}, {' and '.join(self._between(*span) for span in spans)}"
         elif isinstance(policy.protection, LandmarkLevel):
             yield "no landmarks yet"
         if policy.spare:

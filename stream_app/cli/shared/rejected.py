@@ -8,8 +8,11 @@ from stream_app.calendar.words import moment_in_words
 from stream_app.cli.shared.eventfile import EventFile
 from stream_app.formats import documents, wire
 from stream_app.manual import page_at
+from stream_app.mapping.cells import FileError
 from stream_app.mapping.form import FileMapping
+from stream_app.mapping.inspection import LANGUAGES
 from stream_app.plain import meant, shown
+from stream_app.privacy.kinds import Counts, Location, Vector
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
@@ -51,6 +54,9 @@ MOST_SORTS = 5
 
 def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
     """Yield a sentence for each sort of records that were rejected, at the first one, with how many there are."""
+    if rows.refused["malformed"] == rows.count and (told := _no_events(file)):
+        yield told
+        return
     # Of series that no policy is for, no line is to blame.
     reasons = {number: reason for reason, number in rows.first.items() if reason != "no-policy"} | dict(rows.unfit())
     sorts: dict[str, tuple[int, int]] = {}  # the line of the first one, and how many there are
@@ -63,6 +69,21 @@ def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
         yield f"{file.name}:{line}: {told}" + (f" ({count:,} such rows)" if count > 1 else "")
 
 
+def _no_events(file: EventFile) -> str:
+    """Return what a file is that holds no event records; empty where it may hold some, and under a mapping."""
+    if file.mapping is not None:
+        return ""
+    try:
+        found = file.inspected()
+    except (FileError, UnicodeDecodeError):
+        return ""
+    members = {column.name for column in found.columns}
+    if found.form == "events" or (found.form == "json" and {"series", "timestamp"} & members):
+        return ""
+    what = f"{file.name}: is {LANGUAGES[found.form]}, and holds no event records"
+    return f"{what}; `landmark-stream inspect {file.name}` says what its mapping is"
+
+
 def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, found: documents.Line) -> str:
     document = found.document
     if not isinstance(document, dict):
@@ -72,12 +93,15 @@ def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, fou
     if reason == "wrong-type":
         return untaken(document.get("type", "observation"))
     if reason == "invalid-value":
-        return _invalid(mapping, document.get("value"))
+        value = document.get("value")
+        return _apart(policy, value) or _invalid(mapping, value)
     series, at = document.get("series"), document.get("timestamp")
     if reason == "duplicate" and isinstance(at, int) and document.get("type", "observation") == "observation":
         of = _repeated(str(series), at, policy)
         several = mapping is not None and mapping.series is not None
-        return of + ("; if the file has several series, name their column with --series-column" if several else "")
+        single = policy is None or not policy.takes_several
+        within = "; if a step has several readings, `protection.within` makes one value of them" if single else ""
+        return f"{of}{within}{'; if the file has several series, name their --series-column' if several else ''}"
     if reason == "late" and isinstance(at, int):
         unit = _unit(at, policy)
         behind = (
@@ -159,6 +183,28 @@ def _no_time(found: object, *, iso: bool = True) -> str:
         ", or ISO 8601 with offset, as in 2026-01-31T08:00:00+01:00" if iso else ""
     )
     return f"is no time; write {what}" if iso else f"found {shown(found)}; write {what}"
+
+
+def _apart(policy: Policy | None, value: object) -> str:
+    """Return how the columns of a value and the parts of its kind differ; empty where they are the same."""
+    kind = None if policy is None else getattr(policy.kind, "item", policy.kind)
+    match kind:
+        case Location():
+            parts: tuple[str, ...] = ("latitude", "longitude")
+        case Vector(names=names):
+            parts = names
+        case Counts(keys=keys):
+            parts = keys
+        case _:
+            parts = ()
+    named = tuple(value) if isinstance(value, dict) else ()
+    if kind is None or set(named) == set(parts) or (named and isinstance(kind, Counts) and set(named) <= set(parts)):
+        return ""
+    if not parts:
+        return f"value: has the parts {', '.join(named)}, and the policy's kind takes one value; name one column"
+    columns = ",".join(f"{part}=COLUMN" for part in parts)
+    found = f"the parts {', '.join(named)}" if named else "no parts"
+    return f"value: has {found}, and the policy's kind {', '.join(parts)}; name columns as in --value-columns {columns}"
 
 
 def _invalid(mapping: FileMapping | None, value: object) -> str:
