@@ -20,6 +20,8 @@ from stream_app.replaying.doubts import CHECKS
 KEYS = KeyRing("0123456789abcdef", 0, bytes(range(32)))
 ACCEPTING = [word for check in CHECKS for word in ("--accept", check)]
 """Options under which `replay` and `send` take rows that look wrong."""
+MADE_UP = ("--accept", "times")
+"""Options under which they take times near 1970."""
 Record = Mapping[str, object]
 
 NUMBER: dict[str, object] = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001}

@@ -18,8 +18,9 @@ from stream_app.analysis.means import (
     totals,
 )
 from stream_app.analysis.release import Quantity
-from stream_app.api.averages import cells_of, library, measured_of
+from stream_app.api.averages import cells_of, library
 from stream_app.api.given import Error, told
+from stream_app.api.measured import measured_of
 from stream_app.api.parts import Time, moment_ms
 from stream_app.api.policy import Policy
 from stream_app.api.releasing import Released

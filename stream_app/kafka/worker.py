@@ -248,6 +248,7 @@ class Worker:
                 topic_there=self._topic.trouble is None,
                 degraded=self._topic.silent,
                 outside=self._membership.lost,
+                joining=0.0 if self._app.in_group else self._settings.session_timeout_ms / 1000,
                 advice=dict(REASONS.items()),
             ),
             view,
@@ -256,6 +257,8 @@ class Worker:
     def _refresh(self) -> None:
         partitions, metrics = self._app.partitions, self._metrics
         member = self._app.in_group
+        for number in partitions.idle:
+            metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 0.0, str(number))
         metrics.set(WorkerMetric.IN_GROUP, int(member))
         metrics.set(WorkerMetric.PARTITIONS_RUNNING, len(partitions.running) if member or self._topic.silent else 0)
         if self._membership.lost:

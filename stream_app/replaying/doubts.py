@@ -205,7 +205,8 @@ class _OneStep:
         if self._several:
             return
         index = policy.index_of(at_ms)
-        self._several = not policy.takes_several or self._index.setdefault(series, index) != index
+        single = policy.within is None and policy.units is None
+        self._several = single or self._index.setdefault(series, index) != index
         self._readings += 1
         self._last = series, at_ms, policy
 

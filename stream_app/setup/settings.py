@@ -80,8 +80,11 @@ class Settings(BrokerSettings):
     member_epsilon: _Epsilon | None = Field(
         None, description="cap of what the series of a new member claim together; unset: none"
     )
-    max_future_ms: int | None = Field(
-        None, ge=0, le=LAST_TIMESTAMP_MS, description="how far ahead of its append time an event may lie; unset: any"
+    max_future_ms: int = Field(
+        86_400_000,
+        ge=0,
+        le=LAST_TIMESTAMP_MS,
+        description=f"how far ahead of its append time an event may lie; {LAST_TIMESTAMP_MS}: any",
     )
     policies: tuple[dict[str, Any], ...] = Field((), description="default policies; the first matching glob rules")
     policies_file: PresentFile | None = Field(None, description="default policies as JSON Lines, after `policies`")

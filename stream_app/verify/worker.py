@@ -28,6 +28,7 @@ from stream_app.kafka.provision import MOST_REPLICAS, make_and_check
 from stream_app.localbroker.machine import HOST, free_ports
 from stream_app.monitoring.metrics import WorkerMetric
 from stream_app.monitoring.scrape import scrape_of
+from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.processes import running
 from stream_app.setup import keyfile
@@ -216,8 +217,9 @@ def _own(settings: Settings, folder: Path) -> Settings:
     (port,) = free_ports(1)
     return settings.model_copy(
         update={
-            **dict.fromkeys(("signing_key_file", "policies_file", "lifetime_epsilon", "max_epsilon", "max_future_ms")),
+            **dict.fromkeys(("signing_key_file", "policies_file", "lifetime_epsilon", "max_epsilon")),
             **dict.fromkeys(("member_separator", "member_epsilon")),
+            "max_future_ms": LAST_TIMESTAMP_MS,
             "prefix": name,
             "application": name,
             "partitions": 1,

@@ -11,7 +11,7 @@ import pytest
 import stream_app.api as ls
 from stream_app.cli import main
 from stream_app.heads.signing import SigningKey
-from tests.api.conftest import HOUR
+from tests.api.conftest import HOUR, START
 from tests.audit.heads.signed import Signer, tell_story
 from tests.command import Cli
 
@@ -224,3 +224,21 @@ def test_a_plan_counts_contributors(tmp_path: Path, cli: Cli) -> None:
     wanted = [scheme["regular"]["contributors"] for scheme in schemes]
     assert [row["contributors"] for row in ls.plan(policy, error=0.5, steps=9).table] == wanted
     assert all(wanted)
+
+
+@pytest.mark.parametrize("function", [ls.mean, ls.smooth])
+def test_rows_that_noise_chose_are_refused(function: Any, tmp_path: Path) -> None:
+    """Those above a bound, and those within the range; rows by time are taken, with a note that some are missing."""
+    noisy = ls.Policy.event(epsilon=0.5, value=ls.Number(0, 10, 0.001), step=HOUR)
+    hours = [{"timestamp": START + nth * HOUR, "value": 1.0 + nth / 7 % 5} for nth in range(480)]
+    frame = ls.release(pd.DataFrame(hours), noisy, series="home-1", out=tmp_path / "noisy").frame
+    function(frame, policy=noisy)
+    for chosen in (frame[frame["measurement"] > 5], frame[frame["measurement"].between(0, 10)]):
+        with pytest.raises(
+            ls.Error, match=r"^frame: the measurements of .* lie nearer together than their noise allows"
+        ):
+            function(chosen, policy=noisy)
+    nights = frame[frame["timestamp"].dt.hour < 6]
+    function(nights, policy=noisy)
+    assert "are missing between others; choose rows by time" in str(ls.mean(nights, policy=noisy).note)
+    assert not ls.mean(frame, policy=noisy).note

@@ -1,6 +1,7 @@
 """Typed policies are the records of the wire format: the same parser takes them, over all levels, schemes and kinds."""
 
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from datetime import UTC, date, datetime, timedelta
@@ -164,6 +165,8 @@ def test_policies_are_values(tmp_path: Path) -> None:
     with pytest.raises(FrozenInstanceError):
         NUMBER.lower = 3  # type: ignore[misc]
     assert ls.Policy.load(saved(tmp_path / "policies.jsonl", one.record)) == (one,)
+    (tmp_path / "pretty.json").write_text(json.dumps(one.record, indent=1))
+    assert ls.Policy.load(tmp_path / "pretty.json") == (one,), "one record over several lines"
     assert ls.Policy(one.record) == one
 
 

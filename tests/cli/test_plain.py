@@ -13,6 +13,7 @@ from stream_app.cli import COMMANDS, main
 from tests.cli.operating.test_top import serving
 from tests.command import Cli
 from tests.monitoring.test_snapshot import busy
+from tests.run import MADE_UP
 from tests.terminal import CONTROL, Terminal, terminal
 
 COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]")
@@ -50,7 +51,15 @@ def replaying(folder: Path) -> list[str]:
     """Write events and a policy; return the words that replay them, which takes a progress bar long enough to show."""
     (folder / "events.jsonl").write_text("".join(EVENT % step for step in range(2_000)))
     (folder / "policies.jsonl").write_text(POLICY)
-    return ["replay", f"{folder}/events.jsonl", "--policies", f"{folder}/policies.jsonl", "--out", f"{folder}/out"]
+    return [
+        "replay",
+        *MADE_UP,
+        f"{folder}/events.jsonl",
+        "--policies",
+        f"{folder}/policies.jsonl",
+        "--out",
+        f"{folder}/out",
+    ]
 
 
 def test_a_pipe_gets_text(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stream_app.deciding.landmarksmet import LandmarksMet
 from tests.command import Cli
-from tests.run import Run, default, limited, observation, policy
+from tests.run import MADE_UP, Run, default, limited, observation, policy
 
 STEP_MS = 10
 SERIES = ("a", "b")
@@ -70,7 +70,7 @@ def test_late_and_double_events_and_passed_landmarks_do_not_count() -> None:
     ]
     list(met.sent(each if isinstance(each, bytes) else json.dumps(each).encode() for each in records))
     assert met.document() == {"landmark_steps": 3, "landmark_steps_met": 1}
-    assert met.sentence == "1 of 3 landmark steps met an event"
+    assert met.sentence.startswith("1 of 3 landmark steps met an event: the events are from 1970-01-01T00:00:00.015Z")
 
 
 def test_landmarks_under_dummies_are_not_known() -> None:
@@ -116,11 +116,11 @@ def test_replay_says_it(tmp_path: Path, cli: Cli) -> None:
     def replayed(name: str, *records: dict[str, object], words: tuple[str, ...] = ()) -> tuple[str, str]:
         file = tmp_path / f"{name}.jsonl"
         file.write_text("".join(json.dumps(record) + "\n" for record in records))
-        return cli("replay", file, "--out", str(tmp_path / name), *words)
+        return cli("replay", *MADE_UP, file, "--out", str(tmp_path / name), *words)
 
     records = [protected("a", 1, {1, 3}), *(observation("a", at, 1.0) for at in (5, 15, 25))]
     _, err = replayed("words", *records)
-    assert "landmark-stream replay: 1 of 2 landmark steps met an event\n" in err
+    assert "landmark-stream replay: 1 of 2 landmark steps met an event: the events are from" in err
     totals: dict[str, Any] = json.loads(replayed("json", *records, words=("--json",))[0])
     assert (totals["landmark_steps"], totals["landmark_steps_met"]) == (2, 1)
     plain = [policy("a", protection={"level": "event"}), observation("a", 5, 1.0)]

@@ -21,6 +21,7 @@ from stream_app.loss.landmark import landmark_losses
 from stream_app.privacy.values import Raw
 from stream_app.setup.keyfile import write_private
 from tests.command import saved
+from tests.run import MADE_UP
 
 VALUE = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.01}
 NO_EXTRA: Mapping[str, Any] = {}
@@ -66,7 +67,7 @@ def literal(
     key = {"format": 1, "fingerprint": keys.fingerprint, "epoch": 0, "secret": keys.secret.hex()}
     write_private(folder / "seed.key", json.dumps(key).encode())
     file = saved(folder / "events.jsonl", *policies, *events)
-    assert main(["replay", file, "--key", str(folder / "seed.key"), "--out", str(folder)]) == 0
+    assert main(["replay", *MADE_UP, file, "--key", str(folder / "seed.key"), "--out", str(folder)]) == 0
     releases, entries = (
         [json.loads(line) for line in (folder / f"{file}.jsonl").read_text().splitlines()]
         for file in ("releases", "ledger")

@@ -12,6 +12,7 @@ import pytest
 import analysis
 from release import Location, Perturbed, Release, parse
 from stream_app.cli import main
+from tests.run import MADE_UP
 
 STEPS = 4_500
 NUMBERS = (0.5, 2.0, 9.5)
@@ -32,7 +33,7 @@ def released(folder: Path, values: Iterable[Any], kind: Mapping[str, Any], schem
     (folder / "policies.jsonl").write_text(json.dumps(policy))
     (folder / "events.jsonl").write_text("".join(f"{json.dumps(event)}\n" for event in events))
     options = ["--policies", str(folder / "policies.jsonl"), "--out", str(folder / "out")]
-    assert main(["replay", str(folder / "events.jsonl"), *options]) == 0
+    assert main(["replay", *MADE_UP, str(folder / "events.jsonl"), *options]) == 0
     return [parse(line) for line in (folder / "out" / "releases.jsonl").read_bytes().splitlines()]
 
 

@@ -46,7 +46,7 @@ def test_the_page_says_what_the_metrics_say(worker: WorkerProcess) -> None:
     by = scrape.sums("landmark_spend_nano_epsilon_total", "policy", "scheme")
     assert spent == {f"spent-{policy}-{scheme}": nano for (policy, scheme), nano in by.items()}
     assert page.data["lag-records"] == scrape.total("landmark_event_lag_records")
-    assert page.data["lag-seconds"] == scrape.largest("landmark_event_lag_seconds") > 0
+    assert page.data["lag-seconds"] in {scrape.largest("landmark_event_lag_seconds"), 0}, "0 once nothing has waited"
     assert page.data["rejects"] == scrape.total("landmark_rejects_total") == 2
     assert page.data["state-bytes"] == scrape.total("landmark_state_bytes")
     rejected = {name.removeprefix("rejected-"): met for name, met in page.data.items() if name.startswith("rejected-")}

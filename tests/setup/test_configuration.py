@@ -12,7 +12,7 @@ from stream_app.deciding.outcome import Decided
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.setup.configuration import context_of, default_policies, limits_of, policies_in
 from stream_app.setup.settings import InvalidSettingsError, Settings
-from tests.run import COUNTS, KEYS, NUMBER, UNIFORM, Run, default, observation, policy
+from tests.run import COUNTS, KEYS, MADE_UP, NUMBER, UNIFORM, Run, default, observation, policy
 
 TOML = """
 lifetime_epsilon = 3.0
@@ -74,7 +74,7 @@ def test_the_first_glob_that_matches_rules(settings: Settings) -> None:
 def test_caps_are_in_nano_epsilon(settings: Settings) -> None:
     """Caps are the settings' decimals, rounded down; what is unset is no cap."""
     assert limits_of(settings) == Limits(3 * 10**9, 1_500_000_000, accept_policies=True, max_future_ms=60_000)
-    assert limits_of(Settings.model_construct()) == Limits()
+    assert limits_of(Settings.model_construct()) == Limits(max_future_ms=86_400_000)
     assert limits_of(Settings.model_construct(lifetime_epsilon=0.3)).lifetime_nano == 300_000_000
 
 
@@ -216,7 +216,7 @@ def test_a_policy_in_the_log_may_name_what_nobody_configured(tmp_path: Path) -> 
     events, out = tmp_path / "events.jsonl", tmp_path / "out"
     records = [policy("a", correlation="unheard-of"), observation("a", 5, 1)]
     events.write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert main(["replay", str(events), "--out", str(out)]) == 0
+    assert main(["replay", *MADE_UP, str(events), "--out", str(out)]) == 0
     assert not (out / "rejects.jsonl").read_bytes()
     assert (out / "releases.jsonl").read_bytes()
 

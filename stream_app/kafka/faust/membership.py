@@ -9,6 +9,7 @@ from stream_app.setup.settings import Settings
 
 logger = logging.getLogger(__name__)
 
+_PATIENCE_SECONDS = 5
 REBALANCES: float = 2
 """A worker that joins may wait for a whole rebalance, and for another one that began meanwhile."""
 
@@ -21,6 +22,8 @@ class Membership:
         self.lost = False
         """Whether it has been outside for longer than the grace time."""
         self._inside_seconds = time.monotonic()
+        self._session_seconds = settings.session_timeout_ms / 1000
+        self._told = False
 
     def look(self, *, member: bool, silent: bool) -> None:
         """Take what is known now, and log a change of `lost`.
@@ -31,6 +34,10 @@ class Membership:
         if member or silent:
             self._inside_seconds = now
         outside_seconds = now - self._inside_seconds
+        if outside_seconds > _PATIENCE_SECONDS and not self._told:
+            what = "waits for its consumer group, which counts a worker that was killed for up to %.0f s"
+            logger.info(what, self._session_seconds)
+        self._told = outside_seconds > _PATIENCE_SECONDS
         if outside_seconds > self.grace_seconds and not self.lost:
             self.lost = True
             logger.error(

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from contextlib import AsyncExitStack, suppress
 
 from stream_app.kafka.brokers import Message
@@ -56,6 +57,8 @@ logger = logging.getLogger(__name__)
 _ATTEMPTS = 6
 _BACKOFF_SECONDS = 0.5
 _OWNER_SECONDS = 1.0
+IDLE_SECONDS = 15.0
+"""After them the lag of the last batch is shown no more."""
 
 
 class Partition:
@@ -70,6 +73,7 @@ class Partition:
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
         self._kept = Kept(self._inbox, PartitionMetrics(parts, number), self._wake.set)
         self._refetches: set[asyncio.Task[None]] = set()
+        self._idle_since: float | None = None
         self._task = asyncio.create_task(self._live(), name=f"partition {number}")
 
     @property
@@ -86,6 +90,12 @@ class Partition:
     def stopped(self) -> StopReason | None:
         """Why it stopped; None: it did not."""
         return self._state.reason if isinstance(self._state, Stopped) else None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing has waited, nor was under way, for longer than a figure of the last batch says anything."""
+        since = self._idle_since
+        return since is not None and time.monotonic() - since > IDLE_SECONDS
 
     @property
     def rows(self) -> RowReader | None:
@@ -222,10 +232,12 @@ class Partition:
             # While a batch commits, little waits: what comes meanwhile then is of the next batch, not of one after it.
             given = self._inbox.take() if tenure.pending.empty or self._inbox.ample else None
             if given is not None:
+                self._idle_since = None
                 if self._inbox.hungry:
                     self._parts.feed.resume(self.number)
                 return given
             if tenure.pending.empty:
+                self._idle_since = self._idle_since or time.monotonic()
                 await tenure.write_due()
             await self._wake.wait()
         return None

@@ -84,6 +84,11 @@ class Partitions:
         return self._settled and all(partition.works or partition.stopped is not None for partition in owned)
 
     @property
+    def idle(self) -> list[int]:
+        """The partitions for which nothing has waited for a while."""
+        return [number for number, partition in self._owned.items() if partition.idle]
+
+    @property
     def working(self) -> list[int]:
         """The partitions that decide what comes."""
         return [number for number in self._owned if self._works(number)]

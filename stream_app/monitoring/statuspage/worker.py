@@ -37,6 +37,7 @@ class AboutWorker(NamedTuple):
     topic_there: bool = True  # whether the events topic is the one that it began with
     degraded: bool = False  # whether the brokers give no answer
     outside: bool = False  # whether it stays outside its consumer group
+    joining: float = 0.0  # while it waits for its group: for how many seconds that counts a worker that was killed
     advice: Mapping[str, Advice] = MappingProxyType({})  # what each reason to stop means, and what to do about it
 
     @property
@@ -57,6 +58,9 @@ class AboutWorker(NamedTuple):
             return PageState("bad", "Degraded: the brokers give no answer")
         if self.outside:
             return PageState("bad", "Outside its consumer group")
+        if not self.prepared and self.joining:
+            text = f"Waits for its consumer group, which counts a worker that was killed for up to {self.joining:g} s"
+            return PageState("wait", text)
         if not self.prepared:
             return PageState("wait", "Reading state back")
         if not self.running:

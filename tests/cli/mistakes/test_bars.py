@@ -10,7 +10,7 @@ from stream_app.cli import main
 from stream_app.localbroker.broker import LocalBroker
 from tests.cli.test_plain import replaying
 from tests.kafka.installation import Installation, readings
-from tests.run import policy
+from tests.run import MADE_UP, policy
 from tests.terminal import CONTROL, terminal
 
 BAR = re.compile(r"([a-z]+(?: [0-9]+)?) +[━╸╺ ]+ +([0-9]+)% +([0-9]+:[0-9]{2}:[0-9]{2})")
@@ -34,7 +34,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 COMMANDS = {
-    "replay": ("events.jsonl", "--policies", "policies.jsonl", "--out", "again"),
+    "replay": (*MADE_UP, "events.jsonl", "--policies", "policies.jsonl", "--out", "again"),
     "audit": ("--ledger", "out/ledger.jsonl", "--releases", "out/releases.jsonl"),
     "explain": ("home-7", "5", "--ledger", "out/ledger.jsonl"),
     "standing": ("home-7", "--ledger", "out/ledger.jsonl"),

@@ -14,6 +14,7 @@ from stream_app.outlook.request import PlanRequest
 from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, OWN_COLOUR, REGULAR_COLOUR, canvas
 from stream_app.privacy.policy import policy_of
 from tests.command import Cli, saved
+from tests.run import MADE_UP
 
 HOUR_MS = 3_600_000
 POLICY: dict[str, Any] = {
@@ -59,7 +60,7 @@ def test_replay_spends_what_was_planned(tmp_path: Path, cli: Cli) -> None:
         for n in range(plan["events"])
     ]
     out = tmp_path / "out"
-    cli("replay", saved(tmp_path / "events.jsonl", *events), "--policies", file, "--out", out)
+    cli("replay", *MADE_UP, saved(tmp_path / "events.jsonl", *events), "--policies", file, "--out", out)
     entries = [json.loads(line) for line in (out / "ledger.jsonl").read_text().splitlines()][1:]
     releases = [json.loads(line) for line in (out / "releases.jsonl").read_text().splitlines()]
     found = own(plan)

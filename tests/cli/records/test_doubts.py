@@ -11,18 +11,30 @@ from tests.command import Cli, saved
 from tests.run import LOCATION, observation, policy
 from tests.units import units
 
-LANDMARKS = {"level": "landmark", "landmarks": [[150, 160]], "step": 1}
-WEEK: list[Any] = [observation("a", at, 1.0) for at in range(1, 201)]
+START = 1_700_000_000_000
+HOUR_MS = 3_600_000
+LANDMARKS = {"level": "landmark", "landmarks": [[START + 150, START + 160]], "step": 1}
+
+
+def reading(at: int, value: object = 1.0, series: str = "a") -> dict[str, object]:
+    """Return an observation some milliseconds after the start."""
+    return observation(series, START + at, value)
+
+
+WEEK: list[Any] = [reading(at) for at in range(1, 201)]
 SHUFFLED = [*WEEK[100:140], *WEEK[:100], *WEEK[140:]]
 DOUBTED: dict[str, tuple[list[Any], str]] = {
-    "landmarks": ([one for one in WEEK if not 150 <= one["timestamp"] < 160], "0 of 10 landmark steps met an event: "),
+    "landmarks": (
+        [one for one in WEEK if not 150 <= one["timestamp"] - START < 160],
+        "0 of 10 landmark steps met an event: ",
+    ),
     "times": (
         [observation("a", 1_700_000_000 + at, 1.0) for at in range(200)],
         "200 of 201 rows: 1700000000 looks like seconds: as milliseconds it is 1970-01-20T",
     ),
     "order": (SHUFFLED, "100 of 201 rows lie before a row of their series that comes earlier in the input: "),
     "refused": (
-        [*WEEK, *(observation("a", 201 + at, "x") for at in range(3))],
+        [*WEEK, *(reading(201 + at, "x") for at in range(3))],
         "3 of 204 rows would be refused (3 invalid-value); ",
     ),
 }
@@ -34,16 +46,20 @@ DOUBTED["clock ahead"] = (
     [*WEEK, observation("a", 7_000_000_000_000, 1.0)],
     "1 of 202 rows: 7000000000000 is 2191-10-27T12:26:40Z, which lies after tomorrow",
 )
+DOUBTED["old"] = (
+    [observation("a", 600_000_000_000 + at, 1.0) for at in range(200)],
+    "200 of 201 rows: 600000000000 is 1989-01-05T10:40Z, which lies before 1990; times are in milliseconds since 1970",
+)
 DOUBTED["clamped"] = (
-    [observation("a", at, 1000.0 if at > 20 else 1.0) for at in range(1, 201)],
+    [reading(at, 1000.0 if at > 20 else 1.0) for at in range(1, 201)],
     "most values of a lie above the upper end of their range, which is published for them; is the unit another one",
 )
 DOUBTED["outside"] = (
-    [observation("a", at, 1.0) for at in range(1000, 1200)],
-    "0 of 10 landmark steps met an event: the events are from 1970-01-01T00:00:01",
+    [reading(at) for at in range(1000, 1200)],
+    "0 of 10 landmark steps met an event: the events are from 2023-11-14T22:13:21",
 )
 
-CHECK_OF = {"outside": "landmarks", "dates": "times", "clock ahead": "times"}
+CHECK_OF = {"outside": "landmarks", "dates": "times", "clock ahead": "times", "old": "times"}
 
 
 @pytest.fixture
@@ -55,8 +71,12 @@ def config(tmp_path: Path) -> Path:
 
 def rows(name: str) -> list[Any]:
     """Return a file with something wrong, and its policy in front."""
-    moved = {"times": [1_700_000_050, 1_700_000_060], "dates": [20_240_301_003_000, 20_240_301_003_001]}
-    protection = {**LANDMARKS, "landmarks": [moved.get(name, [150, 160])]}
+    moved = {
+        "times": [1_700_000_050, 1_700_000_060],
+        "dates": [20_240_301_003_000, 20_240_301_003_001],
+        "old": [600_000_000_050, 600_000_000_060],
+    }
+    protection = {**LANDMARKS, "landmarks": [moved[name]]} if name in moved else LANDMARKS
     return [policy("a", protection=protection, epsilon=50.0), *DOUBTED[name][0]]
 
 
@@ -82,7 +102,7 @@ def test_replay_asks_before_it_writes(tmp_path: Path, cli: Cli, name: str) -> No
 
 def test_rows_out_of_order_are_told_before_the_landmarks_that_they_miss(tmp_path: Path, cli: Cli) -> None:
     """The file begins with its last row, so no other is decided; zones are not what is wrong."""
-    begun = [policy("a", protection=LANDMARKS, epsilon=50.0), observation("a", 300, 1.0), *WEEK]
+    begun = [policy("a", protection=LANDMARKS, epsilon=50.0), reading(300), *WEEK]
     file = saved(tmp_path / "events.jsonl", *begun)
     said = cli("replay", file, "--out", tmp_path / "out", code=2).err
     assert 0 < said.index("--accept order") < said.index("--accept landmarks")
@@ -112,7 +132,7 @@ def test_one_per_cent_may_be_refused(tmp_path: Path, cli: Cli) -> None:
         records = [
             policy("a", epsilon=50.0),
             *WEEK[: 199 - wrong],
-            *(observation("a", 300 + at, "x") for at in range(wrong)),
+            *(reading(300 + at, "x") for at in range(wrong)),
         ]
         file = saved(tmp_path / "events.jsonl", *records)
         assert f"{file}:" in cli("replay", file, "--out", str(tmp_path / f"out-{wrong}"), code=code).err
@@ -130,17 +150,17 @@ def test_checks_regard_new_rows(tmp_path: Path, cli: Cli) -> None:
     asked(earlier, "--accept", "order")
     before = (out / "ledger.jsonl").read_bytes()
     asked(earlier)  # nothing is new
-    later = [observation("a", at, 1.0) for at in range(300, 340)]
+    later = [reading(at) for at in range(300, 340)]
     grown = [*earlier, *later]
     asked(grown)  # landmarks that lie before the new rows were met by earlier ones
     assert (out / "ledger.jsonl").read_bytes().startswith(before)
-    repeated = [*grown, *SHUFFLED[:100], *(observation("a", at, 1.0) for at in range(400, 440))]
+    repeated = [*grown, *SHUFFLED[:100], *(reading(at) for at in range(400, 440))]
     asked(repeated)  # an export that begins anew with rows of before
     held = (out / "ledger.jsonl").read_bytes()
-    again = [*repeated, observation("a", 7, 2.5), observation("a", 500, 1.0)]
+    again = [*repeated, reading(7, 2.5), reading(500)]
     assert "1 of 2 rows lie before a row of their series" in asked(again, code=2)
     assert (out / "ledger.jsonl").read_bytes() == held
-    wrong = [*repeated, *later[:3], observation("a", 500, "x"), observation("a", 501, 1.0)]
+    wrong = [*repeated, *later[:3], reading(500, "x"), reading(501)]
     assert "1 of 5 rows would be refused (1 invalid-value)" in asked(wrong, code=2)
 
 
@@ -169,7 +189,7 @@ CLAMPED: dict[str, tuple[Any, list[Any]]] = {
 def test_clamped_values_are_told_privately(tmp_path: Path, cli: Cli, config: Path, kind: str, command: str) -> None:
     """On standard error alone, with its mark; no output has the count, and no value shows."""
     begun, values = CLAMPED[kind]
-    records = [begun, *(observation("a", at, value) for at, value in enumerate(values, 1))]
+    records = [begun, *(reading(at, value) for at, value in enumerate(values, 1))]
     file = saved(tmp_path / "events.jsonl", *records)
     words = ["--out", str(tmp_path / "out"), "--json"] if command == "replay" else ["--config", str(config), "--json"]
     said = cli(command, file, *words, code=0 if command == "replay" else 2)
@@ -180,41 +200,12 @@ def test_clamped_values_are_told_privately(tmp_path: Path, cli: Cli, config: Pat
         assert not [each for each in (tmp_path / "out").iterdir() if b"outside" in each.read_bytes()]
 
 
-def test_what_a_reading_of_a_unit_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A unit takes many readings, so the moment and the unit are named; a step takes one record, or one a moment."""
-    hour, half = 3_600_000, 1_800_000
-    readings = [observation("sugar-1", at, 1.0) for at in (half, hour + 1, half, 1)]
-    divided = units(series="sugar-1", protection={"step": 4 * hour, "unit": hour, "open_steps": 1})
-    words = [
-        "replay",
-        saved(tmp_path / "units.jsonl", divided, *readings),
-        "--accept",
-        "refused",
-        "--accept",
-        "order",
-    ]
-    assert main([*words, "--out", str(tmp_path / "units")]) == 0
-    said = capsys.readouterr().err
-    second = "a second reading of sugar-1 at 1970-01-01T00:30Z, in the unit from 1970-01-01T00:00Z on"
-    assert f"units.jsonl:4: {second}, which takes one of each moment\n" in said
-    assert "lies before another reading of the unit from 1970-01-01T00:00Z on, or in a step that is over" in said
-    within = policy("a", protection={"level": "event", "step": hour, "within": "sum", "open_steps": 1})
-    twice = [observation("a", half, 1.0)] * 2
-    for name, ruling, told in (
-        ("within", within, "a second reading of a at 1970-01-01T00:30Z, of which a step takes one\n"),
-        ("plain", policy("a"), "a second record of a for the step of 1970-01-01T00:30Z, which has one release\n"),
-    ):
-        file = saved(tmp_path / f"{name}.jsonl", ruling, *twice)
-        assert main(["replay", file, "--out", str(tmp_path / name), "--accept", "refused"]) == 0
-        assert f"{name}.jsonl:3: {told}" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("aggregate", ["sum", "mean"])
 def test_steps_are_clamped_by_what_their_readings_come_to(tmp_path: Path, cli: Cli, aggregate: str) -> None:
     """24 hours of quarters in Wh where the policy has kWh: each closed one counts, and the open one does not."""
     hour = 3_600_000
     protection = {"level": "event", "step": hour, "within": aggregate, "open_steps": 1}
-    readings = [observation("a", nth * hour // 4, 500.0) for nth in range(24 * 4 + 1)]
+    readings = [reading(nth * hour // 4 - START % hour, 500.0) for nth in range(24 * 4 + 1)]
     file = saved(tmp_path / "wh.jsonl", policy("a", protection=protection, epsilon=50.0), *readings)
     said = cli("replay", file, "--out", tmp_path / "out", code=2).err
     assert "24 of 24 values lie outside the range of their policy and are clamped\n" in said
@@ -224,7 +215,7 @@ def test_steps_are_clamped_by_what_their_readings_come_to(tmp_path: Path, cli: C
 
 def test_a_substitute_that_swallows_a_file_is_asked_about(tmp_path: Path, cli: Cli) -> None:
     """Decimal commas under `invalid` 0: every value would be published as 0."""
-    (tmp_path / "a.csv").write_text("time;kwh\n" + "".join(f'{1000 + at};"1,5"\n' for at in range(20)))
+    (tmp_path / "a.csv").write_text("time;kwh\n" + "".join(f'{START + at};"1,5"\n' for at in range(20)))
     value = {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.5, "invalid": 0}
     rules = saved(tmp_path / "policies.jsonl", policy("a", value=value, epsilon=50.0))
     words: list[str | Path] = ["replay", tmp_path / "a.csv", "--policies", rules, "--series", "a"]
@@ -240,28 +231,47 @@ def test_a_substitute_that_swallows_a_file_is_asked_about(tmp_path: Path, cli: C
 
 def test_each_series_must_meet_one_of_its_landmarks(tmp_path: Path, cli: Cli) -> None:
     """One whose landmarks are a year off is named, though all of another one's are met."""
-    far = {**LANDMARKS, "landmarks": [[5150, 5160]]}
+    far = {**LANDMARKS, "landmarks": [[START + 5150, START + 5160]]}
     begun = [policy("a", protection=LANDMARKS, epsilon=50.0), policy("b", protection=far, epsilon=50.0)]
-    rows = [observation(name, at, 1.0) for at in range(1, 201) for name in "ab"]
+    rows = [reading(at, series=name) for at in range(1, 201) for name in "ab"]
     file = saved(tmp_path / "events.jsonl", *begun, *rows)
     said = cli("replay", file, "--out", tmp_path / "out", code=2).err
-    assert "10 of 20 landmark steps met an event; none of b: the events are from 1970-01-01T00:00:00.001Z" in said
+    assert "10 of 20 landmark steps met an event; none of b: the events are from 2023-11-14T22:13:20.001Z" in said
     assert cli("replay", file, "--out", tmp_path / "out", "--accept", "landmarks").out
 
 
-def test_each_sort_of_refused_rows_is_explained_once(tmp_path: Path, cli: Cli) -> None:
-    """With its first line, and how many there are."""
-    cells = ["1.5"] * 10 + ['"1,5"'] * 3 + ["2 kWh"] * 2 + ["", "13,600".join('""')]
-    (tmp_path / "a.csv").write_text("time;kwh\n" + "".join(f"{at};{cell}\n" for at, cell in enumerate(cells, 1000)))
-    words: list[str | Path] = [
-        "replay",
-        tmp_path / "a.csv",
-        "--policies",
-        saved(tmp_path / "policies.jsonl", policy("a", epsilon=50.0)),
-    ]
-    words += ["--series", "a", "--timestamp-column", "time", "--value-columns", "kwh", "--out", tmp_path / "out"]
-    said = cli(*words, code=2).err
-    assert "a.csv:12: kwh: a number like 1,5 has a decimal comma; add --decimal , (3 such rows)\n" in said
-    assert "a.csv:15: kwh: a number like 1.5 kWh has more than digits and a point; write the number alone (2" in said
-    assert "a.csv:17: kwh: is empty; add --missing \"''\", and rows with an empty cell are skipped\n" in said
-    assert "a.csv:18: kwh: a number like 13,600 may be 13.6, then add --decimal ,; or 13 thousand, then write" in said
+@pytest.mark.parametrize("protection", [{"within": "sum", "open_steps": 1}, {"unit": HOUR_MS, "open_steps": 1}])
+def test_readings_that_all_lie_in_one_open_step_are_asked_about(
+    tmp_path: Path, cli: Cli, protection: dict[str, Any]
+) -> None:
+    """Nothing would be released: perhaps their times are in another unit. A later run has decided steps before."""
+    divided = {"level": "event", "step": HOUR_MS, **protection}
+    ruling = policy("a", protection=divided, epsilon=50.0)
+    if "unit" in protection:
+        ruling = units(series="a", protection={"step": 24 * HOUR_MS, "unit": HOUR_MS, "open_steps": 1})
+    few = [reading(at) for at in range(10)]
+    said = cli("replay", saved(tmp_path / "events.jsonl", ruling, *few), "--out", tmp_path / "out", code=2).err
+    assert "all readings of a lie in one step, from 2023-11-14T" in said
+    assert said.count("--accept times\n") == 1
+    whole = saved(tmp_path / "events.jsonl", ruling, *few, reading(48 * HOUR_MS))
+    cli("replay", whole, "--out", tmp_path / "out")
+    more = saved(tmp_path / "events.jsonl", ruling, *few, *(reading(48 * HOUR_MS + at) for at in range(20)))
+    cli("replay", more, "--out", tmp_path / "out")
+
+
+def test_a_row_far_after_its_neighbours_is_named(tmp_path: Path, cli: Cli) -> None:
+    """One clock that is ahead would make all rows behind it late; rows in disorder are told as such."""
+    days = [reading(at * 24 * HOUR_MS) for at in range(20)]
+    days[5] = reading(400 * 24 * HOUR_MS)
+    said = cli("replay", saved(tmp_path / "events.jsonl", policy("a"), *days), "--out", tmp_path / "out", code=2).err
+    told = "2024-12-18T22:13:20Z lies 394 d after the rows of its series around it, so that 14 of 21 rows would be"
+    assert told in said
+    assert "is its clock ahead? Correct its time, or leave it out; if that is meant, add --accept order\n" in said
+
+
+def test_send_names_series_without_a_policy(tmp_path: Path, cli: Cli, config: Path) -> None:
+    """Whoever does not wait for the answer would not learn that all were refused."""
+    file = saved(tmp_path / "events.jsonl", policy("e"), *(reading(1, series=name) for name in "abcde"))
+    told = "send: no policy of a, b, c and 1 more series is known here: unless one was sent before, a worker refuses"
+    assert told in cli("send", file, "--config", config, code=2).err
+    assert "is known here" not in cli("send", file, "--config", config, "--wait", "5", code=2).err

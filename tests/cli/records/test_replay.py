@@ -16,7 +16,7 @@ from tests.collected import schedules
 from tests.command import Cli, saved
 from tests.deciding.test_rows import records
 from tests.hostile import hostile
-from tests.run import ACCEPTING, KINDS, NUMBER, Run, observation, policy
+from tests.run import ACCEPTING, KINDS, MADE_UP, NUMBER, Run, observation, policy
 
 POLICY = {"series": "home-*", "epsilon": 1.0, "protection": {"level": "landmark", "landmarks": [2000], "step": 1000}}
 CSV = """when,kwh,house
@@ -111,7 +111,7 @@ def test_it_decides_what_the_decision_path_decides(tmp_path: Path, cli: Cli) -> 
     """Without ``--key`` the noise key is made of the folder's own one and of the input; the outputs are of that key."""
     records = [policy("a"), *(observation("a", step, 1) for step in range(5)), {"type": "close", "series": "a"}]
     out = tmp_path / "out"
-    cli("replay", saved(tmp_path / "events.jsonl", *records), "--out", out)
+    cli("replay", *MADE_UP, saved(tmp_path / "events.jsonl", *records), "--out", out)
     told = json.loads((out / "replay.json").read_text())
     keys = keyfile.load(out / "replay.key").derived(bytes.fromhex(told["digest"]))
     assert (told["first"], told["records"], told["key"]) == (told["digest"], len(records), keys.fingerprint)
@@ -192,7 +192,7 @@ def test_unusable_files_leave_earlier_results(tmp_path: Path, cli: Cli) -> None:
     """A missing input, policies or key, or a folder that is a file, is exit 2, and nothing is emptied."""
     events = saved(tmp_path / "events.jsonl", policy("a"), observation("a", 1, 1))
     out = tmp_path / "out"
-    assert main(["replay", events, "--out", str(out)]) == 0
+    assert main(["replay", *MADE_UP, events, "--out", str(out)]) == 0
     before = outputs(out)
     for words in (
         [str(tmp_path / "none.jsonl"), "--out", str(out)],

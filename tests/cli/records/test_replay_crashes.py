@@ -11,7 +11,7 @@ from stream_app.cli import main
 from stream_app.replaying.folder import KEY_NAME, OUTPUTS, ReplayFolder
 from tests.cli.records.test_replayfolder import STEPS, VALUES, Site, log
 from tests.command import saved
-from tests.run import observation
+from tests.run import MADE_UP, observation
 
 
 class _Died(BaseException):
@@ -39,7 +39,9 @@ def test_a_crash_anywhere_draws_nothing_anew(site: Site, monkeypatch: pytest.Mon
             one.run(records)
             ended = _cut(monkeypatch, lambda one=one: one.run(begun, *words), cuts)  # type: ignore[misc]
             found = shown(one)
-            code = main(["replay", saved(one.folder / "events.jsonl", *following), "--out", str(one.out), *words])
+            code = main(
+                ["replay", *MADE_UP, saved(one.folder / "events.jsonl", *following), "--out", str(one.out), *words]
+            )
             found |= shown(one)
             assert code == 0 or (following is not begun and not words)
             assert len({(key, step) for key, step, _ in found}) == len(found)

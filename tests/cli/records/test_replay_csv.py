@@ -9,7 +9,7 @@ from stream_app.cli import main
 from stream_app.deciding.context import Context
 from stream_app.setup import keyfile
 from tests.cli.records.test_replay import outputs
-from tests.run import KINDS, Run, default, observation, policy
+from tests.run import KINDS, MADE_UP, Run, default, observation, policy
 
 CSVS = {
     "location": (
@@ -56,7 +56,7 @@ def test_every_kind_comes_from_csv(tmp_path: Path, kind: str) -> None:
     ring = keyfile.create(key)
     out = tmp_path / "out"
     words = ["--key", str(key), "--policies", str(rules), *mapping]
-    assert main(["replay", str(table), "--out", str(out), *words, "--accept", "refused"]) == 0
+    assert main(["replay", *MADE_UP, str(table), "--out", str(out), *words, "--accept", "refused"]) == 0
     run = Run(Context(ring, (default("*", value=KINDS[kind]),)))
     run.feed_all(observation("b", 1000 * nth, value) for nth, value in enumerate(values, 1))
     assert outputs(out)[:2] == [b"".join(line + b"\n" for line in lines) for lines in run.outputs[:2]]

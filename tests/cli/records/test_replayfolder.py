@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from stream_app.replaying.folder import OUTPUTS, read
 from stream_app.setup import keyfile
 from tests.command import Cli, saved
-from tests.run import ACCEPTING, NUMBER, observation, policy
+from tests.run import ACCEPTING, MADE_UP, NUMBER, observation, policy
 
 Record = dict[str, Any]
 STEPS = 40
@@ -39,7 +39,7 @@ class Site:
     def run(self, records: list[Record], *words: str, code: int = 0) -> str:
         """Decide ``records`` in the folder, which ends with a code; return what was said on standard error."""
         events = saved(self.folder / "events.jsonl", *records)
-        return self.cli("replay", events, "--out", self.out, *words, code=code).err
+        return self.cli("replay", *MADE_UP, events, "--out", self.out, *words, code=code).err
 
     def words(self, keyed: str) -> list[str]:
         """Return the options for the folder's own key, or for a key file, which is made then."""
@@ -256,7 +256,7 @@ def test_a_pipe_is_read_as_a_file_is(site: Site) -> None:
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=((site.folder / "events.jsonl").read_bytes(),))
     writer.start()
-    site.cli("replay", pipe, "--out", site.out)
+    site.cli("replay", *MADE_UP, pipe, "--out", site.out)
     writer.join()
     assert site.outputs() == seen
     assert {path.name for path in site.out.iterdir()} == names

@@ -7,6 +7,7 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.kafka.faust import membership
+from stream_app.kafka.owner import partition
 from tests.kafka.installation import Installation, readings
 from tests.patience import ANSWER_SECONDS, awaited
 
@@ -14,13 +15,20 @@ POLL_SECONDS = 3
 """Faust's `broker_max_poll_interval`, which is 1,000 s in an installation. Faust reads it from the environment."""
 
 
+def forget_the_last_batch() -> None:
+    """Have this worker show the lag of its last batch for a second: 15 in an installation."""
+    partition.IDLE_SECONDS = 1
+
+
 def test_it_decides_what_comes_after_long_silence(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was in no group any more: what was sent later waited for a restart, and nothing said so."""
     monkeypatch.setenv("BROKER_MAX_POLL_INTERVAL", str(POLL_SECONDS))
+    installation.prepare = forget_the_last_batch
     with installation.worker() as worker:
         worker.await_ready(200, "partitions [")
         time.sleep(3 * POLL_SECONDS)
         worker.await_committed(installation.send(readings(100)), ANSWER_SECONDS)
+        awaited(lambda: worker.metric("landmark_event_lag_seconds") == 0)  # it was above, and stayed so for ever
         assert "landmark_in_group 1.0" in worker.get("/metrics")[1]
         assert worker.stop() == 0
         assert worker.said().count("owns partitions [0, 1]") == 1

@@ -39,8 +39,11 @@ def test_only_time_outside_counts_and_only_while_brokers_answer(
         assert found.lost
     found.look(member=True, silent=False)
     assert not found.lost
-    assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
-    assert "outside its consumer group for 121 s" in caplog.text
+    waits = "waits for its consumer group, which counts a worker that was killed for up to 45 s"
+    told = [record.getMessage() for record in caplog.records]
+    assert [told[0], told[1], told[2]] == [waits] * 3, "once for each time outside"
+    assert [record.levelname for record in caplog.records[3:]] == ["ERROR", "INFO"]
+    assert "outside its consumer group for 121 s" in told[3]
 
 
 def test_the_grace_time_follows_the_session() -> None:

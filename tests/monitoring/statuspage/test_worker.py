@@ -69,6 +69,10 @@ def test_what_newcomers_misread() -> None:
         (standing({})._replace(topic_there=False), "✗ The events topic is gone"),
         (standing({0: None}, prepared=False)._replace(outside=True), "✗ Outside its consumer group"),
         (standing({0: None}, prepared=False), "… Reading state back"),
+        (
+            standing({}, prepared=False)._replace(joining=45.0),
+            "… Waits for its consumer group, which counts",
+        ),
         (standing({}), "… Owns no partition"),
         (standing({0: None}), "✓ Serves 1 partition"),
     ],

@@ -1,0 +1,54 @@
+"""Whether rows look chosen by their noise: means of those are off, whatever their intervals say."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import exp, log, log1p
+from typing import Final
+
+from stream_app.analysis.means import MeasuredRelease
+from stream_app.privacy.kinds import Number
+
+MOST_LIKELY: Final = log(1e-9)
+"""Log of the probability, at most, of measurements that are said to be chosen."""
+
+
+def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
+    """Return a series whose numbers all lie nearer together than their noise allows; empty where there is none.
+
+    Whatever the true values were within the range, a measurement of Laplace noise leaves ``[a, b]`` with a probability
+    that the range and the scale tell. That none of n does, where a and b are the least and the greatest of them, has a
+    probability p at most; that p is below q for rows that nobody chose, one of about ``q (1 + log 1/q)``.
+    """
+    by_series: dict[str, list[tuple[float, float, Number]]] = {}
+    for release, policy in measured:
+        if policy is not None and isinstance(policy.kind, Number) and type(release.scale) is float:
+            found = by_series.setdefault(release.series, [])
+            if type(release.measurement) is float:
+                found.append((release.measurement, release.scale, policy.kind))
+    return next((series for series, found in by_series.items() if found and _log_probability(found) < MOST_LIKELY), "")
+
+
+def _log_probability(found: Sequence[tuple[float, float, Number]]) -> float:
+    """Return the log of the largest probability that no measurement leaves the span of all."""
+    least, most = min(found)[0], max(found)[0]
+    total = 0.0
+    for _, scale, kind in found:
+        # The true value that stays most often; a cell further out, as the noise is discrete.
+        true, cell = min(max((least + most) / 2, kind.lower), kind.upper), kind.axis.width(1, 1)
+        outside = (exp(-(true - least + cell) / scale) if true >= least - cell else 1.0) / 2
+        outside += (exp(-(most - true + cell) / scale) if true <= most + cell else 1.0) / 2
+        total += log1p(-outside)
+    return total
+
+
+def gaps(measured: Iterable[MeasuredRelease]) -> str:
+    """Return a series of which steps are missing between others; empty where there is none."""
+    times: dict[str, list[int]] = {}
+    for release, _ in measured:
+        times.setdefault(release.series, []).append(release.timestamp_ms)
+    for series, found in times.items():
+        apart = Counter(after - before for before, after in pairwise(sorted(found)))
+        if apart and max(apart) > max(apart, key=lambda length: (apart[length], -length)):
+            return series
+    return ""

@@ -1,0 +1,99 @@
+"""What `replay` says of the records that it refuses: each sort once, at its first line, with the remedy."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream_app.cli import main
+from tests.cli.records.test_doubts import START
+from tests.command import Cli, saved
+from tests.run import LOCATION, MADE_UP, observation, policy
+from tests.units import units
+
+
+def test_what_a_reading_of_a_unit_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A unit takes many readings, so the moment and the unit are named; a step takes one record, or one a moment."""
+    hour, half = 3_600_000, 1_800_000
+    readings = [observation("sugar-1", at, 1.0) for at in (half, hour + 1, half, 1)]
+    divided = units(series="sugar-1", protection={"step": 4 * hour, "unit": hour, "open_steps": 1})
+    words = [
+        "replay",
+        saved(tmp_path / "units.jsonl", divided, *readings),
+        "--accept",
+        "refused",
+        "--accept",
+        "order",
+        *MADE_UP,
+    ]
+    assert main([*words, "--out", str(tmp_path / "units")]) == 0
+    said = capsys.readouterr().err
+    second = "a second reading of sugar-1 at 1970-01-01T00:30Z, in the unit from 1970-01-01T00:00Z on"
+    assert f"units.jsonl:4: {second}, which takes one of each moment\n" in said
+    assert "lies before another reading of the unit from 1970-01-01T00:00Z on, or in a step that is over" in said
+    within = policy("a", protection={"level": "event", "step": hour, "within": "sum", "open_steps": 1})
+    twice = [observation("a", half, 1.0)] * 2
+    for name, ruling, told in (
+        ("within", within, "a second reading of a at 1970-01-01T00:30Z, of which a step takes one\n"),
+        ("plain", policy("a"), "a second record of a for the step of 1970-01-01T00:30Z, which has one release; if"),
+    ):
+        file = saved(tmp_path / f"{name}.jsonl", ruling, *twice)
+        assert main(["replay", *MADE_UP, file, "--out", str(tmp_path / name), "--accept", "refused"]) == 0
+        assert f"{name}.jsonl:3: {told}" in capsys.readouterr().err
+
+
+def test_each_sort_of_refused_rows_is_explained_once(tmp_path: Path, cli: Cli) -> None:
+    """With its first line, and how many there are."""
+    cells = ["1.5"] * 10 + ['"1,5"'] * 3 + ["2 kWh"] * 2 + ["", "13,600".join('""')]
+    (tmp_path / "a.csv").write_text("time;kwh\n" + "".join(f"{at};{cell}\n" for at, cell in enumerate(cells, START)))
+    words: list[str | Path] = [
+        "replay",
+        tmp_path / "a.csv",
+        "--policies",
+        saved(tmp_path / "policies.jsonl", policy("a", epsilon=50.0)),
+    ]
+    words += ["--series", "a", "--timestamp-column", "time", "--value-columns", "kwh", "--out", tmp_path / "out"]
+    said = cli(*words, code=2).err
+    assert "a.csv:12: kwh: a number like 1,5 has a decimal comma; add --decimal , (3 such rows)\n" in said
+    assert "a.csv:15: kwh: a number like 1.5 kWh has more than digits and a point; write the number alone (2" in said
+    assert "a.csv:17: kwh: is empty; add --missing \"''\", and rows with an empty cell are skipped\n" in said
+    assert "a.csv:18: kwh: a number like 13,600 may be 13.6, then add --decimal ,; or 13 thousand, then write" in said
+
+
+@pytest.mark.parametrize(
+    ("columns", "value", "told"),
+    [
+        ("x,y", LOCATION, "has the parts x, y, and the policy's kind latitude, longitude; name columns as in"),
+        ("x", LOCATION, "has no parts, and the policy's kind latitude, longitude; name columns as in --value-columns "),
+        ("x,y", None, "has the parts x, y, and the policy's kind takes one value; name one column"),
+    ],
+)
+def test_columns_are_compared_with_the_parts_of_a_kind(
+    tmp_path: Path, cli: Cli, columns: str, value: Any, told: str
+) -> None:
+    """Good numbers are not called none."""
+    (tmp_path / "a.csv").write_text(f"time,x,y\n{START},1.5,2.5\n")
+    rules = saved(tmp_path / "policies.jsonl", policy("a", **({} if value is None else {"value": value})))
+    words: list[str | Path] = ["replay", tmp_path / "a.csv", "--series", "a", "--policies", rules]
+    said = cli(*words, "--timestamp-column", "time", "--value-columns", columns, "--out", tmp_path / "out", code=2).err
+    assert told in said
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.txt", "time;kwh\n2024-01-01 00:00;1,5\n2024-01-01 01:00;1,6\n", "is text with columns"),
+        ("a.json", '[\n {"date": "2024-01-01", "sgv": 110},\n {"date": "2024-01-02", "sgv": 120}\n]\n', "is JSON"),
+        ("a.gpx", '<?xml version="1.0"?>\n<gpx><trkpt lat="1" lon="2"/>\n<trkpt lat="1" lon="2"/></gpx>\n', "is XML"),
+    ],
+)
+def test_files_without_event_records_are_told_from_faulty_ones(
+    tmp_path: Path, cli: Cli, name: str, content: str, told: str
+) -> None:
+    """With the command that says what they hold."""
+    (tmp_path / name).write_text(content)
+    rules = saved(tmp_path / "policies.jsonl", policy("*"))
+    said = cli("replay", tmp_path / name, "--policies", rules, "--out", tmp_path / "out", code=2).err
+    file = tmp_path / name
+    assert f"{file}: {told}, and holds no event records; `landmark-stream inspect {file}` says what" in said
+    assert cli("inspect", file).out
