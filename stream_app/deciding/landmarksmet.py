@@ -1,7 +1,6 @@
 """How many landmark steps met an event: none of them often means landmarks in another zone, or in seconds."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, tzinfo
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -82,9 +81,9 @@ class LandmarksMet:
     true ones is a secret under dummies: a policy then has none before they are drawn, and a ledger has the drawn ones.
     """
 
-    def __init__(self, defaults: Sequence[DefaultPolicy] = (), zone: tzinfo = UTC) -> None:
-        """``zone`` is that by whose clocks people read the times."""
-        self._zone = zone
+    def __init__(self, defaults: Sequence[DefaultPolicy] = (), said: Callable[[int], str] = moment_in_words) -> None:
+        """``said`` says when a moment in ms is."""
+        self._said = said
         self._defaults = [default for default in defaults if not default.view]
         self._series: dict[str, _Series] = {}
 
@@ -177,8 +176,9 @@ class LandmarksMet:
         seen = [each for each in series if each.events] or [each for each in self._series.values() if each.events]
         events = min(each.first_ms for each in seen), max(each.newest_ms for each in seen)
         landmarks = min(start for start, _ in reaches), max(end for _, end in reaches)
-        said = [moment_in_words(moment_ms, self._zone) for moment_ms in events + landmarks]
-        return ": the events are from {} to {}, the landmarks from {} to {}".format(*said)
+        return ": the events are from {} to {}, the landmarks from {} to {}".format(
+            *map(self._said, events + landmarks)
+        )
 
     def step_sentence(self, duplicates: int) -> str:
         """Say that a step looks too long or too short for its events; empty when none does.

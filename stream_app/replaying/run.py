@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, tzinfo
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from stream_app.calendar.words import moment_in_words
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
@@ -185,7 +187,7 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
             taken.take(event)
             yield event
 
-    rows, met, outputs = CheckedRows(asked.context, asked.earlier), LandmarksMet(zone=zone), map(_lines, files.values())
+    rows, met, outputs = CheckedRows(asked.context, asked.earlier), _met(zone), map(_lines, files.values())
     answered = _answered(asked.context, events(), rows, met, outputs, mixes=asked.mixes)
     if taken.hex() != asked.run.digest:
         raise ReplayFolderError("FILE: changed while it was read, nothing is written; try again when it is whole")
@@ -202,8 +204,12 @@ def rehearsed(
     """
     keys = KeyRing("", 0, keyfile.fresh_secret())
     context = Context(keys, tuple(defaults), replace(limits, max_future_ms=None))
-    rows, met = CheckedRows(context, topic=True), LandmarksMet(zone=zone)
+    rows, met = CheckedRows(context, topic=True), _met(zone)
     return _answered(context, records, rows, met, (_nowhere,) * len(OUTPUTS), mixes=False)
+
+
+def _met(zone: tzinfo) -> LandmarksMet:
+    return LandmarksMet(said=partial(moment_in_words, zone=zone))
 
 
 def _answered(

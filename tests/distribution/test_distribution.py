@@ -121,8 +121,12 @@ def test_an_installed_wheel_decides_and_audits(program: Path, tmp_path: Path) ->
     (tmp_path / "policies.jsonl").write_text(POLICY)
     assert answer(program, tmp_path, "--version") == f"landmark-stream {stream_app.__version__}\n"
     answer(program, tmp_path, "check", "policies.jsonl")
-    met = "landmark-stream replay: 1 of 1 landmark steps met an event\n"
-    answer(program, tmp_path, "replay", "events.jsonl", "--policies", "policies.jsonl", "--out", "out", told=met)
+    met = (
+        "landmark-stream replay: 1 of 1 landmark steps met an event: the events are from 1970-01-01T00:00Z to "
+        "1970-01-01T19:00Z, the landmarks from 1970-01-01T05:00Z to 1970-01-01T06:00Z\n"
+    )
+    made_up = ["events.jsonl", "--accept", "times"]
+    answer(program, tmp_path, "replay", *made_up, "--policies", "policies.jsonl", "--out", "out", told=met)
     files = ["--ledger", "out/ledger.jsonl", "--releases", "out/releases.jsonl"]
     verdict = json.loads(answer(program, tmp_path, "audit", *files, "--json"))
     assert (verdict["holds"], verdict["series"], verdict["entries"]) == (True, 1, 21)

@@ -5,7 +5,8 @@ import asyncio
 import csv
 import io
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
@@ -93,23 +94,26 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
     ends = await _ends(settings, names, topic) if _is_backup(arguments) else None
     if arguments.uncommitted and arguments.topic == "ledger":
         _print(arguments, UNCOMMITTED)
-    records = records_of(
-        settings,
-        topic,
-        isolation="read_uncommitted" if arguments.uncommitted else "read_committed",
-        follow=arguments.follow,
-        from_end=from_end,
-        since_ms=since_ms,
-    )
-    async for record in _asked_for(arguments, topic, records):
-        shown += 1
-        if arguments.format != "jsonl":
-            found: Any = wire.load(record.value or b"null")
-            rows.append(Release.of(found))
-        else:
-            _print(arguments, event_line(record) if arguments.topic == "events" else record.value)
-        if shown == arguments.limit:
-            break
+    with _silence_told(arguments, topic) as came:
+        async for record in records_of(
+            settings,
+            topic,
+            isolation="read_uncommitted" if arguments.uncommitted else "read_committed",
+            follow=arguments.follow,
+            from_end=from_end,
+            since_ms=since_ms,
+        ):
+            if not _asked_for(arguments, record):
+                continue
+            came()
+            shown += 1
+            if arguments.format != "jsonl":
+                found: Any = wire.load(record.value or b"null")
+                rows.append(Release.of(found))
+            else:
+                _print(arguments, event_line(record) if arguments.topic == "events" else record.value)
+            if shown == arguments.limit:
+                break
     if arguments.format != "jsonl":
         policies = await _policies(settings, names)
         table = [row_of(*policies.of(release)) for release in rows]
@@ -118,18 +122,22 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
         _print(arguments, end_line(ends))
 
 
-async def _asked_for(
-    arguments: argparse.Namespace, topic: str, records: AsyncIterator[ConsumerRecord]
-) -> AsyncIterator[ConsumerRecord]:
-    """Yield the records that are asked for; where more is waited for, and none comes, say where to look."""
-    silence = asyncio.get_running_loop().call_later(QUIET_SECONDS, _tell_silence, topic) if arguments.follow else None
-    async for record in records:
-        if arguments.topic == "ledger" and is_claim(record):
-            continue  # it is of no series, and in no chain
-        if _wanted(arguments, record.value):
-            if silence is not None:
-                silence.cancel()
-            yield record
+def _asked_for(arguments: argparse.Namespace, record: ConsumerRecord) -> bool:
+    if arguments.topic == "ledger" and is_claim(record):
+        return False  # it is of no series, and in no chain
+    return _wanted(arguments, record.value)
+
+
+@contextmanager
+def _silence_told(arguments: argparse.Namespace, topic: str) -> Iterator[Callable[[], None]]:
+    """Say where to look when nothing comes that is waited for, unless what this gives is called before."""
+    silence = asyncio.get_running_loop().call_later(QUIET_SECONDS, _tell_silence, topic)
+    if not arguments.follow:
+        silence.cancel()
+    try:
+        yield silence.cancel
+    finally:
+        silence.cancel()
 
 
 QUIET_SECONDS: Final = 5

@@ -5,8 +5,10 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+from stream_app.calendar.words import moment_in_words
 from stream_app.cli.shared.answers import add_wait, checked_wait, send_and_tell
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import settings_of
@@ -46,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     defaults = _defaults(settings)
     with _looked_at(arguments, settings, defaults) as file:
-        met = LandmarksMet(defaults, file.zone)
+        met = LandmarksMet(defaults, partial(moment_in_words, zone=file.zone))
         code = send_and_tell(arguments, met.sent(tracked(file, "send", file.far)), met.document)
     if met.sentence and not arguments.json:
         print(f"landmark-stream send: {met.sentence}", file=sys.stderr)

@@ -115,6 +115,21 @@ def test_each_line_comes_at_once_and_ctrl_c_ends_it(broker: LocalBroker, tmp_pat
         process.kill()
 
 
+def test_who_follows_in_vain_learns_where_to_look(broker: LocalBroker, tmp_path: Path) -> None:
+    """Once, after some seconds in which nothing came that was asked for."""
+    installation = Installation(broker, tmp_path, "read-vain")
+    release(installation, "home-1", 0)
+    process = following(installation, "--series", "home-2")
+    assert process.stderr is not None
+    try:
+        told = process.stderr.readline().decode()
+        assert (
+            "holds nothing yet that is asked for, and is waited for; does a worker run (`landmark-stream top`)" in told
+        )
+    finally:
+        process.kill()
+
+
 def test_a_reader_that_has_enough_is_no_error(broker: LocalBroker, tmp_path: Path) -> None:
     """As `head` is: the next line finds no reader, and nothing is said of brokers."""
     installation = Installation(broker, tmp_path, "read-enough")
