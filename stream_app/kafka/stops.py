@@ -58,8 +58,9 @@ REASONS: Final[dict[StopReason, Advice]] = {
     "changelog-short": Advice(
         "the changelog begins later than it must, ends before what was written of it, or was deleted and made again: "
         "rows are lost, and series without one would begin anew with their whole budget",
-        f"Set its `cleanup.policy` to `compact` alone (`topics --check` tells). {_RECOVER}. If the local state of a "
-        "worker is newer than the changelog, delete its `data_folder` before you start it, or it stops again",
+        f"{_RECOVER}. If its `cleanup.policy` is not `compact` alone (`topics --check` tells), set that first, or rows "
+        "are lost again. If the local state of a worker is newer than the changelog, delete its `data_folder` before you "
+        "start it, or it stops again",
     ),
     "state-damaged": Advice("a row cannot be read, or contradicts what is read beside it", _RECOVER),
     "input-lost": Advice(
@@ -195,8 +196,8 @@ class PartitionStoppedError(LoggableError):
     ``reason`` is a short code for metrics and logs; the sentences hold offsets, ids and counts, never a raw value.
     """
 
-    def __init__(self, partition: int, reason: StopReason, asked: str, found: str) -> None:
-        self.remedy = REASONS[reason].remedy
+    def __init__(self, partition: int, reason: StopReason, asked: str, found: str, remedy: str = "") -> None:
+        self.remedy = remedy or REASONS[reason].remedy
         super().__init__(f"partition {partition} stopped ({reason}): wanted {asked}; found {found}. {self.remedy}")
         self.partition = partition
         self.reason = reason

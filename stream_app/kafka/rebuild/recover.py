@@ -10,27 +10,27 @@ have steps open, of which the outputs tell nothing: the watermarks that opened t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, filterfalse
-from typing import NamedTuple
 
 from stream_app.deciding import rows
 from stream_app.deciding.decider import INPUT_HEADER
+from stream_app.deciding.rebuild import RebuildError
 from stream_app.deciding.units.sealed import PREFIX
-from stream_app.deciding.views.refusals import Refusals, may_tell_a_view, targets_of, told_again
+from stream_app.deciding.views.refusals import told_again
 from stream_app.formats import encoding
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import Pages, TopicFacts, Writer
 from stream_app.kafka.evidence import claim as claims
 from stream_app.kafka.evidence.claim import is_claim
-from stream_app.kafka.evidence.ends import NOTHING, input_lost, input_short
-from stream_app.kafka.evidence.foreign import content, entry_of, input_offset
-from stream_app.kafka.evidence.row import PARTITION_KEY, UNKNOWN, PartitionRow
-from stream_app.kafka.evidence.skipped import skipped
+from stream_app.kafka.evidence.foreign import entry_of
+from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.parts import Site, new_life
 from stream_app.kafka.rebuild.folding import Folded, Progress
 from stream_app.kafka.rebuild.given_up import GivenUp, close, unable
-from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, abort_open, aborted_entries, adopt, more_lost
-from stream_app.kafka.rebuild.open_units import FoundUnits, check_key, units_of
-from stream_app.kafka.rebuild.survey import Accepted, Again, Survey, Witness
+from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, abort_open, aborted_entries, adopt
+from stream_app.kafka.rebuild.open_units import FoundUnits, check_key
+from stream_app.kafka.rebuild.place import InputPlace, place_of
+from stream_app.kafka.rebuild.refused import all_refused, more_accepted
+from stream_app.kafka.rebuild.survey import Accepted, Survey, Witness
 from stream_app.kafka.rebuild.unanswered import Unanswered
 from stream_app.kafka.stops import PartitionStoppedError
 
@@ -60,33 +60,6 @@ class Recovered:
     """Series that were closed, since every measurement of their present policy version is given up."""
 
 
-class _Input(NamedTuple):
-    """Where a partition's input stands."""
-
-    next_offset: int  # the first offset to decide
-    start: int  # no step that is open was opened before it
-    first: int  # the first offset kept
-    rejected: Refusals
-    """Which were refused, from ``start`` on, and from where the input went on behind the first loss."""
-    losses: list[Loss]  # what was lost of the input and accepted before
-    skips: bool  # whether the group's offset skips input, which was accepted
-    last_reject: int  # input offset of the last reject; -1: there is none
-    group: int  # the group's offset, if nothing that needs an output lies between the outputs and it
-    named: list[str]  # the series of each reject that may be of a view which cannot begin
-
-    @property
-    def gap(self) -> int:
-        """Return the offset from which on the input is whole and was decided."""
-        return self.next_offset if self.skips else self.first
-
-    @property
-    def lost(self) -> Loss | None:
-        """Return what is lost beyond that: input that may be of steps still open."""
-        if self.skips:
-            return Loss(self.next_offset, self.next_offset)
-        return more_lost(self.losses, self.first, self.start, self.next_offset)
-
-
 class Rebuilding:
     """Rebuilds partitions one after the other."""
 
@@ -108,7 +81,7 @@ class Rebuilding:
             surveyed = await self._survey.look(partition, accepted, progress)
             told, ends, given_up, again = surveyed.told, surveyed.ends, surveyed.given_up, surveyed.again
             check_key(partition, told, self._context.keys)
-            place = await self._place(partition, told, again, accepted)
+            place = await place_of(self._site, partition, told, again, accepted)
             told.rows.update(told_again(told.rows, place.named, self._context))
             accept_lost_input = accepted.lost_input or place.skips
             if accept_lost_input:
@@ -143,6 +116,8 @@ class Rebuilding:
             stale = await self._stale(partition, units, all_rows=again is not None)
             losses = [*([lost] if lost else ()), *(Loss(place.gap, place.next_offset, one) for one in units.given_up)]
             await self._write(writer, partition, told, row, losses, stale, units.sealed())
+        except PartitionStoppedError as error:
+            raise await self._all_refused(partition, accepted, error, progress) from None
         finally:
             await writer.stop()
         return Recovered(
@@ -159,46 +134,35 @@ class Rebuilding:
             closed=sorted(row.series for row in ended),
         )
 
-    async def _place(self, partition: int, told: Folded, again: Again | None, accepted: Accepted) -> _Input:
-        committed = await self._site.brokers.committed(partition) or 0
-        # The group's offset says since when steps are open now; those that were open before were opened before it.
-        opened = committed if again is None else again.opened
-        units = units_of(told)
-        since = min([opened, *(told.read_from.get(series, 0) for series in units)])
-        rejected, named = Refusals(targets_of(told.rows, self._context.limits.member_separator)), list[str]()
-        last_input, last_reject = told.last_input, NOTHING
-        losses: list[Loss] = []
-        async with self._site.brokers.reader("read_committed") as reader:
-            async for records in reader.records(self._names.rejects, partition, 0):
-                for record in records:
-                    offset = input_offset(record)
-                    last_reject = max(last_reject, offset)
-                    reject = content(record)
-                    if reject.get("reason") == LOST:
-                        losses.append(Loss(reject["offset"] + 1, offset + 1, reject["series"]))
-                        continue
-                    if reject.get("series") and may_tell_a_view(reject.get("reason", ""), reject.get("timestamp")):
-                        named.append(reject["series"])
-                    if offset >= min([since, *(loss.line for loss in losses)]):
-                        rejected.add(offset, reject.get("series"), reject.get("reason", ""))
-            last_input = max(last_input, last_reject)
-            first, end = await reader.bounds(self._names.events, partition)
-            next_offset = max(last_input + 1, committed) if again is None else again.start
-            if next_offset > end:
-                raise input_short(next_offset, end).stopped(partition)
-            known = last_input + 1 if again is None else again.start + again.inputs
-            passed = await skipped(reader, self._names.events, partition, known, committed, units)
-        if passed is not None and again is not None:  # that input is not passed over; the worker looks at its offset
-            committed, passed = UNKNOWN, None
-        if passed is not None and not accepted.skipped_input:
-            raise passed.refused(self._names, partition, known, committed)
-        if next_offset < first and (last_input >= 0 or next_offset > 0) and not accepted.lost_input:
-            raise input_lost(next_offset, first).stopped(partition)
-        skips = passed is not None
-        return _Input(max(next_offset, first), opened, first, rejected, losses, skips, last_reject, committed, named)
+    async def _all_refused(
+        self, partition: int, accepted: Accepted, first: PartitionStoppedError, progress: Progress
+    ) -> PartitionStoppedError:
+        """Return everything that keeps a partition from being rebuilt, in one refusal; nothing is written."""
+        found = [first]
+        while (more := more_accepted(accepted, found[-1].reason)) is not None:
+            accepted = more
+            try:
+                await self._looked_over(partition, accepted, progress)
+            except PartitionStoppedError as error:
+                found.append(error)
+            except RebuildError:
+                return first
+            else:
+                return all_refused(found, accepted)
+        return first
+
+    async def _looked_over(self, partition: int, accepted: Accepted, progress: Progress) -> None:
+        """Read what recovery reads; raises as `recover` does, and writes nothing."""
+        surveyed = await self._survey.look(partition, accepted, progress)
+        place = await place_of(self._site, partition, surveyed.told, surveyed.again, accepted)
+        if accepted.lost_input or place.skips:
+            async with self._site.brokers.reader("read_uncommitted") as reader:
+                found = (partition, place.next_offset, surveyed.told, surveyed.given_up)
+                await aborted_entries(reader, self._context, self._names, *found)
+        await self._reopened(partition, surveyed.told, place, accepted)
 
     async def _reopened(
-        self, partition: int, told: Folded, place: _Input, accepted: Accepted
+        self, partition: int, told: Folded, place: InputPlace, accepted: Accepted
     ) -> tuple[FoundSteps, FoundUnits]:
         """Find the open steps; nothing is read where no series has any."""
         losses = [*place.losses, place.lost] if place.lost else place.losses

@@ -1,0 +1,84 @@
+"""Where the input of a partition stands once its state is lost: what was decided of it, refused, and deleted."""
+
+from typing import NamedTuple
+
+from stream_app.deciding.views.refusals import Refusals, may_tell_a_view, targets_of
+from stream_app.kafka.evidence.ends import NOTHING, input_lost, input_short
+from stream_app.kafka.evidence.foreign import content, input_offset
+from stream_app.kafka.evidence.row import UNKNOWN
+from stream_app.kafka.evidence.skipped import skipped
+from stream_app.kafka.parts import Site
+from stream_app.kafka.rebuild.folding import Folded
+from stream_app.kafka.rebuild.open_steps import LOST, Loss, more_lost
+from stream_app.kafka.rebuild.open_units import units_of
+from stream_app.kafka.rebuild.survey import Accepted, Again
+
+
+class InputPlace(NamedTuple):
+    """Where a partition's input stands."""
+
+    next_offset: int  # the first offset to decide
+    start: int  # no step that is open was opened before it
+    first: int  # the first offset kept
+    rejected: Refusals
+    """Which were refused, from ``start`` on, and from where the input went on behind the first loss."""
+    losses: list[Loss]  # what was lost of the input and accepted before
+    skips: bool  # whether the group's offset skips input, which was accepted
+    last_reject: int  # input offset of the last reject; -1: there is none
+    group: int  # the group's offset, if nothing that needs an output lies between the outputs and it
+    named: list[str]  # the series of each reject that may be of a view which cannot begin
+
+    @property
+    def gap(self) -> int:
+        """Return the offset from which on the input is whole and was decided."""
+        return self.next_offset if self.skips else self.first
+
+    @property
+    def lost(self) -> Loss | None:
+        """Return what is lost beyond that: input that may be of steps still open."""
+        if self.skips:
+            return Loss(self.next_offset, self.next_offset)
+        return more_lost(self.losses, self.first, self.start, self.next_offset)
+
+
+async def place_of(site: Site, partition: int, told: Folded, again: Again | None, accepted: Accepted) -> InputPlace:
+    """Return where a partition's input stands.
+
+    Raises `PartitionStoppedError` for input that is lost or skipped, unless that is accepted.
+    """
+    committed = await site.brokers.committed(partition) or 0
+    # The group's offset says since when steps are open now; those that were open before were opened before it.
+    opened = committed if again is None else again.opened
+    units = units_of(told)
+    since = min([opened, *(told.read_from.get(series, 0) for series in units)])
+    rejected, named = Refusals(targets_of(told.rows, site.context.limits.member_separator)), list[str]()
+    last_input, last_reject = told.last_input, NOTHING
+    losses: list[Loss] = []
+    async with site.brokers.reader("read_committed") as reader:
+        async for records in reader.records(site.names.rejects, partition, 0):
+            for record in records:
+                offset = input_offset(record)
+                last_reject = max(last_reject, offset)
+                reject = content(record)
+                if reject.get("reason") == LOST:
+                    losses.append(Loss(reject["offset"] + 1, offset + 1, reject["series"]))
+                    continue
+                if reject.get("series") and may_tell_a_view(reject.get("reason", ""), reject.get("timestamp")):
+                    named.append(reject["series"])
+                if offset >= min([since, *(loss.line for loss in losses)]):
+                    rejected.add(offset, reject.get("series"), reject.get("reason", ""))
+        last_input = max(last_input, last_reject)
+        first, end = await reader.bounds(site.names.events, partition)
+        next_offset = max(last_input + 1, committed) if again is None else again.start
+        if next_offset > end:
+            raise input_short(next_offset, end).stopped(partition)
+        known = last_input + 1 if again is None else again.start + again.inputs
+        passed = await skipped(reader, site.names.events, partition, known, committed, units)
+    if passed is not None and again is not None:  # that input is not passed over; the worker looks at its offset
+        committed, passed = UNKNOWN, None
+    if passed is not None and not accepted.skipped_input:
+        raise passed.refused(site.names, partition, known, committed)
+    if next_offset < first and (last_input >= 0 or next_offset > 0) and not accepted.lost_input:
+        raise input_lost(next_offset, first).stopped(partition)
+    skips = passed is not None
+    return InputPlace(max(next_offset, first), opened, first, rejected, losses, skips, last_reject, committed, named)

@@ -1,0 +1,43 @@
+"""Why recovery does not go on, in one message: everything that the logs lack, and all that has to be accepted."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.stops import PartitionStoppedError, StopReason
+
+ACCEPTED_BY: Final[dict[StopReason, str]] = {
+    "input-lost": "lost_input",
+    "input-skipped": "skipped_input",
+    "ledger-short": "lost_ledger",
+    "releases-short": "lost_releases",
+    "rejects-short": "lost_releases",
+    "release-lost": "lost_releases",
+}
+"""The loss that the operator accepts so that recovery goes on."""
+_CONSEQUENCES: Final = {
+    "lost_input": "input that is gone is passed over, and steps that it left open are given up",
+    "skipped_input": "input that the group's offset skips is never decided",
+    "lost_ledger": "nobody can tell whether a series is missing",
+    "lost_releases": "steps whose releases are missing are given up, their epsilon stays spent, and rejects that are "
+    "missing are never published",
+}
+
+
+def more_accepted(accepted: Accepted, reason: StopReason) -> Accepted | None:
+    """Return what has to be accepted besides, so that recovery goes on; None where nothing more helps."""
+    loss = ACCEPTED_BY.get(reason)
+    return None if loss is None or getattr(accepted, loss) else accepted._replace(**{loss: True})
+
+
+def all_refused(found: Sequence[PartitionStoppedError], accepted: Accepted) -> PartitionStoppedError:
+    """Return one refusal of several: what each found, and the command that accepts ``accepted``."""
+    first, *others = found
+    losses = [loss for loss, is_accepted in accepted._asdict().items() if is_accepted]
+    if len(losses) == 1:
+        return first
+    besides = "".join(f"; wanted {one.asked} besides; found {one.found} ({one.reason})" for one in others)
+    options = " ".join(f"--accept-{loss.replace('_', '-')}" for loss in losses)
+    given_up = "; ".join(_CONSEQUENCES[loss] for loss in losses)
+    remedy = f"Restore all topics from one backup. If there is none, run `recover {options}`: {given_up}"
+    return PartitionStoppedError(first.partition, first.reason, first.asked, f"{first.found}{besides}", remedy)
