@@ -91,7 +91,8 @@ class WorkerMetric:
     )
     BUDGET_LEFT_SERIES: Final = Gauge(
         "landmark_budget_left_series",
-        "Series by share of budget left, at most this and above the one before; of those that changed last.",
+        "Series by share of budget left, at most this and above the one before; of those that changed last, and that "
+        "do not have little left as planned: once all landmarks, or a length, are over.",
         ("scheme", "policy", "share"),
     )
     CAP_LEFT_MEMBERS: Final = Gauge(

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
+
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.memory.rows import MemoryRows
@@ -35,12 +37,11 @@ def reader(rows: dict[str, SeriesRow], fewest: int = 16) -> RowReader:
 
 
 def test_series_count_in_the_class_of_their_share() -> None:
-    """A quarter left, nothing left, three quarters left; a closed series and an event-level one do not count."""
+    """A quarter left, three quarters left; closed series, event-level ones and a length that is over do not count."""
     standing = counted_budgets([reader(rows())])
     digest = DEFAULT.digest
     assert standing.left == {
         ("uniform", digest, "0.30"): 1,
-        ("uniform", digest, "0.00"): 1,
         ("adaptive", "", "0.80"): 1,
     }
     assert standing.left_nano == {("uniform", digest): 250_000_000, ("adaptive", ""): 750_000_000}
@@ -64,11 +65,25 @@ def test_what_is_shown_is_replaced() -> None:
     shown = scrape_of(metrics.text().decode(), 0).samples["landmark_budget_left_series"]
     assert {(sample.labels["policy"], sample.labels["share"]): sample.value for sample in shown} == {
         (EARLIER, "0.30"): 1,
-        (EARLIER, "0.00"): 1,
         (OWN, "0.80"): 1,
     }
     show_budgets(metrics, labels, counted_budgets([]))
     assert "landmark_budget_left_series" not in scrape_of(metrics.text().decode(), 0).samples
+
+
+@pytest.mark.parametrize("fewest", [1, 100])
+def test_budgets_that_are_used_as_planned_do_not_count(fewest: int) -> None:
+    """Little left counts while a landmark is to come, or one may be registered, and not once all have passed."""
+    run = Run(Context(KEYS))
+    for name, landmarks, spare in (("over", [1, 2], 0), ("to-come", [1, 9], 0), ("spare", [1, 2], 1)):
+        protection = {"level": "landmark", "landmarks": landmarks, "spare": spare}
+        run.feed_all([policy(name, protection=protection), *(observation(name, at, 1.0) for at in (1, 2, 3))])
+    for name, row in run.rows.items():
+        guard = row.state.guard._replace(landmark_spent_nano=row.state.guard.budget_nano)
+        run.rows[name] = replace(row, state=replace(row.state, guard=guard._replace(regular_peak_nano=0)))
+    found = reader(run.rows, fewest)
+    assert len(found.states) == (3 if fewest == 1 else 0)
+    assert counted_budgets([found]).left == {("uniform", "", "0.00"): 2}
 
 
 def test_columns_and_rows_count_alike() -> None:

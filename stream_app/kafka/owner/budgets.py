@@ -3,16 +3,22 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from stream_app.deciding.columns.carried import Figures
 from stream_app.deciding.columns.states import FREE, States
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.deciding.members import Claims, Member
 from stream_app.deciding.rows import SeriesRow, first_default, stored_loss
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.monitoring.metrics import CLASSES, Metrics, WorkerMetric, class_of, classes_of
+from stream_app.privacy.amounts import Flags, Ints
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.protection import LandmarkLevel, UserLevel
+from stream_app.privacy.state import Promise
 from stream_app.privacy.values import NANO
 from stream_app.setup.settings import Settings
 from stream_app.words.amount import worse
@@ -62,7 +68,10 @@ class BudgetCounts:
 
 
 def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
-    """Count the series in memory; those that are closed, and budgets that cannot be used up, do not count."""
+    """Count the series in memory.
+
+    Those that are closed, budgets that cannot be used up, and those of which little is left as planned do not count.
+    """
     # PRIVACY: budgets and rates follow from releases and policies alone; they stand in the ledger, or follow from it.
     counts = BudgetCounts()
     for reader in rows:
@@ -83,6 +92,10 @@ def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
     if not policy.exhaustible or guard.budget_nano == 0:
         return
     scheme, left_nano = policy.scheme.name, guard.budget_nano - guard.used_nano
+    promise, clock = row.state.promise, row.state.clock
+    end = _planned_end(policy, promise, clock.first_step)
+    if left_nano <= LITTLE * guard.budget_nano and not promise.spare_left and clock.last_step + 1 >= end:
+        return
     counts.left[scheme, row.default, class_of(left_nano / guard.budget_nano)] += 1
     counts.left_nano[scheme, row.default] += left_nano
 
@@ -107,9 +120,41 @@ def _count_states(counts: BudgetCounts, states: States) -> None:
         counts.use(int(used_nano[at]), int(budgets[at]))
         if group.rule.exhaustible:
             left_nano = budgets - used_nano
+            counted = _counted(states, places, figures, left_nano <= LITTLE * budgets)
+            left_nano, budgets = left_nano[counted], budgets[counted]
             for share, number in _classes(left_nano / budgets):
                 counts.left[name, default, share] += number
             counts.left_nano[name, default] += _sum(left_nano)
+
+
+LITTLE: Final = 0.05
+"""The share of a budget that counts as nearly nothing."""
+
+
+def _planned_end(policy: Policy, promise: Promise, first_step: int) -> int:
+    """Return the step before which a budget had to last, but for landmarks to spare: behind it, little is as planned.
+
+    Of level landmark it is the one behind the last landmark; none of these spends where steps hold units. Level user
+    has little left at the end of its length.
+    """
+    match policy.protection:
+        case UserLevel(length=length):
+            return first_step + length - int(LITTLE * length)
+        case LandmarkLevel() if policy.units is None and promise.landmarks.intervals:
+            return promise.landmarks.intervals[-1][1]
+        case _:
+            return 0
+
+
+def _counted(states: States, places: Ints, figures: Figures, little: Flags) -> Flags:
+    """Return which series count: not those of which little is left, as it was planned."""
+    found = ~little
+    for nth in np.flatnonzero(little).tolist():
+        place = int(places[nth])
+        period, of = states.periods[place], figures[place]
+        end = _planned_end(period.policy, period.promise, int(of["first_step"]))
+        found[nth] = bool(of["spare_left"]) or int(of["decided_ms"]) // period.policy.step_ms + 1 < end
+    return found
 
 
 def _classes(shares: npt.NDArray[np.float64]) -> Iterator[tuple[str, int]]:
