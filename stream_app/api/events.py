@@ -39,7 +39,7 @@ def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but on
     The arguments are the options of `landmark-stream convert`. ``mapping`` names one that is shipped, or a TOML file;
     the others rule over what it says. A value of several parts is a dict. `release` takes the rows as they are.
 
-    The rows hold raw values: protect them like the file.
+    The rows hold raw values: protect them like the file. The table's ``note`` says what was skipped.
 
     Raises:
         Error: for a mapping that cannot be used, and a file that cannot be read or does not fit.
@@ -57,4 +57,5 @@ def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but on
         raise Error.of("file", error.of(path)) from None
     except UnicodeDecodeError:
         raise Error.of("file", f"{path}: is no text of UTF-8; save it as UTF-8") from None
-    return Table({name: event[name] for name in ("series", "timestamp", "value")} for event in events)
+    rows = ({name: event[name] for name in ("series", "timestamp", "value")} for event in events)
+    return Table(rows, note="; ".join((*mapped.told(), *mapped.told_of_events())))

@@ -59,8 +59,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "the changelog begins later than it must, ends before what was written of it, or was deleted and made again: "
         "rows are lost, and series without one would begin anew with their whole budget",
         f"{_RECOVER}. If its `cleanup.policy` is not `compact` alone (`topics --check` tells), set that first, or rows "
-        "are lost again. If the local state of a worker is newer than the changelog, delete its `data_folder` before it "
-        "starts, or it stops again",
+        "are lost again. If the local state of a worker is newer than the changelog, delete its `data_folder` before "
+        "it starts, or it stops again",
     ),
     "state-damaged": Advice("a row cannot be read, or contradicts what is read beside it", _RECOVER),
     "input-lost": Advice(

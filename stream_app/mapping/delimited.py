@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final
@@ -15,9 +16,11 @@ HEADER_LINES: Final = 30
 
 
 def delimited_rows(
-    text: io.TextIOBase, mapping: FileMapping, is_time: Callable[[Sequence[Cell]], bool]
+    text: io.TextIOBase, mapping: FileMapping, is_time: Callable[[Sequence[Cell]], bool], left_out: Counter[str]
 ) -> Iterator[Picked]:
     """Yield the rows below the line that names the columns; ``is_time`` tells where they begin without such a line.
+
+    In ``left_out`` rows of a table above that line are counted.
 
     Raises `FileError` where no line names all columns, for a row with too many cells, and for what is no CSV.
     """
@@ -31,6 +34,10 @@ def delimited_rows(
     if found is None:
         raise FileError(_not_found(head, mapping), 1)
     mark, line, names = found
+    times = [names.index(name) for name in mapping.timestamp_columns]
+    above = (cells for each, at, cells in _candidates(head, mapping) if each == mark and at < line)
+    if rows := sum(len(cells) > max(times) and is_time([cells[at] for at in times]) for cells in above):
+        left_out["above"] += rows
     yield from _Table(mapping, mark).rows(chain(head[line:], text), line, names)
 
 
@@ -113,10 +120,10 @@ def _numbered(
     wanted = mapping.columns
     if strange := next((name for name in wanted if not (name.isascii() and name.isdigit() and int(name))), None):
         raise FileError(f"without a header the columns are numbers from 1 on, and {strange} is none")
-    places = [int(name) - 1 for name in wanted]
+    places, times = ([int(name) - 1 for name in one] for one in (wanted, mapping.timestamp_columns))
     for mark, line, cells in _candidates(head, mapping):
-        if len(cells) > max(places) and is_time([cells[int(name) - 1] for name in mapping.timestamp_columns]):
-            names = list(map(str, range(1, len(cells) + 1)))
+        if len(cells) > max(times) and is_time([cells[at] for at in times]):
+            names = list(map(str, range(1, max(len(cells), max(places) + 1) + 1)))
             start = line - 1 if "\n" not in head[line - 1].rstrip("\r\n") else line
             yield from _Table(mapping, mark).rows(chain(head[start:], text), start, names)
             return

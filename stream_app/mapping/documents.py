@@ -13,6 +13,7 @@ from stream_app.formats import wire
 from stream_app.formats.documents import MARK
 from stream_app.mapping.cells import Cell, FileError, Picked
 from stream_app.mapping.form import FileMapping
+from stream_app.plain import nearest, some_of
 
 LOOKED_AT: Final = 1_000
 """Among so many records, from the first on, each column must be there once."""
@@ -80,23 +81,36 @@ def _picked(records: Iterable[tuple[int, Any]], mapping: FileMapping) -> Iterato
     columns = mapping.columns
     paths = [(name, name.split(".")) for name in columns]
     known: set[str] = set()
-    number = 0
+    number, first = 0, dict[str, Any]()
     for number, record in records:
         if not isinstance(record, dict):
             raise FileError("is no object; say where the records are with --records", number)
+        first = first or record
         cells = [_member(record, name, path) for name, path in paths]
         if number <= LOOKED_AT:
             known.update(name for name, cell in zip(columns, cells, strict=True) if cell is not None)
         yield Picked(number, cells)
         if number == LOOKED_AT:
-            _all_there(columns, known)
+            _all_there(columns, known, first)
     if 0 < number < LOOKED_AT:
-        _all_there(columns, known)
+        _all_there(columns, known, first)
 
 
-def _all_there(columns: Iterable[str], known: Collection[str]) -> None:
+def _all_there(columns: Iterable[str], known: Collection[str], record: dict[str, Any]) -> None:
     if missing := [name for name in columns if name not in known]:
-        raise FileError(f"no record has {', '.join(missing)}; members within members are named by paths, as in a.b")
+        paths = list(_paths(record))
+        near = [known for name in missing if (known := nearest(name, paths))]
+        remedy = f"did you mean {', '.join(near)}?" if near else "members within members are named by paths, as in a.b"
+        raise FileError(f"no record has {', '.join(missing)}; {remedy} The first has {some_of(paths, 'members')}")
+
+
+def _paths(record: dict[str, Any], above: str = "") -> Iterator[str]:
+    """Yield the paths of the members of a record that are no objects."""
+    for name, found in record.items():
+        if isinstance(found, dict):
+            yield from _paths(found, f"{above}{name}.")
+        elif name:
+            yield f"{above}{name}"
 
 
 def _member(record: dict[str, Any], name: str, path: list[str]) -> Cell:

@@ -33,7 +33,13 @@ class MappedFile:
         self._mapping = mapping
         self._numbers, self._clock = Numbers(mapping), Clock(mapping)
         self.left_out = Counter[str]()
-        """Rows that made no event, by what they are: ``other`` (conditions), ``missing``, ``first`` (of a register)."""
+        """Rows that made no event: ``other`` (conditions), ``missing``, ``first`` (of a register), ``above`` names."""
+        self.unread = Counter[str]()
+        """Events that hold what the mapping made nothing of: no ``time``, or a ``value`` that is a text or none."""
+        self.count = 0
+        """Events so far."""
+        self.assumed = 0
+        """Rows of an hour that clocks show twice, of which the file has one pass: taken as the first."""
         self.series = set[str]()
         self.newest_first = False
         """Whether the newest rows come first in the file, which is read from its end then."""
@@ -45,7 +51,9 @@ class MappedFile:
         """
         numbers, end = self._numbers, self._mapping.stamp == "end"
         rows = self._oldest_first(found)
-        for row, moment_ms in Moments(self._mapping.zone).of(rows):
+        moments = Moments(self._mapping.zone)
+        for row, moment_ms in moments.of(rows):
+            self.assumed = moments.assumed
             try:
                 value = numbers.value(row.series, row.parts)
             except FileError as error:
@@ -54,7 +62,12 @@ class MappedFile:
                 self.left_out["first"] += 1
                 continue
             at_ms = moment_ms - 1 if end and moment_ms is not None else moment_ms
+            if at_ms is None:
+                self.unread["time"] += 1
+            if not _is_read(value):
+                self.unread["value"] += 1
             event = {"type": "observation", "series": row.series, "timestamp": at_ms, "value": value}
+            self.count += 1
             yield row.number, wire.dump(event)
 
     def moments(self, found: io.BufferedReader) -> Iterator[int | None]:
@@ -76,7 +89,7 @@ class MappedFile:
             case "xml":
                 return xml_rows(found, self._mapping)
             case "text":
-                return delimited_rows(text_in(found), self._mapping, self._is_time)
+                return delimited_rows(text_in(found), self._mapping, self._is_time, self.left_out)
 
     def _is_time(self, cells: Sequence[Cell]) -> bool:
         try:
@@ -111,12 +124,44 @@ class MappedFile:
                 seen.add(series)
             yield Dated(number, series, stamp, values)
 
+    def told(self) -> Iterator[str]:
+        """Yield what whoever has the file should know of it."""
+        # PRIVACY: how many rows have no value is known from the raw data alone: this is for whoever has them.
+        if told := ", ".join(f"{count:,} {_LEFT_OUT[what]}" for what, count in sorted(self.left_out.items())):
+            yield f"rows that were skipped: {told}"
+        if self.assumed:
+            what = f"{self.assumed:,} rows are of an hour that clocks show twice, and no time steps back"
+            yield f"{what}: they were taken as its first pass, behind the rows before them; else write their offset"
+        for names in self.alike():
+            yield f"{' and '.join(names)} differ by case alone; are they one series? Each has a budget of its own"
+
+    def told_of_events(self) -> Iterator[str]:
+        """Yield what is wrong with its events, which a policy would refuse."""
+        for what, count in sorted(self.unread.items()):
+            yield f"{count:,} events {_UNREAD[what]}: they are printed as they are, and would be refused"
+
     def alike(self) -> list[tuple[str, ...]]:
         """Return the series whose names differ by their case alone: perhaps one person, with several budgets."""
         by_lower: dict[str, list[str]] = {}
         for name in sorted(self.series):
             by_lower.setdefault(name.casefold(), []).append(name)
         return [tuple(names) for names in by_lower.values() if len(names) > 1]
+
+
+_LEFT_OUT: Final = {
+    "other": "do not meet --where",
+    "missing": "have no value, as --missing says",
+    "first": "are the first reading of a register",
+    "above": "are of a table above the line that names the columns",
+}
+_UNREAD: Final = {
+    "time": "have no time that can be read (null)",
+    "value": "have a value that is no number, true or false",
+}
+
+
+def _is_read(value: object) -> bool:
+    return all(map(_is_read, value.values())) if isinstance(value, dict) else isinstance(value, int | float)
 
 
 def _newest_first(head: Iterable[Dated]) -> bool:

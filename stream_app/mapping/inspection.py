@@ -114,6 +114,9 @@ def _of_text(text: io.TextIOBase) -> Inspection:
     widths = Counter(len(cells) for _, cells in rows)
     width = max(widths, key=lambda count: (widths[count] * (count > 1), count))
     table = [(line, cells) for line, cells in rows if len(cells) == width]
+    while width > 1 and not any(cells[-1] for _, cells in table):  # a separator at the end of each row
+        width -= 1
+        table = [(line, cells[:width]) for line, cells in rows if len(cells[:width]) == width]
     names, header = [str(nth) for nth in range(1, width + 1)], 0
     timed = (nth for nth, (_, cells) in enumerate(table[:HEADER_LINES]) if any(formats_of([one]) for one in cells))
     first = next(timed, 0)
@@ -121,7 +124,7 @@ def _of_text(text: io.TextIOBase) -> Inspection:
     named = [nth for nth, (_, cells) in enumerate(table[:first]) if all(cells) and not any(map(_is_number, cells))]
     if named:
         header, names = table[named[-1]]
-    table = table[named[-1] + 1 if named else first :]
+    table = [row for row in table[named[-1] + 1 if named else first :] if row[1] != names]  # they may come again
     columns = [_column(name, [cells[nth] for _, cells in table]) for nth, name in enumerate(names)]
     base = FileMapping(separator=mark, no_header=not header)
     return replace(_told("text", columns, base), separator=mark, header_line=header or None)

@@ -64,8 +64,11 @@ def read_mapping(name: str) -> FileMapping:
     if name in known:
         text = (_SHIPPED / f"{name}.toml").read_text("utf-8")
     elif name.endswith(".toml"):
-        with open(name, encoding="utf-8") as file:  # noqa: PTH123 (a name that was typed)
-            text = file.read()
+        try:
+            with open(name, encoding="utf-8-sig") as file:  # noqa: PTH123 (a name that was typed)
+                text = file.read()
+        except UnicodeDecodeError:
+            raise MappingError([Fault("mapping", f"{name} is no text of UTF-8; save it as UTF-8")]) from None
     else:
         message = f"no mapping is called {name}{meant(name, known)}; there are {', '.join(known)}, and TOML files"
         raise MappingError([Fault("mapping", message)])
@@ -127,7 +130,10 @@ class _Reader:
         if len(names) == 1 and "=" not in names[0]:
             return {"": self._text(names[0])}
         pairs = [name.partition("=")[::2] if "=" in name else (name, name) for name in map(self._text, names)]
-        return {self._text(part.strip()): self._text(column.strip()) for part, column in pairs}
+        columns = {self._text(part.strip()): self._text(column.strip()) for part, column in pairs}
+        if len(columns) < len(pairs):
+            raise ValueError("names a part twice; give each part one column")
+        return columns
 
     def _time_format(self, found: object) -> str:
         text = self._text(found)

@@ -2,14 +2,15 @@
 
 import itertools
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stream_app.mapping.cells import FileError
 from stream_app.mapping.form import MappingError
-from stream_app.mapping.members import mapping_of
-from tests.mapping.mapped import events
+from stream_app.mapping.members import mapping_of, read_mapping
+from tests.mapping.mapped import events, read
 
 HOURS = [f"2024-01-01T0{hour}:00Z" for hour in range(5)]
 FIRST = 1_704_067_200_000
@@ -131,3 +132,66 @@ def test_formats_that_drop_a_part_are_refused(written: str) -> None:
     """Zones by letters, and hours from 1 to 12 without their half of the day."""
     with pytest.raises(MappingError, match="time_format"):
         mapping_of({"time_format": written})
+
+
+def test_what_is_no_number_is_counted() -> None:
+    """An event without a time, and values that are texts or none: `convert` says so, and prints them as they are."""
+    mapped, found = read(f"time,kwh\n{HOURS[0]},1\n{HOURS[1]},broken\n{HOURS[2]},\nsoon,2\n")
+    assert len(found) == 4
+    assert list(mapped.told_of_events()) == [
+        "1 events have no time that can be read (null): they are printed as they are, and would be refused",
+        "2 events have a value that is no number, true or false: they are printed as they are, and would be refused",
+    ]
+
+
+def test_a_part_has_one_column() -> None:
+    """Named twice, the last one would count without a word."""
+    with pytest.raises(MappingError, match="names a part twice"):
+        mapping_of({"value_columns": "x=a,x=b"})
+
+
+@pytest.mark.parametrize("written", [b"\xef\xbb\xbf", b""])
+def test_files_of_mappings_are_text_of_utf_8(tmp_path: Path, written: bytes) -> None:
+    """With its mark or without; what is another encoding is told."""
+    file = tmp_path / "meter.toml"
+    file.write_bytes(written + 'series = "h\u00e4user"\n'.encode())
+    assert read_mapping(str(file)).series == "h\u00e4user"
+    file.write_bytes('series = "h\u00e4user"\n'.encode("latin-1"))
+    with pytest.raises(MappingError, match="is no text of UTF-8"):
+        read_mapping(str(file))
+
+
+def test_one_pass_of_an_hour_that_comes_twice_is_told() -> None:
+    """The file has no second one, so nothing but the rows before it tells that it is the first."""
+    mapped, _ = read(local("01:00", "02:00", "02:30", "03:00"), **PARIS)
+    (told,) = mapped.told()
+    assert told.startswith(
+        "2 rows are of an hour that clocks show twice, and no time steps back: they were taken as its"
+    )
+    assert not list(read(local("02:00", "02:30", "02:00", "02:30"), **PARIS)[0].told())
+
+
+def test_rows_of_a_table_above_are_told() -> None:
+    """Lines above the names are titles, unless they have a time in its place."""
+    two = f"Export of a home\ntime,humidity\n{HOURS[0]},50\n{HOURS[1]},51\ntime,kwh\n{HOURS[2]},1\n"
+    assert list(read(two)[0].told()) == [
+        "rows that were skipped: 2 are of a table above the line that names the columns"
+    ]
+    assert not list(read(f"Export of a home\n\ntime,kwh\n{HOURS[2]},1\n")[0].told())
+
+
+def test_first_rows_without_a_value_are_rows() -> None:
+    """Without a header too: they lack a cell, and are no titles."""
+    text = f"{HOURS[0]},x\n{HOURS[1]},x,1\n"
+    assert events(text, no_header=True, timestamp_column="1", value_columns="3") == [
+        (FIRST, ""),
+        (FIRST + 3_600_000, 1),
+    ]
+
+
+def test_members_that_are_misspelt_are_asked_about() -> None:
+    """As columns are."""
+    with pytest.raises(FileError, match=re.escape("no record has heart.bpn; did you mean heart.bpm?")):
+        events('{"time":1,"heart":{"bpm":60}}\n', value_columns="heart.bpn")
+    with pytest.raises(FileError, match=re.escape("The first has time, heart.bpm")):
+        events('[{"time":1,"heart":{"bpm":60}}]', value_columns="kwh")

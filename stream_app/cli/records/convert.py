@@ -35,5 +35,5 @@ def run(arguments: argparse.Namespace) -> int:
     for record in tracked(file, "convert", file.far):
         out.write(record + b"\n")
     out.flush()
-    tell_mapped(file, "convert")
+    tell_mapped(file, "convert", events=True)
     return 0

@@ -162,6 +162,8 @@ def _command(path: Path, found: Inspection) -> str:
             words += ["--time-format", mapping.time_format or "FORMAT"]
         values = [f"{part}={column}" if part else column for part, column in mapping.value_columns.items()]
         words += ["--value-columns", ",".join(map(_quoted, values)) or "COLUMN"]
+        of_value = {column.name: column for column in found.columns if column.name in mapping.value_columns.values()}
+        words += ["--missing", "''"] if any(column.empty for column in of_value.values()) else []
         words += ["--decimal", mapping.decimal] if mapping.decimal != "." else []
         words += ["--records", mapping.records] if mapping.records else []
         words += ["--no-header"] if mapping.no_header else []

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import BinaryIO, Final
 
 from stream_app.cli import UsageError
+from stream_app.plain import PRIVATE
 from stream_app.replaying.doubts import ALIASES, CHECKS, unaccepted
 from stream_app.replaying.run import Answered
 
@@ -76,6 +77,3 @@ def tell_clamped(answered: Answered, command: str) -> None:
     if ranges.substituted:
         told = f"for {ranges.substituted:,} of {rows:,} values the policy's substitute stands"
         print(f"landmark-stream {command}: {PRIVATE}: {told}", file=sys.stderr)
-
-
-PRIVATE: Final = "PRIVATE, protect this like the raw data"

@@ -172,8 +172,11 @@ class EventFile:
         if fault := binary_fault(self.name, found.peek(8)):
             raise UsageError(fault)
         try:
-            self.mapped = MappedFile(mapping)
-            yield from self.mapped.events(found)
+            self.mapped = mapped = MappedFile(mapping)
+            yield from mapped.events(found)
+            if not mapped.count and mapped.left_out:
+                remedy = "check --value-columns, --missing and --where"
+                raise UsageError(f"{self.name}: no row became an event: {', '.join(mapped.told())}; {remedy}")
         except MappingError as error:
             raise UsageError(f"{self.name}: a file with columns needs a mapping\n{_faults(error)}") from None
         except FileError as error:

@@ -12,7 +12,7 @@ from stream_app.mapping.cells import FileError
 from stream_app.mapping.form import FileMapping
 from stream_app.mapping.inspection import LANGUAGES
 from stream_app.plain import meant, shown
-from stream_app.privacy.kinds import Counts, Location, Vector
+from stream_app.privacy.kinds import Counts, HiddenMean, Location, Mean, Number, Sum, UnitMean, UnitSum, Vector
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
@@ -94,7 +94,7 @@ def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, fou
         return untaken(document.get("type", "observation"))
     if reason == "invalid-value":
         value = document.get("value")
-        return _apart(policy, value) or _invalid(mapping, value)
+        return _apart(policy, value) or _invalid(mapping, policy, value)
     series, at = document.get("series"), document.get("timestamp")
     if reason == "duplicate" and isinstance(at, int) and document.get("type", "observation") == "observation":
         of = _repeated(str(series), at, policy)
@@ -157,7 +157,7 @@ def _malformed(mapping: FileMapping | None, document: Mapping[str, object]) -> s
     if mapping is not None:
         if document["series"] is None or document["series"] == "":
             return f"{mapping.series_column or '--series'}: is empty; name the series"
-        return f"{' and '.join(mapping.timestamp_columns)}: {_no_time(document['timestamp'])}"
+        return f"{' and '.join(mapping.timestamp_columns)}: {_unreadable(mapping, document['timestamp'])}"
     kind = document.get("type", "observation")
     if not isinstance(kind, str) or kind not in TYPES:
         return f"type: is none of {', '.join(TYPES)}{meant(kind, TYPES) if isinstance(kind, str) else ''}"
@@ -172,6 +172,13 @@ def _malformed(mapping: FileMapping | None, document: Mapping[str, object]) -> s
     return f"is no {kind} record; {page_at('reference/records.md')} has its members"
 
 
+def _unreadable(mapping: FileMapping, found: object) -> str:
+    if mapping.time_format is not None and found is None:
+        return f"does not fit --time-format {mapping.time_format}"
+    more = "" if mapping.time_format or found is not None else "; or say how it is written with --time-format"
+    return f"{_no_time(found)}{more}"
+
+
 def _no_time(found: object, *, iso: bool = True) -> str:
     """Return what is wrong with a timestamp; where ISO 8601 is none, integers alone are."""
     if type(found) is int and found > LAST_TIMESTAMP_MS:
@@ -183,6 +190,9 @@ def _no_time(found: object, *, iso: bool = True) -> str:
         ", or ISO 8601 with offset, as in 2026-01-31T08:00:00+01:00" if iso else ""
     )
     return f"is no time; write {what}" if iso else f"found {shown(found)}; write {what}"
+
+
+_OF_NUMBERS = (Number, Vector, Location, Sum, Mean, HiddenMean, UnitSum, UnitMean)
 
 
 def _apart(policy: Policy | None, value: object) -> str:
@@ -207,7 +217,7 @@ def _apart(policy: Policy | None, value: object) -> str:
     return f"value: has {found}, and the policy's kind {', '.join(parts)}; name columns as in --value-columns {columns}"
 
 
-def _invalid(mapping: FileMapping | None, value: object) -> str:
+def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) -> str:
     # PRIVACY: of a value its form alone is told, to whoever has the file; an example stands for it.
     columns = [] if mapping is None else list(mapping.value_columns.values())
     several = isinstance(value, dict)
@@ -221,5 +231,7 @@ def _invalid(mapping: FileMapping | None, value: object) -> str:
         return f"{place}is empty; add --missing \"''\", and rows with an empty cell are skipped"
     if isinstance(cell, str) and (known := next((said for form, said in _FORMS if form.fullmatch(cell)), "")):
         return f"{place}{known}"
+    if mapping is not None and policy is not None and isinstance(policy.kind, _OF_NUMBERS) and isinstance(cell, str):
+        return f"{place}is a text and no number; say what it stands for with --words, or skip it with --missing"
     fits = "the policy's members" if several else "the policy's kind"
     return f"{place}is {shown(cell)} that does not fit {fits}; `check` of the policy tells its kind"

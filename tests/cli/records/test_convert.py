@@ -1,6 +1,7 @@
 """``convert`` and ``inspect``: what a file means, and what it is."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,22 @@ def test_the_library_reads_what_convert_reads(meter: Path, tmp_path: Path) -> No
     assert {fault.member for fault in found.value.faults} == {"zone", "multiply"}
     with pytest.raises(Error, match=r"^file: .*meter\.csv:3: Zeit: a time like .* names no zone"):
         read_events(meter, series="home-7", **given)
+
+
+def test_a_file_of_which_no_row_is_left_is_refused(tmp_path: Path, cli: Cli) -> None:
+    """The column of the values is perhaps another one: a run with nothing in it would pass for one."""
+    (tmp_path / "meter.csv").write_text("time,kwh,note\n2024-01-01T00:00Z,1,\n2024-01-01T01:00Z,2,\n")
+    words = ["--series", "a", "--timestamp-column", "time", "--value-columns", "note", "--missing", "''"]
+    said = cli("convert", tmp_path / "meter.csv", *words, code=2).err
+    assert "no row became an event: rows that were skipped: 2 have no value, as --missing says; check" in said
+
+
+def test_inspect_reads_rows_that_end_with_a_separator(tmp_path: Path, cli: Cli) -> None:
+    """And tables that name their columns again; empty values are left out by the command that it proposes."""
+    rows = "".join(f"2024-01-01 0{hour}:00:00,{hour}.5,\n" for hour in range(5)) + "2024-01-01 05:00:00,,\n"
+    (tmp_path / "meter.csv").write_text(f"a title\ntime,rate\n{rows}time,rate,\n{rows.replace('01-01', '01-02')}")
+    said = cli("inspect", tmp_path / "meter.csv").out
+    assert "line 2 names them" in said
+    assert shlex.split(said.splitlines()[-1])[6:] == [
+        *("--timestamp-column", "time", "--value-columns", "rate", "--missing", "''", "--zone", "ZONE")
+    ]
