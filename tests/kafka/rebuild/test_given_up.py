@@ -113,21 +113,6 @@ async def go_on(site: Site, series: Sequence[str], closed: set[str]) -> None:
         assert len(set(steps(site, log))) == len(steps(site, log))
 
 
-@pytest.mark.parametrize("accepted", [Accepted(), Accepted(lost_input=True), Accepted(lost_releases=True)])
-@pytest.mark.parametrize("committed", [True, False])
-async def test_all_that_has_to_be_accepted_is_named_at_once(site: Site, accepted: Accepted, *, committed: bool) -> None:
-    """Nobody is sent from one option to the other and back, and nothing is written before all are given."""
-    await torn_and_forgotten(site, LEDGER, 2, 0, 0, committed=committed)
-    before = site.outputs()
-    with pytest.raises(PartitionStoppedError) as refused:
-        await site.recover(accepted)
-    if accepted == Accepted():
-        assert "besides" in refused.value.found
-    assert "`recover --accept-lost-input --accept-lost-releases`" in refused.value.remedy
-    assert site.outputs() == before
-    await site.recover(EVERYTHING)
-
-
 @pytest.mark.parametrize("releases", range(RELEASES))
 async def test_aborted_entries_without_their_releases_are_given_up(site: Site, releases: int) -> None:
     """They may have been read, so they are spent; releases that were written beside them are published."""

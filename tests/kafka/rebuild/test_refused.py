@@ -1,0 +1,32 @@
+"""What keeps `recover` from going on is named at once, with the command that accepts all of it."""
+
+from pathlib import Path
+
+import pytest
+
+from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.stops import PartitionStoppedError
+from tests.kafka.owner.test_partition import Site
+from tests.kafka.owner.test_torn import torn_site
+from tests.kafka.rebuild.test_given_up import EVERYTHING, LEDGER, torn_and_forgotten
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """Make a site."""
+    return torn_site(tmp_path)
+
+
+@pytest.mark.parametrize("accepted", [Accepted(), Accepted(lost_input=True), Accepted(lost_releases=True)])
+@pytest.mark.parametrize("committed", [True, False])
+async def test_all_that_has_to_be_accepted_is_named_at_once(site: Site, accepted: Accepted, *, committed: bool) -> None:
+    """Nobody is sent from one option to the other and back, and nothing is written before all are given."""
+    await torn_and_forgotten(site, LEDGER, 2, 0, 0, committed=committed)
+    before = site.outputs()
+    with pytest.raises(PartitionStoppedError) as refused:
+        await site.recover(accepted)
+    if accepted == Accepted():
+        assert "besides" in refused.value.found
+    assert "`recover --accept-lost-input --accept-lost-releases`" in refused.value.remedy
+    assert site.outputs() == before
+    await site.recover(EVERYTHING)
