@@ -11,6 +11,8 @@ from stream_app.privacy.kinds import Number
 
 MOST_LIKELY: Final = log(1e-9)
 """Log of the probability, at most, of measurements that are said to be chosen."""
+FEWEST: Final = 10
+"""Among fewer, two may lie together by chance."""
 
 
 def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
@@ -18,7 +20,8 @@ def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
 
     Whatever the true values were within the range, a measurement of Laplace noise leaves ``[a, b]`` with a probability
     that the range and the scale tell. That none of n does, where a and b are the least and the greatest of them, has a
-    probability p at most; that p is below q for rows that nobody chose, one of about ``q (1 + log 1/q)``.
+    probability p at most. That p is below q has a probability of ``n q^(1 - 1/n) - (n - 1) q`` at most for rows that
+    nobody chose: below 1e-7 for `FEWEST` and q = 1e-9, and less for more.
     """
     by_series: dict[str, list[tuple[float, float, Number]]] = {}
     for release, policy in measured:
@@ -26,7 +29,8 @@ def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
             found = by_series.setdefault(release.series, [])
             if type(release.measurement) is float:
                 found.append((release.measurement, release.scale, policy.kind))
-    return next((series for series, found in by_series.items() if found and _log_probability(found) < MOST_LIKELY), "")
+    many = ((series, found) for series, found in by_series.items() if len(found) >= FEWEST)
+    return next((series for series, found in many if _log_probability(found) < MOST_LIKELY), "")
 
 
 def _log_probability(found: Sequence[tuple[float, float, Number]]) -> float:

@@ -87,7 +87,7 @@ def mean(
     flags = {(group_of(release), release.landmark) for release, _ in measured if release.measurement is not None}
     notes = [_MIXED] if len(flags) > len({group for group, _ in flags}) else []
     if not isinstance(frame, Releases | Released) and (series := gaps(measured)):
-        notes.append(f"steps of {quoted(series)} are missing between others; {CHOOSE}: noise would choose them too")
+        notes.append(f"steps of {quoted(series)} are missing between others; where you left them out: {CHOOSE}")
     return Table(rows, library(frame), "Means of measurements, with 95 % intervals", "; ".join(notes))
 
 

@@ -257,7 +257,7 @@ class Worker:
     def _refresh(self) -> None:
         partitions, metrics = self._app.partitions, self._metrics
         member = self._app.in_group
-        for number in partitions.idle:
+        for number in partitions.idle if member and not self._topic.silent else ():
             metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 0.0, str(number))
         metrics.set(WorkerMetric.IN_GROUP, int(member))
         metrics.set(WorkerMetric.PARTITIONS_RUNNING, len(partitions.running) if member or self._topic.silent else 0)

@@ -22,8 +22,8 @@ from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 Stamp = int | datetime | None
 """Milliseconds since 1970-01-01 UTC, a local time without offset, or None for what is no time."""
 _MIDNIGHT: Final = re.compile(r"(?<=[T ])24(?=:00(:00)?$)", re.ASCII)
-MOST_WAITING: Final = 100_000
-"""Rows that wait for those of another series to tell which pass they are of."""
+MOST_WAITING: Final = 500_000
+"""Rows, of all series, that wait for later ones to tell which pass of an hour they are of."""
 MOST_DIGITS: Final = 22
 """Of nanoseconds up to the year 9999."""
 _APART_MS: Final = 3 * 3_600_000
@@ -164,7 +164,8 @@ class Moments:
                 continue
             waiting.append(found)
             if len(waiting) > MOST_WAITING:
-                self._settle_all()
+                message = f"more than {MOST_WAITING:,} rows are of an hour that clocks show twice, or wait behind one"
+                raise FileError(f"{message}; {OFFSET}, or split the file", row.number)
             yield from self._told(waiting)
         self._settle_all()
         yield from self._told(waiting)

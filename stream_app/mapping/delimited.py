@@ -38,7 +38,7 @@ def delimited_rows(
     above = (cells for each, at, cells in _candidates(head, mapping) if each == mark and at < line)
     if rows := sum(len(cells) > max(times) and is_time([cells[at] for at in times]) for cells in above):
         left_out["above"] += rows
-    yield from _Table(mapping, mark).rows(chain(head[line:], text), line, names)
+    yield from _Table(mapping, mark, is_time).rows(chain(head[line:], text), line, names)
 
 
 def _headers(head: Sequence[str], mapping: FileMapping) -> Iterator[tuple[str, int, list[str]]]:
@@ -65,8 +65,8 @@ def _candidates(head: Sequence[str], mapping: FileMapping) -> Iterator[tuple[str
 class _Table:
     """Reads rows under the names of columns, which another line may give again."""
 
-    def __init__(self, mapping: FileMapping, mark: str) -> None:
-        self._mapping, self._wanted, self._mark = mapping, mapping.columns, mark
+    def __init__(self, mapping: FileMapping, mark: str, is_time: Callable[[Sequence[Cell]], bool]) -> None:
+        self._mapping, self._wanted, self._mark, self._is_time = mapping, mapping.columns, mark, is_time
 
     def rows(self, lines: Iterable[str], offset: int, names: Sequence[str]) -> Iterator[Picked]:
         """Yield the rows in lines that begin after line number ``offset``."""
@@ -77,13 +77,14 @@ class _Table:
             for cells in reader:
                 above = offset + reader.line_num
                 # A file of several tables names the columns again behind an empty line, and behind comments after it.
-                if not cells or (apart and cells[0].startswith("#")):
+                if not cells or (apart and cells[0].startswith("#") and not self._is_row(cells, names)):
                     apart = not self._mapping.no_header
                     continue
                 if apart:
                     apart = False
                     again = [cell.strip() for cell in cells]
                     if self._names_again(again, above):
+                        names = again
                         places, width = [again.index(name) for name in self._wanted], len(again)
                         last = max(places)
                         continue
@@ -102,6 +103,11 @@ class _Table:
             long = f"a cell has more than {csv.field_size_limit():,} characters; is a quote not closed?"
             quote = "a quote is not closed, or stands within a cell; close it, or write two where one is meant"
             raise FileError(long if "limit" in str(error) else quote, above + 1) from None
+
+    def _is_row(self, cells: Sequence[str], names: Sequence[str]) -> bool:
+        """Return whether a line that begins as a comment has a time in its place."""
+        times = [names.index(name) for name in self._mapping.timestamp_columns]
+        return len(cells) > max(times) and self._is_time([cells[at].strip() for at in times])
 
     def _names_again(self, cells: Sequence[str], line: int) -> bool:
         """Return whether a row names all columns; raises `FileError` for one that names those of another table."""
@@ -125,7 +131,7 @@ def _numbered(
         if len(cells) > max(times) and is_time([cells[at] for at in times]):
             names = list(map(str, range(1, max(len(cells), max(places) + 1) + 1)))
             start = line - 1 if "\n" not in head[line - 1].rstrip("\r\n") else line
-            yield from _Table(mapping, mark).rows(chain(head[start:], text), start, names)
+            yield from _Table(mapping, mark, is_time).rows(chain(head[start:], text), start, names)
             return
     columns = ", ".join(mapping.timestamp_columns)
     raise FileError(f"none of its first {len(head)} lines has a time in column {columns}; {_TIMES}", 1)

@@ -25,7 +25,9 @@ def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked
     Raises `FileError` for what is neither, and where there are no records.
     """
     head = [next(found, b"")]
-    if isinstance(loaded(head[0]), dict):
+    while head[-1].removeprefix(MARK).isspace():
+        head.append(next(found, b""))
+    if isinstance(loaded(head[-1]), dict):
         for line in found:
             head.append(line)
             if line.strip():
@@ -100,7 +102,7 @@ def _all_there(columns: Iterable[str], known: Collection[str], record: dict[str,
     if missing := [name for name in columns if name not in known]:
         paths = list(_paths(record))
         near = [known for name in missing if (known := nearest(name, paths))]
-        remedy = f"did you mean {', '.join(near)}?" if near else "members within members are named by paths, as in a.b"
+        remedy = f"did you mean {', '.join(near)}?" if near else "members within members are named by paths, as in a.b."
         raise FileError(f"no record has {', '.join(missing)}; {remedy} The first has {some_of(paths, 'members')}")
 
 

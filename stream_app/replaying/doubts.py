@@ -145,14 +145,14 @@ class CheckedRows:
         self.refused += Counter()  # which drops zeros
         self._repeats = []
 
-    def doubts(self, met: LandmarksMet) -> Iterator[Doubt]:
-        """Yield the checks that failed."""
+    def doubts(self, met: LandmarksMet, steps: int) -> Iterator[Doubt]:
+        """Yield the checks that failed, after so many steps were decided."""
         if not self.count:
             return
         if self._strange:
             number, warning = self._first_strange
             yield Doubt("times", f"{self._strange:,} of {self.count:,} rows: {warning}", number)
-        elif not self._earlier and not self._topic and (told := self._within.told):
+        elif not steps and not self._topic and (told := self._within.told):
             yield Doubt("times", told)
         late = self.refused["late"]
         if late and self._ahead is not None:

@@ -33,10 +33,10 @@ Watched = Callable[[Iterator[bytes], str], Iterable[bytes]]
 
 
 SHARED_KEY: Final = (
-    "if this key is in production use, deciding its events under other policies spends budget that no ledger of "
-    "production shows; use a key of its own"
+    "under this key publish one run of these events, here or in production: after a correction of values or policies "
+    "equal values have equal noise, so that two runs show which values changed, and both budgets are spent"
 )
-"""Where a worker's key meets policies of the caller: two measurements of one value cost both their budgets."""
+"""Where a key is the caller's: two measurements of one value cost both their budgets."""
 
 
 class Wanted(NamedTuple):
@@ -62,7 +62,7 @@ class Answered(NamedTuple):
     @property
     def doubts(self) -> list[Doubt]:
         """The checks of the input that failed."""
-        return list(self.rows.doubts(self.met))
+        return list(self.rows.doubts(self.met, self.steps))
 
     @property
     def steps(self) -> int:

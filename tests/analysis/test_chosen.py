@@ -40,6 +40,12 @@ def test_rows_that_nobody_chose_are_taken(count: int, scale: float) -> None:
     assert not any(chosen_by_noise(measured(drawn(random, count, scale), scale)) for _ in range(300))
 
 
+def test_few_rows_say_nothing() -> None:
+    """On a fine grid one measurement alone, or two alike, would look chosen."""
+    assert not chosen_by_noise(measured(np.zeros(9, np.int64), 1e6))
+    assert chosen_by_noise(measured(np.zeros(10, np.int64), 1e6))
+
+
 @pytest.mark.parametrize("scale", [5.0, 40.0])
 def test_rows_above_a_bound_or_within_the_range_are_refused(scale: float) -> None:
     """Whoever takes alarms alone, or leaves out what cannot be true, takes a mean of the noise."""

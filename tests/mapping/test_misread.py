@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stream_app.mapping import clock
 from stream_app.mapping.cells import FileError
 from stream_app.mapping.form import MappingError
 from stream_app.mapping.members import mapping_of, read_mapping
@@ -195,3 +196,27 @@ def test_members_that_are_misspelt_are_asked_about() -> None:
         events('{"time":1,"heart":{"bpm":60}}\n', value_columns="heart.bpn")
     with pytest.raises(FileError, match=re.escape("The first has time, heart.bpm")):
         events('[{"time":1,"heart":{"bpm":60}}]', value_columns="kwh")
+
+
+def test_ids_with_a_hash_behind_an_empty_line() -> None:
+    """A line that begins as a comment and has a time in its place is a row."""
+    text = f"home,time,kwh\n#1,{HOURS[0]},1\n\n# a comment, of, its own\n#1,{HOURS[1]},2\n\n#2,{HOURS[2]},3\n"
+    found = read(text, series_column="home")[1]
+    assert [(one["series"], one["value"]) for one in found] == [("#1", 1), ("#1", 2), ("#2", 3)]
+
+
+def test_lines_of_json_behind_an_empty_one() -> None:
+    """The first line may be empty."""
+    assert events('\n{"time":1,"kwh":1}\n{"time":2,"kwh":2}\n') == [(1, 1), (2, 2)]
+
+
+def test_many_series_in_the_hour_that_comes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All wait for the second pass; beyond the limit the file is refused, and nothing is taken for what it is not."""
+    times = [f"0{hour}:{minute:02}" for hour in (1, 2, 2, 3) for minute in range(0, 60, 5)]
+    text = "time,home,kwh\n" + "".join(f"2024-10-27 {at},{home},1\n" for at in times for home in "abc")
+    found = read(text, series_column="home", **PARIS)[1]
+    moments = [one["timestamp"] for one in found]
+    assert {after - before for before, after in itertools.pairwise(moments)} == {0, 300_000}
+    monkeypatch.setattr(clock, "MOST_WAITING", 20)
+    with pytest.raises(FileError, match="more than 20 rows are of an hour that clocks show twice"):
+        read(text, series_column="home", **PARIS)

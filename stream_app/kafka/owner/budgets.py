@@ -93,7 +93,8 @@ def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
         return
     scheme, left_nano = policy.scheme.name, guard.budget_nano - guard.used_nano
     promise, clock = row.state.promise, row.state.clock
-    end = _planned_end(policy, promise, clock.first_step)
+    end, times = _planned_end(policy, promise)
+    end += times * clock.first_step
     if left_nano <= LITTLE * guard.budget_nano and not promise.spare_left and clock.last_step + 1 >= end:
         return
     counts.left[scheme, row.default, class_of(left_nano / guard.budget_nano)] += 1
@@ -131,29 +132,35 @@ LITTLE: Final = 0.05
 """The share of a budget that counts as nearly nothing."""
 
 
-def _planned_end(policy: Policy, promise: Promise, first_step: int) -> int:
+def _planned_end(policy: Policy, promise: Promise) -> tuple[int, int]:
     """Return the step before which a budget had to last, but for landmarks to spare: behind it, little is as planned.
+
+    It is the first figure and, where the second one is 1, the first step besides.
 
     Of level landmark it is the one behind the last landmark; none of these spends where steps hold units. Level user
     has little left at the end of its length.
     """
     match policy.protection:
         case UserLevel(length=length):
-            return first_step + length - int(LITTLE * length)
+            return length - int(LITTLE * length), 1
         case LandmarkLevel() if policy.units is None and promise.landmarks.intervals:
-            return promise.landmarks.intervals[-1][1]
+            return promise.landmarks.intervals[-1][1], 0
         case _:
-            return 0
+            return 0, 0
 
 
 def _counted(states: States, places: Ints, figures: Figures, little: Flags) -> Flags:
     """Return which series count: not those of which little is left, as it was planned."""
-    found = ~little
-    for nth in np.flatnonzero(little).tolist():
-        place = int(places[nth])
-        period, of = states.periods[place], figures[place]
-        end = _planned_end(period.policy, period.promise, int(of["first_step"]))
-        found[nth] = bool(of["spare_left"]) or int(of["decided_ms"]) // period.policy.step_ms + 1 < end
+    found, low = ~little, places[little]
+    periods = [states.periods[place] for place in low.tolist()]
+    if periods:
+        # Once for each period, however many series share it: the event loop waits meanwhile.
+        _, firsts, of = np.unique(np.fromiter(map(id, periods), np.int64), return_index=True, return_inverse=True)
+        ends = [_planned_end(periods[nth].policy, periods[nth].promise) for nth in firsts.tolist()]
+        steps_ms = np.array([periods[nth].policy.step_ms for nth in firsts.tolist()], np.int64)[of]
+        end, times = np.array(ends, np.int64)[of].T
+        lasts = figures["decided_ms"][low] // steps_ms
+        found[little] = (figures["spare_left"][low] > 0) | (lasts + 1 < end + times * figures["first_step"][low])
     return found
 
 

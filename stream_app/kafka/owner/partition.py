@@ -173,6 +173,7 @@ class Partition:
 
     def _become(self, state: State) -> None:
         self._state = followed(self._state, state)
+        self._idle_since = None
 
     async def _live(self) -> None:
         while not self._ending.is_set() and self.stopped is None:

@@ -13,7 +13,6 @@ from itertools import chain, filterfalse
 
 from stream_app.deciding import rows
 from stream_app.deciding.decider import INPUT_HEADER
-from stream_app.deciding.rebuild import RebuildError
 from stream_app.deciding.units.sealed import PREFIX
 from stream_app.deciding.views.refusals import told_again
 from stream_app.formats import encoding
@@ -137,7 +136,7 @@ class Rebuilding:
     async def _all_refused(
         self, partition: int, accepted: Accepted, first: PartitionStoppedError, progress: Progress
     ) -> PartitionStoppedError:
-        """Return everything that keeps a partition from being rebuilt, in one refusal; nothing is written."""
+        """Return everything that keeps a partition from being rebuilt, in one refusal."""
         found = [first]
         while (more := more_accepted(accepted, found[-1].reason)) is not None:
             accepted = more
@@ -145,7 +144,7 @@ class Rebuilding:
                 await self._looked_over(partition, accepted, progress)
             except PartitionStoppedError as error:
                 found.append(error)
-            except RebuildError:
+            except Exception:  # noqa: BLE001 (whatever else is wrong, the operator has to know of the first)
                 return first
             else:
                 return all_refused(found, accepted)
@@ -154,6 +153,7 @@ class Rebuilding:
     async def _looked_over(self, partition: int, accepted: Accepted, progress: Progress) -> None:
         """Read what recovery reads; raises as `recover` does, and writes nothing."""
         surveyed = await self._survey.look(partition, accepted, progress)
+        check_key(partition, surveyed.told, self._context.keys)
         place = await place_of(self._site, partition, surveyed.told, surveyed.again, accepted)
         if accepted.lost_input or place.skips:
             async with self._site.brokers.reader("read_uncommitted") as reader:

@@ -255,6 +255,8 @@ def test_readings_that_all_lie_in_one_open_step_are_asked_about(
     assert said.count("--accept times\n") == 1
     whole = saved(tmp_path / "events.jsonl", ruling, *few, reading(48 * HOUR_MS))
     cli("replay", whole, "--out", tmp_path / "out")
+    closed = {"type": "watermark", "series": "a", "timestamp": START + 48 * HOUR_MS}
+    cli("replay", saved(tmp_path / "closed.jsonl", ruling, *few, closed), "--out", tmp_path / "closed")
     more = saved(tmp_path / "events.jsonl", ruling, *few, *(reading(48 * HOUR_MS + at) for at in range(20)))
     cli("replay", more, "--out", tmp_path / "out")
 
