@@ -240,5 +240,7 @@ def test_rows_that_noise_chose_are_refused(function: Any, tmp_path: Path) -> Non
             function(chosen, policy=noisy)
     nights = frame[frame["timestamp"].dt.hour < 6]
     function(nights, policy=noisy)
-    assert "are missing between others; where you left them out: choose rows by time" in str(ls.mean(nights, policy=noisy).note)
+    assert "are missing between others; where you left them out: choose rows by time" in str(
+        ls.mean(nights, policy=noisy).note
+    )
     assert not ls.mean(frame, policy=noisy).note
