@@ -31,7 +31,7 @@ def bounds_to_come(policy: Policy, state: State, start_ms: int) -> int | None:
 
 
 def next_bound_ms(policy: Policy, state: State) -> int | None:
-    """Return the first bound behind the last decided step: from it on one is due; None where none is to come."""
+    """Return the first bound after the last decided step: from it on one is due; None if none is to come."""
     bounds, clock = policy.renew, state.clock
     if not bounds or clock.last_step == NEVER or policy.version >= LARGEST_VERSION:
         return None
@@ -40,7 +40,7 @@ def next_bound_ms(policy: Policy, state: State) -> int | None:
 
 
 def landmarks_to_come(policy: Policy, state: State) -> int:
-    """Return how many landmark steps, or units, lie behind the last decided step, late and drawn ones too."""
+    """Return how many landmark steps, or units, lie after the last decided step, late and drawn ones too."""
     return state.promise.landmarks.count_from(policy.grid.ceiling_of(state.clock.decided_end_ms))
 
 

@@ -114,7 +114,6 @@ class _Run(list[_Waiting]):
     """Rows of one series within an hour that clocks show twice, one behind the other."""
 
     begun = False  # whether rows of the series come before them
-    told = False  # whether a time steps back, so that both passes are there
 
     def moments(self) -> list[int]:
         """Return their moments; raises `FileError` where their order tells none."""
@@ -130,16 +129,12 @@ class _Run(list[_Waiting]):
             what = "rows step back more than once" if back else "no row comes before it"
             message = f"clocks go back and show this time twice, and {what}, so nothing tells which one is meant"
             raise FileError(f"{message}; {OFFSET}", self[0].row.number)
-        self.told = bool(back)
         second = back[0] if back else len(self)
         return [one.readings[nth >= second] for nth, one in enumerate(self)]
 
 
 class Moments:
-    """Gives rows, whose times are in ascending order, their moments.
-
-    ``assumed`` has the rows of an hour that comes twice of which the file has one pass: they follow the rows before.
-    """
+    """Gives rows, whose times are in ascending order, their moments."""
 
     def __init__(self, zone: ZoneInfo | None) -> None:
         """``zone`` is that of local times; None: there are none."""
@@ -150,6 +145,7 @@ class Moments:
         self._last: dict[str | None, _Waiting] = {}  # the last row of the run before
         self._known: dict[int, int] = {}  # the moments of rows that waited, by their numbers
         self.assumed = 0
+        """Rows of an hour that comes twice of which the file has one pass: it was taken as the first."""
 
     def of(self, rows: Iterable[Dated]) -> Iterator[Timed]:
         """Yield rows with their moments; one waits until later rows of its series tell which pass is meant.
@@ -167,14 +163,9 @@ class Moments:
                 message = f"more than {MOST_WAITING:,} rows are of an hour that clocks show twice, or wait behind one"
                 raise FileError(f"{message}; {OFFSET}, or split the file", row.number)
             yield from self._told(waiting)
-        self._settle_all()
-        yield from self._told(waiting)
-
-    def _settle_all(self) -> None:
         for run in self._runs.values():
             self._settle(run)
-        self._begun.update(self._runs)
-        self._runs.clear()
+        yield from self._told(waiting)
 
     def _told(self, waiting: deque[_Waiting | Timed]) -> Iterator[Timed]:
         """Yield what waits, up to the first row whose moment is not known."""
@@ -229,8 +220,10 @@ class Moments:
 
     def _settle(self, run: _Run) -> None:
         self._last[run[-1].row.series] = run[-1]
-        self._known.update(zip((one.row.number for one in run), run.moments(), strict=True))
-        self.assumed += 0 if run.told else len(run)
+        moments = run.moments()
+        self._known.update(zip((one.row.number for one in run), moments, strict=True))
+        if moments[-1] == run[-1].readings[0]:
+            self.assumed += len(run)
 
 
 def _steady(day: date, zone: ZoneInfo) -> int | None:

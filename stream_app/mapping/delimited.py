@@ -2,10 +2,11 @@
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from stream_app.mapping.cells import Cell, FileError, Picked
 from stream_app.mapping.form import SEPARATORS, FileMapping
@@ -34,9 +35,9 @@ def delimited_rows(
     if found is None:
         raise FileError(_not_found(head, mapping), 1)
     mark, line, names = found
-    times = [names.index(name) for name in mapping.timestamp_columns]
+    columns = _Columns.under(names, mapping)
     above = (cells for each, at, cells in _candidates(head, mapping) if each == mark and at < line)
-    if rows := sum(len(cells) > max(times) and is_time([cells[at] for at in times]) for cells in above):
+    if rows := sum(columns.is_row(cells, is_time) for cells in above):
         left_out["above"] += rows
     yield from _Table(mapping, mark, is_time).rows(chain(head[line:], text), line, names)
 
@@ -62,6 +63,25 @@ def _candidates(head: Sequence[str], mapping: FileMapping) -> Iterator[tuple[str
             continue
 
 
+class _Columns(NamedTuple):
+    """Where the columns stand that are asked for."""
+
+    wanted: Sequence[int]
+    times: Sequence[int]
+    last: int  # of those
+    width: int  # how many columns there are
+
+    @classmethod
+    def under(cls, names: Sequence[str], mapping: FileMapping) -> "_Columns":
+        """Return where they stand in a line of names, which has all of them."""
+        wanted, times = ([names.index(name) for name in one] for one in (mapping.columns, mapping.timestamp_columns))
+        return cls(wanted, times, max(wanted), len(names))
+
+    def is_row(self, cells: Sequence[str], is_time: Callable[[Sequence[Cell]], bool]) -> bool:
+        """Return whether a line has a time in its place."""
+        return len(cells) > max(self.times) and is_time([cells[at].strip() for at in self.times])
+
+
 class _Table:
     """Reads rows under the names of columns, which another line may give again."""
 
@@ -71,43 +91,35 @@ class _Table:
     def rows(self, lines: Iterable[str], offset: int, names: Sequence[str]) -> Iterator[Picked]:
         """Yield the rows in lines that begin after line number ``offset``."""
         reader = csv.reader(lines, delimiter=self._mark, strict=True)
-        places, width = [names.index(name) for name in self._wanted], len(names)
-        last, apart, above = max(places), False, offset
+        columns, apart, above = _Columns.under(names, self._mapping), False, offset
         try:
             for cells in reader:
                 above = offset + reader.line_num
                 # A file of several tables names the columns again behind an empty line, and behind comments after it.
-                if not cells or (apart and cells[0].startswith("#") and not self._is_row(cells, names)):
+                if not cells or (apart and cells[0].startswith("#") and not columns.is_row(cells, self._is_time)):
                     apart = not self._mapping.no_header
                     continue
                 if apart:
                     apart = False
                     again = [cell.strip() for cell in cells]
                     if self._names_again(again, above):
-                        names = again
-                        places, width = [again.index(name) for name in self._wanted], len(again)
-                        last = max(places)
+                        columns = _Columns.under(again, self._mapping)
                         continue
-                if len(cells) > width and any(cells[width:]):
+                if len(cells) > columns.width and any(cells[columns.width :]):
                     raise FileError(
-                        f"has {len(cells)} cells, and there are {width} columns; write numbers with a point, or quote "
-                        "cells that hold the separator",
+                        f"has {len(cells)} cells, and there are {columns.width} columns; write numbers with a point, "
+                        "or quote cells that hold the separator",
                         above,
                     )
-                if len(cells) > last:
-                    yield Picked(above, [cells[place].strip() for place in places])
-                elif any(map(str.strip, cells)):
-                    padded = [*cells, *[""] * (last + 1 - len(cells))]
-                    yield Picked(above, [padded[place].strip() for place in places])
+                if len(cells) <= columns.last:
+                    if not any(map(str.strip, cells)):
+                        continue
+                    cells += [""] * (columns.last + 1 - len(cells))  # noqa: PLW2901 (short rows end with empty cells)
+                yield Picked(above, [cells[place].strip() for place in columns.wanted])
         except csv.Error as error:
             long = f"a cell has more than {csv.field_size_limit():,} characters; is a quote not closed?"
             quote = "a quote is not closed, or stands within a cell; close it, or write two where one is meant"
             raise FileError(long if "limit" in str(error) else quote, above + 1) from None
-
-    def _is_row(self, cells: Sequence[str], names: Sequence[str]) -> bool:
-        """Return whether a line that begins as a comment has a time in its place."""
-        times = [names.index(name) for name in self._mapping.timestamp_columns]
-        return len(cells) > max(times) and self._is_time([cells[at].strip() for at in times])
 
     def _names_again(self, cells: Sequence[str], line: int) -> bool:
         """Return whether a row names all columns; raises `FileError` for one that names those of another table."""
@@ -124,17 +136,18 @@ def _numbered(
 ) -> Iterator[Picked]:
     """Yield rows whose columns are numbers, from the first line on that has a time in its place."""
     wanted = mapping.columns
-    if strange := next((name for name in wanted if not (name.isascii() and name.isdigit() and int(name))), None):
+    if strange := next((name for name in wanted if not re.fullmatch("[1-9][0-9]{0,5}", name)), None):
         raise FileError(f"without a header the columns are numbers from 1 on, and {strange} is none")
-    places, times = ([int(name) - 1 for name in one] for one in (wanted, mapping.timestamp_columns))
+    numbers = list(map(str, range(1, max(map(int, wanted)) + 1)))
+    columns = _Columns.under(numbers, mapping)
     for mark, line, cells in _candidates(head, mapping):
-        if len(cells) > max(times) and is_time([cells[at] for at in times]):
-            names = list(map(str, range(1, max(len(cells), max(places) + 1) + 1)))
+        if columns.is_row(cells, is_time):
+            names = [*numbers, *map(str, range(len(numbers) + 1, len(cells) + 1))]
             start = line - 1 if "\n" not in head[line - 1].rstrip("\r\n") else line
             yield from _Table(mapping, mark, is_time).rows(chain(head[start:], text), start, names)
             return
-    columns = ", ".join(mapping.timestamp_columns)
-    raise FileError(f"none of its first {len(head)} lines has a time in column {columns}; {_TIMES}", 1)
+    asked = ", ".join(mapping.timestamp_columns)
+    raise FileError(f"none of its first {len(head)} lines has a time in column {asked}; {_TIMES}", 1)
 
 
 _TIMES: Final = "say which columns hold it and how it is written: --timestamp-column, --time-format, --separator"

@@ -31,15 +31,13 @@ class MappedFile:
         if lacking := tuple(mapping.lacking()):
             raise MappingError(lacking)
         self._mapping = mapping
-        self._numbers, self._clock = Numbers(mapping), Clock(mapping)
+        self._numbers, self._clock, self._moments = Numbers(mapping), Clock(mapping), Moments(mapping.zone)
         self.left_out = Counter[str]()
         """Rows that made no event: ``other`` (conditions), ``missing``, ``first`` (of a register), ``above`` names."""
         self.unread = Counter[str]()
         """Events that hold what the mapping made nothing of: no ``time``, or a ``value`` that is a text or none."""
         self.count = 0
         """Events so far."""
-        self.assumed = 0
-        """Rows of an hour that clocks show twice, of which the file has one pass: taken as the first."""
         self.series = set[str]()
         self.newest_first = False
         """Whether the newest rows come first in the file, which is read from its end then."""
@@ -51,9 +49,7 @@ class MappedFile:
         """
         numbers, end = self._numbers, self._mapping.stamp == "end"
         rows = self._oldest_first(found)
-        moments = Moments(self._mapping.zone)
-        for row, moment_ms in moments.of(rows):
-            self.assumed = moments.assumed
+        for row, moment_ms in self._moments.of(rows):
             try:
                 value = numbers.value(row.series, row.parts)
             except FileError as error:
@@ -73,7 +69,7 @@ class MappedFile:
     def moments(self, found: io.BufferedReader) -> Iterator[int | None]:
         """Yield the moments of the rows that count, oldest first; None for one without a time. Raises as `events`."""
         rows = self._oldest_first(found)
-        return (moment_ms for _, moment_ms in Moments(self._mapping.zone).of(rows))
+        return (moment_ms for _, moment_ms in self._moments.of(rows))
 
     def _oldest_first(self, found: io.BufferedReader) -> Iterator[Dated]:
         rows = self._dated(self._picked(found))
@@ -128,17 +124,17 @@ class MappedFile:
         """Yield what whoever has the file should know of it."""
         # PRIVACY: how many rows have no value is known from the raw data alone: this is for whoever has them.
         if told := ", ".join(f"{count:,} {_LEFT_OUT[what]}" for what, count in sorted(self.left_out.items())):
-            yield f"rows that were skipped: {told}"
-        if self.assumed:
-            what = f"{self.assumed:,} rows are of an hour that clocks show twice, and no time steps back"
-            yield f"{what}: they were taken as its first pass, behind the rows before them; else write their offset"
+            yield f"skipped rows: {told}"
+        if assumed := self._moments.assumed:
+            what = f"rows in an hour that clocks show twice, although no time steps back: {assumed:,}"
+            yield f"{what}; they count as the first pass of that hour; if they are the second, write their offset"
         for names in self.alike():
             yield f"{' and '.join(names)} differ by case alone; are they one series? Each has a budget of its own"
 
     def told_of_events(self) -> Iterator[str]:
         """Yield what is wrong with its events, which a policy would refuse."""
         for what, count in sorted(self.unread.items()):
-            yield f"{count:,} events {_UNREAD[what]}: they are printed as they are, and would be refused"
+            yield f"events {_UNREAD[what]}: {count:,}; they are printed as they are, and a policy would refuse them"
 
     def alike(self) -> list[tuple[str, ...]]:
         """Return the series whose names differ by their case alone: perhaps one person, with several budgets."""
@@ -149,14 +145,14 @@ class MappedFile:
 
 
 _LEFT_OUT: Final = {
-    "other": "do not meet --where",
-    "missing": "have no value, as --missing says",
-    "first": "are the first reading of a register",
-    "above": "are of a table above the line that names the columns",
+    "other": "that --where excludes",
+    "missing": "without a value, as --missing says",
+    "first": "as the first reading of a register",
+    "above": "in a table above the line that names the columns",
 }
 _UNREAD: Final = {
-    "time": "have no time that can be read (null)",
-    "value": "have a value that is no number, true or false",
+    "time": "without a time that can be read (null)",
+    "value": "with a value that is no number, true or false",
 }
 
 

@@ -4,22 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from math import isfinite
-from typing import Any, Final
+from typing import Final
 
-from stream_app.privacy.kinds import (
-    ByBins,
-    HiddenMean,
-    Histogram,
-    Kind,
-    Location,
-    Mean,
-    Number,
-    Share,
-    Sum,
-    UnitMean,
-    UnitSum,
-    Vector,
-)
+from stream_app.privacy.kinds import Category, Choice, Counts, Item, Kind, Location, Number, Vector, item_of
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import Raw, is_number
 
@@ -44,7 +31,7 @@ class Ranges:
         """Rows for which the policy's substitute stands."""
         self.first_substituted = 0
         """The number of the first of them in the input, from 0 on."""
-        self._strict: dict[str, tuple[Policy, Any]] = {}
+        self._strict: dict[str, tuple[Policy, Item]] = {}
         self._open: dict[str, _Step] = {}
         self._of: dict[str, Counter[str]] = {}  # of each series its values, and those beyond each end
 
@@ -80,9 +67,11 @@ class Ranges:
         self.values += 1
         if is_outside(kind, value):
             self.outside += 1
-            item: Any = getattr(kind, "item", kind)
-            number = isinstance(item, Number) and is_number(value)
-            counts[(BELOW if value < item.lower else ABOVE) if number else BOUNDS] += 1
+            item = item_of(kind)
+            if isinstance(item, Number) and is_number(value):
+                counts[BELOW if value < item.lower else ABOVE] += 1
+            else:
+                counts[BOUNDS] += 1
 
 
 class _Step:
@@ -101,33 +90,29 @@ class _Step:
         return self._sum / self._count if self.policy.within.aggregate == "mean" else self._sum
 
 
-def strict(policy: Policy) -> Any:
+def strict(policy: Policy) -> Item:
     """Return the kind of a single reading without the substitute, which refuses what is invalid."""
-    kind: Any = getattr(policy.kind, "item", policy.kind)
-    return replace(kind, substitute=None) if hasattr(kind, "substitute") else kind
+    return replace(item_of(policy.kind), substitute=None)
 
 
-def is_substituted(policy: Policy, item: Any, value: object) -> bool:
+def is_substituted(policy: Policy, item: Item, value: object) -> bool:
     """Return whether a policy's substitute stands for a value, which ``item`` refuses: its kind without one."""
     if policy.within is not None and policy.within.aggregate in _SUMMED:
         return policy.within.substitute is not None and not (is_number(value) and isfinite(value))
-    kind = getattr(policy.kind, "item", policy.kind)
-    return getattr(kind, "substitute", None) is not None and item.quantise(Raw(value)) is None
+    return item_of(policy.kind).substitute is not None and item.quantise(Raw(value)) is None
 
 
 def is_outside(kind: Kind, value: object) -> bool:
     """Return whether a raw value of a kind is clamped to the declared range."""
-    match kind:
+    match item := item_of(kind):
         case Number():
-            return is_number(value) and isfinite(value) and not kind.lower <= value <= kind.upper
-        case Sum() | Mean() | HiddenMean() | UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
-            return is_outside(kind.item, value)
+            return is_number(value) and isfinite(value) and not item.lower <= value <= item.upper
         case Vector():
             parts = value if isinstance(value, dict) else {}
-            return any(is_outside(part, parts.get(name)) for name, part in zip(kind.names, kind.parts, strict=True))
+            return any(is_outside(part, parts.get(name)) for name, part in zip(item.names, item.parts, strict=True))
         case Location():
             found = value if isinstance(value, dict) else {}
-            degrees = ((found.get("longitude"), kind.east), (found.get("latitude"), kind.north))
+            degrees = ((found.get("longitude"), item.east), (found.get("latitude"), item.north))
             return any(is_number(one) and not low <= one <= high for one, (low, high) in degrees)
-        case _:
+        case Counts() | Category() | Choice():
             return False

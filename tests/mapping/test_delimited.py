@@ -56,6 +56,8 @@ def test_without_a_header_rows_begin_at_the_first_time() -> None:
     assert events("1000;1.5\n2000;2\n", no_header=True, timestamp_column="1", value_columns="2") == EVENTS
     with pytest.raises(FileError, match="kwh is none"):
         events("1000;1.5\n", no_header=True, timestamp_column="1")
+    with pytest.raises(FileError, match="numbers from 1 on, and 02 is none"):
+        events("1000;1.5\n", no_header=True, timestamp_column="1", value_columns="02")
 
 
 def test_the_line_that_a_row_ends_on_is_told() -> None:

@@ -139,9 +139,10 @@ def test_what_is_no_number_is_counted() -> None:
     """An event without a time, and values that are texts or none: `convert` says so, and prints them as they are."""
     mapped, found = read(f"time,kwh\n{HOURS[0]},1\n{HOURS[1]},broken\n{HOURS[2]},\nsoon,2\n")
     assert len(found) == 4
+    as_they_are = "they are printed as they are, and a policy would refuse them"
     assert list(mapped.told_of_events()) == [
-        "1 events have no time that can be read (null): they are printed as they are, and would be refused",
-        "2 events have a value that is no number, true or false: they are printed as they are, and would be refused",
+        f"events without a time that can be read (null): 1; {as_they_are}",
+        f"events with a value that is no number, true or false: 2; {as_they_are}",
     ]
 
 
@@ -166,18 +167,14 @@ def test_one_pass_of_an_hour_that_comes_twice_is_told() -> None:
     """The file has no second one, so nothing but the rows before it tells that it is the first."""
     mapped, _ = read(local("01:00", "02:00", "02:30", "03:00"), **PARIS)
     (told,) = mapped.told()
-    assert told.startswith(
-        "2 rows are of an hour that clocks show twice, and no time steps back: they were taken as its"
-    )
+    assert told.startswith("rows in an hour that clocks show twice, although no time steps back: 2; they count as")
     assert not list(read(local("02:00", "02:30", "02:00", "02:30"), **PARIS)[0].told())
 
 
 def test_rows_of_a_table_above_are_told() -> None:
     """Lines above the names are titles, unless they have a time in its place."""
     two = f"Export of a home\ntime,humidity\n{HOURS[0]},50\n{HOURS[1]},51\ntime,kwh\n{HOURS[2]},1\n"
-    assert list(read(two)[0].told()) == [
-        "rows that were skipped: 2 are of a table above the line that names the columns"
-    ]
+    assert list(read(two)[0].told()) == ["skipped rows: 2 in a table above the line that names the columns"]
     assert not list(read(f"Export of a home\n\ntime,kwh\n{HOURS[2]},1\n")[0].told())
 
 

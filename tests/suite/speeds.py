@@ -54,6 +54,11 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addoption(f"--{name}", type=int, help=f"{amount.meaning} ({by_speed})")
 
 
+# No draw is timed: on a loaded machine a draw or an example would be too slow by chance. This holds from the first import
+# on, because the conftest of a folder that the command names imports tests before the speed is known.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
+
 EXAMPLES: Final = {"quick": 50, "test": 50, "long": 500}
 """How many examples Hypothesis draws at each speed, where a test does not say so itself."""
 
@@ -62,8 +67,7 @@ def choose(config: pytest.Config) -> None:
     """Select by the speed, unless the command names markers; before Hypothesis is asked for anything."""
     speed = config.getoption("speed")
     config.option.markexpr = config.option.markexpr or EXPRESSIONS[speed]
-    # Who draws is not timed: on a loaded machine a draw or an example would be too slow by chance.
-    settings.register_profile(speed, deadline=None, max_examples=EXAMPLES[speed])
+    settings.register_profile(speed, settings.get_profile("untimed"), max_examples=EXAMPLES[speed])
     settings.load_profile(speed)
 
 

@@ -60,6 +60,9 @@ def test_what_test_leaves_out_long_has() -> None:
     assert all(quick <= test <= long for quick, test, long, _ in AMOUNTS.values())
 
 
-def test_no_draw_is_timed() -> None:
+def test_no_draw_is_timed(request: pytest.FixtureRequest) -> None:
     """With a deadline of Hypothesis' own, ten draws that take a second in all fail too: its limit is five deadlines."""
     assert settings().deadline is None
+    drawn = (getattr(item, "obj", None) for item in request.session.items)
+    timed = [test for test in drawn if (of := getattr(test, "_hypothesis_internal_use_settings", None)) and of.deadline]
+    assert not timed, "settings that were made before tests/conftest.py chose them"

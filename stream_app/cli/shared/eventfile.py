@@ -22,6 +22,7 @@ from stream_app.mapping.events import MappedFile
 from stream_app.mapping.form import FileMapping, MappingError
 from stream_app.mapping.inspection import Inspection, inspected
 from stream_app.mapping.members import MEMBERS, mapping_of, read_mapping, shipped
+from stream_app.plain import PRIVATE
 
 STDIN = "-"
 REMEDY = "name a file of events"
@@ -175,8 +176,13 @@ class EventFile:
             self.mapped = mapped = MappedFile(mapping)
             yield from mapped.events(found)
             if not mapped.count and mapped.left_out:
+                # PRIVACY: that all rows lack a value, and how many there are, is known from the raw data alone. It is
+                # told as what a mapping leaves out: to the standard error of whoever has them, with a mark. The exit
+                # status that follows is theirs too: nothing was published.
                 remedy = "check --value-columns, --missing and --where"
-                raise UsageError(f"{self.name}: no row became an event: {', '.join(mapped.told())}; {remedy}")
+                raise UsageError(
+                    f"{PRIVATE}: {self.name}: no row became an event; {'; '.join(mapped.told())}; {remedy}"
+                )
         except MappingError as error:
             raise UsageError(f"{self.name}: a file with columns needs a mapping\n{_faults(error)}") from None
         except FileError as error:

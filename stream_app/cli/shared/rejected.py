@@ -12,7 +12,7 @@ from stream_app.mapping.cells import FileError
 from stream_app.mapping.form import FileMapping
 from stream_app.mapping.inspection import LANGUAGES
 from stream_app.plain import meant, shown
-from stream_app.privacy.kinds import Counts, HiddenMean, Location, Mean, Number, Sum, UnitMean, UnitSum, Vector
+from stream_app.privacy.kinds import Counts, Location, Number, Vector, item_of
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
@@ -192,12 +192,9 @@ def _no_time(found: object, *, iso: bool = True) -> str:
     return f"is no time; write {what}" if iso else f"found {shown(found)}; write {what}"
 
 
-_OF_NUMBERS = (Number, Vector, Location, Sum, Mean, HiddenMean, UnitSum, UnitMean)
-
-
 def _apart(policy: Policy | None, value: object) -> str:
     """Return how the columns of a value and the parts of its kind differ; empty where they are the same."""
-    kind = None if policy is None else getattr(policy.kind, "item", policy.kind)
+    kind = None if policy is None else item_of(policy.kind)
     match kind:
         case Location():
             parts: tuple[str, ...] = ("latitude", "longitude")
@@ -231,7 +228,8 @@ def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) 
         return f"{place}is empty; add --missing \"''\", and rows with an empty cell are skipped"
     if isinstance(cell, str) and (known := next((said for form, said in _FORMS if form.fullmatch(cell)), "")):
         return f"{place}{known}"
-    if mapping is not None and policy is not None and isinstance(policy.kind, _OF_NUMBERS) and isinstance(cell, str):
+    numbers = policy is not None and isinstance(item_of(policy.kind), Number | Vector | Location)
+    if mapping is not None and numbers and isinstance(cell, str):
         return f"{place}is a text and no number; say what it stands for with --words, or skip it with --missing"
     fits = "the policy's members" if several else "the policy's kind"
     return f"{place}is {shown(cell)} that does not fit {fits}; `check` of the policy tells its kind"

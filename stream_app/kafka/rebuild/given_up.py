@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.decider import INPUT_HEADER
-from stream_app.deciding.outcome import seal
+from stream_app.deciding.outcome import Decided, seal
 from stream_app.deciding.rebuild import GIVEN_UP
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.brokers import Writer
@@ -51,32 +51,25 @@ class GivenUp:
         return {entry["release"]: GIVEN_UP}
 
 
-def unable(rows: Iterable[SeriesRow]) -> list[SeriesRow]:
-    """Return the series whose period has measurements, all of which are given up: nothing is left to repeat."""
-    return [row for row in rows if row.state.released and not row.state.latest.estimate]
-
-
-async def close(
-    writer: Writer, names: TopicNames, context: Context, rows: Iterable[SeriesRow], offset: int, now_ms: int
-) -> list[SeriesRow]:
-    """Close series, with an entry each that names input ``offset``, and return their rows after it.
+def closed(context: Context, rows: Iterable[SeriesRow], now_ms: int) -> list[Decided]:
+    """Return what closes the series that cannot go on: every measurement of their period is given up.
 
     Their ledger says that the period has a release, so every later step that is not perturbed has to repeat it, and
     nobody knows it.
     """
     # PRIVACY: which series are closed follows from ledger and releases alone, and a closed series publishes nothing.
-    ended: list[SeriesRow] = []
+    unable = [row for row in rows if row.state.released and not row.state.latest.estimate]
+    moves = ((row, fold.close(row.policy, row.state)) for row in unable)
+    return [seal(context, row, None, moved, now_ms) for row, moved in moves if not isinstance(moved, Refused)]
+
+
+async def close(writer: Writer, names: TopicNames, ended: Iterable[Decided], offset: int) -> None:
+    """Write the entries that close series; they name input ``offset``."""
     pages = writer.pages()
-    for row in rows:
-        moved = fold.close(row.policy, row.state)
-        if isinstance(moved, Refused):
-            continue  # it is closed already
-        outcome = seal(context, row, None, moved, now_ms)
+    for outcome in ended:
         for entry in outcome.entries:
-            pages.append(row.key, entry.value, entry.timestamp_ms, [(INPUT_HEADER, b"%d" % offset)])
-        ended.append(outcome.row)
+            pages.append(outcome.row.key, entry.value, entry.timestamp_ms, [(INPUT_HEADER, b"%d" % offset)])
     if pages.records:
         await writer.begin()
         await writer.send(names.ledger, pages)
         await writer.commit()
-    return ended

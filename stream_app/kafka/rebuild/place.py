@@ -21,7 +21,7 @@ class InputPlace(NamedTuple):
     start: int  # no step that is open was opened before it
     first: int  # the first offset kept
     rejected: Refusals
-    """Which were refused, from ``start`` on, and from where the input went on behind the first loss."""
+    """Which were refused, from ``start`` on, and from where the input went on after the first loss."""
     losses: list[Loss]  # what was lost of the input and accepted before
     skips: bool  # whether the group's offset skips input, which was accepted
     last_reject: int  # input offset of the last reject; -1: there is none

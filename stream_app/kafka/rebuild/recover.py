@@ -10,26 +10,28 @@ have steps open, of which the outputs tell nothing: the watermarks that opened t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, filterfalse
+from typing import NamedTuple
 
 from stream_app.deciding import rows
 from stream_app.deciding.decider import INPUT_HEADER
+from stream_app.deciding.outcome import Decided
 from stream_app.deciding.units.sealed import PREFIX
 from stream_app.deciding.views.refusals import told_again
 from stream_app.formats import encoding
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import Pages, TopicFacts, Writer
 from stream_app.kafka.evidence import claim as claims
-from stream_app.kafka.evidence.claim import is_claim
+from stream_app.kafka.evidence.claim import FoundClaim, is_claim
 from stream_app.kafka.evidence.foreign import entry_of
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.parts import Site, new_life
 from stream_app.kafka.rebuild.folding import Folded, Progress
-from stream_app.kafka.rebuild.given_up import GivenUp, close, unable
-from stream_app.kafka.rebuild.open_steps import LOST, FoundSteps, Loss, abort_open, aborted_entries, adopt
+from stream_app.kafka.rebuild.given_up import close, closed
+from stream_app.kafka.rebuild.open_steps import LOST, Aborted, FoundSteps, Loss, abort_open, aborted_entries, adopt
 from stream_app.kafka.rebuild.open_units import FoundUnits, check_key
 from stream_app.kafka.rebuild.place import InputPlace, place_of
 from stream_app.kafka.rebuild.refused import all_refused, more_accepted
-from stream_app.kafka.rebuild.survey import Accepted, Survey, Witness
+from stream_app.kafka.rebuild.survey import Accepted, Survey, Surveyed, Witness
 from stream_app.kafka.rebuild.unanswered import Unanswered
 from stream_app.kafka.stops import PartitionStoppedError
 
@@ -59,6 +61,18 @@ class Recovered:
     """Series that were closed, since every measurement of their present policy version is given up."""
 
 
+class _Plan(NamedTuple):
+    """What recovery writes once all of it is known: a refusal leaves the logs as they were."""
+
+    surveyed: Surveyed
+    told: Folded  # with all that is below
+    place: InputPlace
+    left: Aborted | None  # abandoned entries that count; None where input goes on from them
+    ended: list[Decided]  # of the series that are closed
+    open_steps: FoundSteps
+    units: FoundUnits
+
+
 class Rebuilding:
     """Rebuilds partitions one after the other."""
 
@@ -77,48 +91,81 @@ class Rebuilding:
         try:
             await abort_open(self._site.brokers, writer, self._names, partition)
             claim = await claims.find(self._site, partition)
-            surveyed = await self._survey.look(partition, accepted, progress)
-            told, ends, given_up, again = surveyed.told, surveyed.ends, surveyed.given_up, surveyed.again
-            check_key(partition, told, self._context.keys)
-            place = await place_of(self._site, partition, told, again, accepted)
-            told.rows.update(told_again(told.rows, place.named, self._context))
-            accept_lost_input = accepted.lost_input or place.skips
-            if accept_lost_input:
-                told = await self._adopted(writer, partition, place.next_offset, told, given_up)
-            stuck, now_ms = unable(told.rows.values()), self._site.now_ms()
-            ended = await close(writer, self._names, self._context, stuck, place.next_offset - 1, now_ms)
-            told.rows.update((row.series, row) for row in ended)
-            open_steps, units = await self._reopened(partition, told, place, accepted)
-            told.rows.update(open_steps.rows() | units.rows())
-            lost = place.lost if place.skips or (place.lost and open_steps.given_up(place.lost.line)) else None
-            row = PartitionRow(
-                topic=self._topic,
-                changelog=self._facts[self._names.changelog].id,
-                partitions=self._facts[self._names.events].partitions,
-                next_offset=place.next_offset,
-                recall_offset=open_steps.floor(place.next_offset),
-                ledger_offset=await self._covered(partition, told),
-                key=told.key or self._context.keys.fingerprint,  # whose key file this command has says nothing
-                configuration=self._context.fingerprint,
-                # All rows are written behind it, and local copies of what was before are worth nothing.
-                changelog_first=ends.changelog.first,
-                ledger_first=ends.ledger.first,
-                releases_offset=ends.releases.end,
-                last_reject=place.last_reject,
-                group_offset=place.group,
-                releases_lost=max(surveyed.releases_lost, given_up.last),
-                rejects_lost=surveyed.rejects_lost,
-                life=new_life(self._site),
-                claim=claim.offset,
-                separator=self._site.settings.member_separator or "",
-            )
-            stale = await self._stale(partition, units, all_rows=again is not None)
-            losses = [*([lost] if lost else ()), *(Loss(place.gap, place.next_offset, one) for one in units.given_up)]
-            await self._write(writer, partition, told, row, losses, stale, units.sealed())
+            plan = await self._planned(partition, accepted, progress)
+            return await self._done(writer, partition, plan, claim)
         except PartitionStoppedError as error:
             raise await self._all_refused(partition, accepted, error, progress) from None
         finally:
             await writer.stop()
+
+    async def _all_refused(
+        self, partition: int, accepted: Accepted, first: PartitionStoppedError, progress: Progress
+    ) -> PartitionStoppedError:
+        """Return everything that keeps a partition from being rebuilt, in one refusal."""
+        found = [first]
+        while (more := more_accepted(accepted, found[-1].reason)) is not None:
+            accepted = more
+            try:
+                await self._planned(partition, accepted, progress)
+            except PartitionStoppedError as error:
+                found.append(error)
+            except Exception:  # noqa: BLE001 (whatever else is wrong, the operator has to know of the first)
+                return first
+            else:
+                return all_refused(found, accepted)
+        return first
+
+    async def _planned(self, partition: int, accepted: Accepted, progress: Progress) -> _Plan:
+        """Read all that recovery reads before it writes; raises as `recover` does."""
+        surveyed = await self._survey.look(partition, accepted, progress)
+        told = surveyed.told
+        check_key(partition, told, self._context.keys)
+        place = await place_of(self._site, partition, told, surveyed.again, accepted)
+        told.rows.update(told_again(told.rows, place.named, self._context))
+        left = None
+        if accepted.lost_input or place.skips:
+            async with self._site.brokers.reader("read_uncommitted") as reader:
+                found = (partition, place.next_offset, told, surveyed.given_up)
+                left = await aborted_entries(reader, self._context, self._names, *found)
+            told = told._replace(rows=left.told.rows, members=left.told.members)
+        ended = closed(self._context, told.rows.values(), self._site.now_ms())
+        told.rows.update((outcome.row.series, outcome.row) for outcome in ended)
+        open_steps, units = await self._reopened(partition, told, place, accepted)
+        told.rows.update(open_steps.rows() | units.rows())
+        return _Plan(surveyed, told, place, left, ended, open_steps, units)
+
+    async def _done(self, writer: Writer, partition: int, plan: _Plan, claim: FoundClaim) -> Recovered:
+        """Write what is planned."""
+        surveyed, told, place, open_steps, units = plan.surveyed, plan.told, plan.place, plan.open_steps, plan.units
+        ends, given_up, again = surveyed.ends, surveyed.given_up, surveyed.again
+        if plan.left is not None and plan.left.entries:
+            await adopt(writer, self._names, plan.left)
+        await close(writer, self._names, plan.ended, place.next_offset - 1)
+        lost = place.lost if place.skips or (place.lost and open_steps.given_up(place.lost.line)) else None
+        row = PartitionRow(
+            topic=self._topic,
+            changelog=self._facts[self._names.changelog].id,
+            partitions=self._facts[self._names.events].partitions,
+            next_offset=place.next_offset,
+            recall_offset=open_steps.floor(place.next_offset),
+            ledger_offset=await self._covered(partition, told),
+            key=told.key or self._context.keys.fingerprint,  # whose key file this command has says nothing
+            configuration=self._context.fingerprint,
+            # All rows are written behind it, and local copies of what was before are worth nothing.
+            changelog_first=ends.changelog.first,
+            ledger_first=ends.ledger.first,
+            releases_offset=ends.releases.end,
+            last_reject=place.last_reject,
+            group_offset=place.group,
+            releases_lost=max(surveyed.releases_lost, given_up.last),
+            rejects_lost=surveyed.rejects_lost,
+            life=new_life(self._site),
+            claim=claim.offset,
+            separator=self._site.settings.member_separator or "",
+        )
+        stale = await self._stale(partition, units, all_rows=again is not None)
+        losses = [*([lost] if lost else ()), *(Loss(place.gap, place.next_offset, one) for one in units.given_up)]
+        await self._write(writer, partition, told, row, losses, stale, units.sealed())
         return Recovered(
             partition,
             len(told.rows),
@@ -130,36 +177,8 @@ class Rebuilding:
             again=0 if again is None else again.inputs,
             unanswered=surveyed.unanswered,
             given_up=dict(sorted(given_up.steps.items())),
-            closed=sorted(row.series for row in ended),
+            closed=sorted(outcome.row.series for outcome in plan.ended),
         )
-
-    async def _all_refused(
-        self, partition: int, accepted: Accepted, first: PartitionStoppedError, progress: Progress
-    ) -> PartitionStoppedError:
-        """Return everything that keeps a partition from being rebuilt, in one refusal."""
-        found = [first]
-        while (more := more_accepted(accepted, found[-1].reason)) is not None:
-            accepted = more
-            try:
-                await self._looked_over(partition, accepted, progress)
-            except PartitionStoppedError as error:
-                found.append(error)
-            except Exception:  # noqa: BLE001 (whatever else is wrong, the operator has to know of the first)
-                return first
-            else:
-                return all_refused(found, accepted)
-        return first
-
-    async def _looked_over(self, partition: int, accepted: Accepted, progress: Progress) -> None:
-        """Read what recovery reads; raises as `recover` does, and writes nothing."""
-        surveyed = await self._survey.look(partition, accepted, progress)
-        check_key(partition, surveyed.told, self._context.keys)
-        place = await place_of(self._site, partition, surveyed.told, surveyed.again, accepted)
-        if accepted.lost_input or place.skips:
-            async with self._site.brokers.reader("read_uncommitted") as reader:
-                found = (partition, place.next_offset, surveyed.told, surveyed.given_up)
-                await aborted_entries(reader, self._context, self._names, *found)
-        await self._reopened(partition, surveyed.told, place, accepted)
 
     async def _reopened(
         self, partition: int, told: Folded, place: InputPlace, accepted: Accepted
@@ -187,14 +206,6 @@ class Rebuilding:
                             units.take(record.offset, record.value, place.rejected)
                     units.settle()
         return open_steps, units
-
-    async def _adopted(self, writer: Writer, partition: int, before: int, told: Folded, given_up: GivenUp) -> Folded:
-        """Return what is told with the rows that abandoned entries move on, once those are committed."""
-        async with self._site.brokers.reader("read_uncommitted") as reader:
-            left = await aborted_entries(reader, self._context, self._names, partition, before, told, given_up)
-        if left.entries:
-            await adopt(writer, self._names, left)
-        return told._replace(rows=left.told.rows, members=left.told.members)
 
     async def _covered(self, partition: int, told: Folded) -> int:
         """Return the ledger offset below which nothing binds: the first aborted entry beyond the rows, or the end."""

@@ -19,7 +19,10 @@ UnitStatistic: TypeAlias = UnitSum | UnitMean | Share | Histogram | ByBins
 """What is made of a step's units: `tallied` gives the cells of those that count, `scales` and `count` what a release
 says of them, and `read` takes that count."""
 
-OfStep: TypeAlias = Number | Counts | Location | Category | Vector | Statistic | Choice
+Item: TypeAlias = Number | Counts | Location | Category | Vector | Choice
+"""What a single reading or contribution is."""
+
+OfStep: TypeAlias = Item | Statistic
 """What one value of a step is, or what is collected at it."""
 
 Kind: TypeAlias = OfStep | UnitStatistic
@@ -31,6 +34,16 @@ Unfiltered: TypeAlias = Statistic | Choice | UnitSum | Share | Histogram | ByBin
 Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, int] | list[int]
 """A value as it stands in a release."""
 
+
+def item_of(kind: Kind) -> Item:
+    """Return the kind of a single reading or contribution, of which a statistic is made."""
+    match kind:
+        case Sum() | Mean() | HiddenMean() | UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
+            return kind.item
+        case Number() | Counts() | Location() | Category() | Vector() | Choice():
+            return kind
+
+
 __all__ = [
     "ByBins",
     "Category",
@@ -38,6 +51,7 @@ __all__ = [
     "Counts",
     "HiddenMean",
     "Histogram",
+    "Item",
     "Kind",
     "LocalTime",
     "Location",
@@ -53,4 +67,5 @@ __all__ = [
     "UnitStatistic",
     "UnitSum",
     "Vector",
+    "item_of",
 ]

@@ -9,6 +9,7 @@ import pytest
 
 from stream_app.api import Error, Number, Policy, read_events, release
 from stream_app.mapping.members import shipped
+from stream_app.plain import PRIVATE
 from tests.command import Cli
 
 METER = """Meter 12345;electricity
@@ -36,8 +37,8 @@ def test_convert_prints_the_events(meter: Path, cli: Cli) -> None:
     found = [json.loads(line) for line in said.out.splitlines()]
     assert [(one["timestamp"], one["value"]) for one in found] == EVENTS
     assert {(one["type"], one["series"]) for one in found} == {("observation", "home-7")}
-    private = "landmark-stream convert: PRIVATE, protect this like the raw data: rows that were skipped: "
-    assert said.err == f"{private}1 have no value, as --missing says\n"
+    private = "landmark-stream convert: PRIVATE, protect this like the raw data: skipped rows: "
+    assert said.err == f"{private}1 without a value, as --missing says\n"
 
 
 def test_replay_of_a_file_decides_what_replay_of_its_events_decides(meter: Path, tmp_path: Path, cli: Cli) -> None:
@@ -135,7 +136,11 @@ def test_a_file_of_which_no_row_is_left_is_refused(tmp_path: Path, cli: Cli) -> 
     (tmp_path / "meter.csv").write_text("time,kwh,note\n2024-01-01T00:00Z,1,\n2024-01-01T01:00Z,2,\n")
     words = ["--series", "a", "--timestamp-column", "time", "--value-columns", "note", "--missing", "''"]
     said = cli("convert", tmp_path / "meter.csv", *words, code=2).err
-    assert "no row became an event: rows that were skipped: 2 have no value, as --missing says; check" in said
+    told = (
+        "meter.csv: no row became an event; skipped rows: 2 without a value, as --missing says; check --value-columns"
+    )
+    assert PRIVATE in said
+    assert told in said
 
 
 def test_inspect_reads_rows_that_end_with_a_separator(tmp_path: Path, cli: Cli) -> None:
