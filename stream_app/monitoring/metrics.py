@@ -24,6 +24,8 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 CLASSES: Final = tuple(f"{share:.2f}" for share in _SHARES)
 """Classes that gauges count shares in, by their upper ends; their names sort as they do."""
+USED_UP: Final = ("0.00", "0.01", "0.05")
+"""Classes of the share of a budget that is left if it counts as used up: dashboards and rules name them too."""
 CLAIMED: Final = ("0.00", "0.01", "0.05", "0.10")
 """Classes of the share of a cap that is left where at least nine tenths of it are claimed."""
 _WAITS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)

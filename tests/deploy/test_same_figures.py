@@ -1,12 +1,13 @@
 """`top` and the page compute of scrapes what dashboards and rules ask of Prometheus: both give the same figure."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Metrics, WorkerMetric
+from stream_app.monitoring.metrics import AUDIT_TABLE, CLAIMED, USED_UP, AuditMetric, Metrics, WorkerMetric
 from stream_app.monitoring.scrape import Scrape, scrape_of
 from stream_app.monitoring.snapshot import AuditSnapshot, WorkerSnapshot, snapshot_of, together
 from tests.deploy.prometheus import promtool_failures
@@ -169,3 +170,12 @@ def failures(folder: Path, series: list[dict[str, str]], tests: list[dict[str, A
     file = {"rule_files": [str(PROMETHEUS / "rules.yml")], "evaluation_interval": interval, "tests": groups}
     (folder / "figures.yml").write_text(yaml.safe_dump(file))
     return promtool_failures("test", "rules", "figures.yml", folder=folder)
+
+
+def test_the_same_classes_count_as_used_up_everywhere() -> None:
+    """The worker leaves out what is used up as planned by the same share that rules and panels ask for."""
+    asked = [rule["expr"] for rule in rules()] + [query.expression for query in panel_queries()]
+    for metric, classes in (("landmark_budget_left_series", USED_UP), ("landmark_cap_left_members", CLAIMED)):
+        found = [each for text in asked for each in re.findall(metric + r'\{[^}]*\bshare=~"([^"]*)"', text)]
+        assert len(found) > 1
+        assert set(found) == {"|".join(classes)}

@@ -54,8 +54,8 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addoption(f"--{name}", type=int, help=f"{amount.meaning} ({by_speed})")
 
 
-# No draw is timed: on a loaded machine a draw or an example would be too slow by chance. This holds from the first import
-# on, because the conftest of a folder that the command names imports tests before the speed is known.
+# No draw is timed: on a loaded machine a draw or an example would be too slow by chance. This holds from the first
+# import on, because the conftest of a folder that the command names imports tests before the speed is known.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 

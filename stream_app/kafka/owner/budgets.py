@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from stream_app.deciding.context import DefaultPolicy
 from stream_app.deciding.members import Claims, Member
 from stream_app.deciding.rows import SeriesRow, first_default, stored_loss
 from stream_app.kafka.owner.cache import RowReader
-from stream_app.monitoring.metrics import CLASSES, Metrics, WorkerMetric, class_of, classes_of
+from stream_app.monitoring.metrics import CLASSES, USED_UP, Metrics, WorkerMetric, class_of, classes_of
 from stream_app.privacy.amounts import Flags, Ints
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
@@ -93,9 +93,9 @@ def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
         return
     scheme, left_nano = policy.scheme.name, guard.budget_nano - guard.used_nano
     promise, clock = row.state.promise, row.state.clock
-    end, times = _planned_end(policy, promise)
-    end += times * clock.first_step
-    if left_nano <= LITTLE * guard.budget_nano and not promise.spare_left and clock.last_step + 1 >= end:
+    planned = _PlannedEnd.of(policy, promise)
+    end = planned.step + planned.from_first * clock.first_step
+    if left_nano <= _LITTLE * guard.budget_nano and not promise.spare_left and clock.last_step + 1 >= end:
         return
     counts.left[scheme, row.default, class_of(left_nano / guard.budget_nano)] += 1
     counts.left_nano[scheme, row.default] += left_nano
@@ -121,32 +121,37 @@ def _count_states(counts: BudgetCounts, states: States) -> None:
         counts.use(int(used_nano[at]), int(budgets[at]))
         if group.rule.exhaustible:
             left_nano = budgets - used_nano
-            counted = _counted(states, places, figures, left_nano <= LITTLE * budgets)
+            counted = _counted(states, places, figures, left_nano <= _LITTLE * budgets)
             left_nano, budgets = left_nano[counted], budgets[counted]
             for share, number in _classes(left_nano / budgets):
                 counts.left[name, default, share] += number
             counts.left_nano[name, default] += _sum(left_nano)
 
 
-LITTLE: Final = 0.05
+_LITTLE: Final = float(USED_UP[-1])
 """The share of a budget that counts as nearly nothing."""
 
 
-def _planned_end(policy: Policy, promise: Promise) -> tuple[int, int]:
-    """Return the step before which a budget had to last, but for landmarks to spare: behind it, little is as planned.
+class _PlannedEnd(NamedTuple):
+    """The step until which a budget has to last, except for landmarks to spare: later little is left as planned."""
 
-    It is the first figure and, where the second one is 1, the first step besides.
+    step: int
+    from_first: bool = False
+    """Whether it is a number of steps, counted from the first step of the series."""
 
-    Of level landmark it is the one behind the last landmark; none of these spends where steps hold units. Level user
-    has little left at the end of its length.
-    """
-    match policy.protection:
-        case UserLevel(length=length):
-            return length - int(LITTLE * length), 1
-        case LandmarkLevel() if policy.units is None and promise.landmarks.intervals:
-            return promise.landmarks.intervals[-1][1], 0
-        case _:
-            return 0, 0
+    @classmethod
+    def of(cls, policy: Policy, promise: Promise) -> "_PlannedEnd":
+        """Return the end of the stream at level user, and the last landmark's end at level landmark.
+
+        Landmarks spend nothing if steps hold units.
+        """
+        match policy.protection:
+            case UserLevel(length=length):
+                return cls(length - int(_LITTLE * length), from_first=True)
+            case LandmarkLevel() if policy.units is None and promise.landmarks.intervals:
+                return cls(promise.landmarks.intervals[-1][1])
+            case _:
+                return cls(0)
 
 
 def _counted(states: States, places: Ints, figures: Figures, little: Flags) -> Flags:
@@ -156,11 +161,11 @@ def _counted(states: States, places: Ints, figures: Figures, little: Flags) -> F
     if periods:
         # Once for each period, however many series share it: the event loop waits meanwhile.
         _, firsts, of = np.unique(np.fromiter(map(id, periods), np.int64), return_index=True, return_inverse=True)
-        ends = [_planned_end(periods[nth].policy, periods[nth].promise) for nth in firsts.tolist()]
+        ends = [_PlannedEnd.of(periods[nth].policy, periods[nth].promise) for nth in firsts.tolist()]
         steps_ms = np.array([periods[nth].policy.step_ms for nth in firsts.tolist()], np.int64)[of]
-        end, times = np.array(ends, np.int64)[of].T
+        steps, from_first = np.array(ends, np.int64)[of].T
         lasts = figures["decided_ms"][low] // steps_ms
-        found[little] = (figures["spare_left"][low] > 0) | (lasts + 1 < end + times * figures["first_step"][low])
+        found[little] = (figures["spare_left"][low] > 0) | (lasts + 1 < steps + from_first * figures["first_step"][low])
     return found
 
 
