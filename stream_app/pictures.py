@@ -80,16 +80,30 @@ def load() -> None:
     if "matplotlib.figure" in sys.modules:
         return
     logger = logging.getLogger("matplotlib")
-    level, errors = logger.level, os.dup(2)
+    level = logger.level
     logger.setLevel(logging.ERROR)
-    with Path(os.devnull).open("wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)  # `fc-list`, which it runs to find fonts, has a cache and warnings of its own
     try:
-        import_module("matplotlib.figure")
+        with _unseen():  # `fc-list`, which it runs to find fonts, has a cache and warnings of its own
+            import_module("matplotlib.figure")
     except OSError as error:
         raise PlotError(f"matplotlib finds no folder to write to: {error}") from error
     finally:
         logger.setLevel(level)
+
+
+@contextmanager
+def _unseen() -> Iterator[None]:
+    """Have nobody see what this process and those that it starts write to standard error, if that is open."""
+    try:
+        errors = os.dup(2)
+    except OSError:
+        yield
+        return
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
         os.dup2(errors, 2)
         os.close(errors)
 

@@ -8,7 +8,7 @@ one that lacks behind the last of its log is published now, with the same bytes.
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import filterfalse
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from stream_app.deciding.decider import Append, Headers
 from stream_app.formats import encoding
@@ -20,6 +20,7 @@ from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.row import PartitionRow
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
 
+Name = TypeVar("Name")
 _OUTPUTS: Final[Mapping[StopReason, str]] = {
     "ledger-short": "ledger entry",
     "releases-short": "release",
@@ -86,9 +87,9 @@ async def outputs_of(
 ) -> Outputs:
     """Return the outputs of input from ``row`` on; ``reader`` reads committed records."""
     start = row.next_offset
-    entries = await _found(reader, names.ledger, partition, start)
-    released = await _found(reader, names.releases, partition, start)
-    rejected = await _found(reader, names.rejects, partition, start)
+    entries = await _found(reader, names.ledger, partition, start, _digest)
+    released = await _found(reader, names.releases, partition, start, _digest)
+    rejected = await _found(reader, names.rejects, partition, start, _digest)
     # Entries are acknowledged before anything else is sent: an output that lies there has all entries of its batch.
     whole = max(answered.entry, answered.release + 1, answered.reject + 1)
     lost = row.releases_lost + 1
@@ -114,7 +115,7 @@ async def first_lacking(reader: Reader, names: TopicNames, partition: int, start
     after all that have outputs is returned.
     """
     wanted = await _found(reader, names.ledger, partition, start, lambda one: entry_of(one).get("release", ""))
-    released = await _found(reader, names.releases, partition, start)
+    released = await _found(reader, names.releases, partition, start, _digest)
     first, _ = await reader.bounds(names.events, partition)
     inputs = set(wanted)
     async for records in reader.records(names.events, partition, max(first, start, answered.reject + 1)):
@@ -145,11 +146,10 @@ async def lost_releases(
     If one release of an input is missing before another one of it, all that are missing of that input are returned.
     """
     entries = await _found(reader, names.ledger, partition, start, _promised)
-    released = await _found(reader, names.releases, partition, start)
+    released = await _found(reader, names.releases, partition, start, _digest)
     expired = min(released, default=answered.before) if ends.releases.first > 0 else 0
     lost: list[LostRelease] = []
-    for offset, named in entries.items():
-        promised = [one.split(" ", 1) for one in named]
+    for offset, promised in entries.items():
         there = [not digest or digest in released.get(offset, ()) for digest, _ in promised]
         # The next owner appends what is missing after the last release of the log, and nothing else.
         is_end = offset > answered.release or (offset == answered.release and there == sorted(there, reverse=True))
@@ -176,10 +176,10 @@ def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shor
     return Shortage("releases-short", asked, found)
 
 
-def _promised(record: Any) -> str:
-    """Return the digest of the release that an entry names, empty if it names none, a space and its series."""
+def _promised(record: Any) -> tuple[str, str]:
+    """Return the digest of the release that an entry names, empty if it names none, and its series."""
     entry = entry_of(record)
-    return f"{entry.get('release', '')} {entry['series']}"
+    return entry.get("release", ""), entry["series"]
 
 
 def unless_held(committed: Committed, append: Append, *, named: bool = True) -> Append:
@@ -207,10 +207,10 @@ def _digest(record: Any) -> str:
 
 
 async def _found(
-    reader: Reader, topic: str, partition: int, start: int, named: Callable[[Any], str] = _digest
-) -> dict[int, list[str]]:
-    """Return the digests of a log's outputs of input from ``start`` on; they lie in the order of their input."""
-    found: dict[int, list[str]] = {}
+    reader: Reader, topic: str, partition: int, start: int, named: Callable[[Any], Name]
+) -> dict[int, list[Name]]:
+    """Return the names of a log's outputs of input from ``start`` on; they lie in the order of their input."""
+    found: dict[int, list[Name]] = {}
     async for records in reader.records(topic, partition, await first_of(reader, topic, partition, start)):
         for record in filterfalse(is_claim, records):
             found.setdefault(input_offset(record), []).append(named(record))

@@ -1,17 +1,36 @@
 """What tests of local copies share: none of them leaves files open."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import faust
 import pytest
 
-from tests.kafka.faust.test_localcopy import OPENED
+from stream_app.kafka.faust.table import MemoryBudget, StateStore, StateTable
+from stream_app.setup.settings import Settings
+
+PARTITIONS = 2
+MakeStore = Callable[[Path], StateStore]
 
 
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    """Close every store that a test has made: most users may have 1,024 files open at once."""
-    yield
-    while OPENED:
-        store = OPENED.pop()
-        for partition in (0, 1):
+@pytest.fixture
+def store_in() -> Iterator[MakeStore]:
+    """Return what makes the store of a worker in a data folder; all are closed at the end of the test.
+
+    Most users may have 1,024 files open at once.
+    """
+    made: list[StateStore] = []
+
+    def make(folder: Path) -> StateStore:
+        app = faust.App("damage", datadir=str(folder), store="rocksdb://", web_enabled=False, autodiscover=False)
+        table = StateTable(app, name="state", key_type=bytes, value_type=bytes, partitions=PARTITIONS)
+        table.budget = MemoryBudget(Settings.load(None))
+        store = table.data
+        assert isinstance(store, StateStore)
+        made.append(store)
+        return store
+
+    yield make
+    for store in made:
+        for partition in range(PARTITIONS):
             store.release(partition)

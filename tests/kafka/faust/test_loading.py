@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 import rocksdict
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_app.kafka.brokers import DamagedCopyError
+from tests.kafka.faust.conftest import MakeStore
 from tests.kafka.faust.damage import middle_flipped
-from tests.kafka.faust.test_localcopy import ROWS, store_in
+from tests.kafka.faust.test_localcopy import ROWS
 
 
 @given(
@@ -22,9 +23,9 @@ from tests.kafka.faust.test_localcopy import ROWS, store_in
         max_size=6,
     )
 )
-@settings(max_examples=25)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_that_are_loaded_rule_as_written_ones_do(
-    written: list[tuple[bool, dict[int, bytes | None]]], tmp_path_factory: pytest.TempPathFactory
+    written: list[tuple[bool, dict[int, bytes | None]]], tmp_path_factory: pytest.TempPathFactory, store_in: MakeStore
 ) -> None:
     """Loaded over written ones, or written over loaded ones, as single rows or with very many others."""
     store, expected = store_in(tmp_path_factory.mktemp("copy")), dict[bytes, bytes]()
@@ -47,7 +48,7 @@ def test_rows_that_are_loaded_rule_as_written_ones_do(
         assert store.reopen(0) is None
 
 
-def test_what_was_loaded_outlives_a_killed_process(tmp_path: Path) -> None:
+def test_what_was_loaded_outlives_a_killed_process(tmp_path: Path, store_in: MakeStore) -> None:
     """Rows and offset stand in a table at once; of one that was not taken in, nothing is known."""
     store, rows = store_in(tmp_path / "worker"), list(ROWS.items())
     store.load(0, dict(rows[:1_500]), 1)
@@ -68,7 +69,7 @@ def test_what_was_loaded_outlives_a_killed_process(tmp_path: Path) -> None:
         list(killed.scan(0, b"s"))
 
 
-def test_a_table_that_cannot_be_made_is_trouble_of_the_copy(tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_made_is_trouble_of_the_copy(tmp_path: Path, store_in: MakeStore) -> None:
     """Nothing of it is there, and the copy answers nothing more until it is opened again."""
     store = store_in(tmp_path)
     store.write(0, [(b"s", b"row")], 1)
@@ -82,7 +83,7 @@ def test_a_table_that_cannot_be_made_is_trouble_of_the_copy(tmp_path: Path) -> N
     assert (store.offset(0), len(list(store.scan(0, b"s")))) == (2, len(ROWS))
 
 
-def test_rows_packed_by_snappy_are_read_and_new_ones_are_packed_by_lz4(tmp_path: Path) -> None:
+def test_rows_packed_by_snappy_are_read_and_new_ones_are_packed_by_lz4(tmp_path: Path, store_in: MakeStore) -> None:
     """A copy of an earlier version, which took RocksDB's default, goes on with both in it."""
     store, rows = store_in(tmp_path), list(ROWS.items())
     path = store.partition_path(0)

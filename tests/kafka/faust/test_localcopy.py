@@ -7,36 +7,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import faust
 import pytest
 import rocksdict
 
 from stream_app.kafka.brokers import DamagedCopyError, LocalStateError
-from stream_app.kafka.faust.table import MemoryBudget, StateStore, StateTable
+from stream_app.kafka.faust.table import StateStore
 from stream_app.kafka.stops import files_exhausted
-from stream_app.setup.settings import Settings
+from tests.kafka.faust.conftest import MakeStore
 from tests.kafka.faust.damage import DAMAGE, damage_copy, middle_flipped
 
 ROWS = {b"s%04d" % number: os.urandom(200) for number in range(2_000)}
 
 
-OPENED: list[StateStore] = []
-"""What tests have made; `conftest.py` closes it."""
-
-
-def store_in(folder: Path) -> StateStore:
-    """Return the store of a worker whose data folder this is."""
-    app = faust.App("damage", datadir=str(folder), store="rocksdb://", web_enabled=False, autodiscover=False)
-    table = StateTable(app, name="state", key_type=bytes, value_type=bytes, partitions=2)
-    table.budget = MemoryBudget(Settings.load(None))
-    store = table.data
-    assert isinstance(store, StateStore)
-    OPENED.append(store)
-    return store
-
-
 @pytest.fixture
-def store(tmp_path: Path) -> StateStore:
+def store(tmp_path: Path, store_in: MakeStore) -> StateStore:
     """A store whose partition 0 has half of the rows in a table, half in the log of writes."""
     store = store_in(tmp_path)
     rows = list(ROWS.items())
@@ -49,7 +33,7 @@ def store(tmp_path: Path) -> StateStore:
 
 
 @pytest.fixture
-def killed(store: StateStore, tmp_path: Path) -> StateStore:
+def killed(store: StateStore, tmp_path: Path, store_in: MakeStore) -> StateStore:
     """A store over files as `kill -9` leaves them."""
     (left := tmp_path / "left").mkdir()
     shutil.copytree(store.path, left / store.path.relative_to(tmp_path))
@@ -90,7 +74,7 @@ def test_a_copy_that_was_open_when_the_machine_ended_is_discarded(killed: StateS
         killed.release(0)
 
 
-def test_an_earlier_log_of_writes_that_is_empty_is_a_hole(tmp_path: Path) -> None:
+def test_an_earlier_log_of_writes_that_is_empty_is_a_hole(tmp_path: Path, store_in: MakeStore) -> None:
     """RocksDB would go on with the next one, as the control shows: at the newest offset, without the rows between."""
     options = rocksdict.Options(raw_mode=True)
     options.set_write_buffer_size(1 << 20)
@@ -201,7 +185,9 @@ def test_too_many_open_files_are_named(killed: StateStore) -> None:
     assert len(list(killed.scan(0, b"s"))) == len(ROWS)
 
 
-def test_a_copy_that_another_process_holds_is_not_discarded(store: StateStore, tmp_path: Path) -> None:
+def test_a_copy_that_another_process_holds_is_not_discarded(
+    store: StateStore, tmp_path: Path, store_in: MakeStore
+) -> None:
     """Two stores over one folder: the second is told of the lock, and the first loses nothing."""
     second = store_in(tmp_path)
     with pytest.raises(LocalStateError) as found:

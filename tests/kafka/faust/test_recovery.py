@@ -9,14 +9,14 @@ from faust.types import TP
 from stream_app.formats.records import Records
 from stream_app.kafka.faust.app import Recovery
 from stream_app.monitoring.metrics import Metrics
-from tests.kafka.faust.test_localcopy import store_in
+from tests.kafka.faust.conftest import MakeStore
 from tests.kafka.owner.test_standbycopy import NEW, OLD
 
 CHANGELOG = TP("changelog", 0)
 
 
 @pytest.fixture
-def recovery(tmp_path: Path) -> Recovery:
+def recovery(tmp_path: Path, store_in: MakeStore) -> Recovery:
     """Make the recovery of a worker that is assigned a standby copy again and again."""
     store = store_in(tmp_path)
     app: Any = store.app
