@@ -25,6 +25,7 @@ def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but on
     stamp: Literal["start", "end"] | None = None,
     value_columns: str | Sequence[str] | Mapping[str, str] | None = None,
     where: str | Sequence[str] | None = None,
+    single: str | Sequence[str] | None = None,
     words: str | Mapping[str, float] | None = None,
     missing: str | Sequence[str] | None = None,
     multiply: str | float | None = None,

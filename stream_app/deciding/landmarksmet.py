@@ -10,7 +10,7 @@ from stream_app.formats import wire
 from stream_app.formats.records import Contribution, LandmarksRecord, Observation, PolicyRecord
 from stream_app.plain import some_of
 from stream_app.privacy.landmarks import NO_LANDMARKS, Interval, LandmarkSet, aligned
-from stream_app.privacy.policy import PolicyError, policy_of
+from stream_app.privacy.policy import Policy, PolicyError, policy_of
 
 FAR_APART = 100
 """Steps between any two events from which on a step looks too short for them."""
@@ -20,9 +20,10 @@ class _Series:
     """The landmarks of one series as far as they are known, and which of them met an event."""
 
     def __init__(self) -> None:
-        self.step_ms, self.landmarks = 1, NO_LANDMARKS  # a step is a unit, where steps hold some
+        self.step_ms, self.landmarks = 1, NO_LANDMARKS  # a step is a unit if steps hold units
+        self.has_units = False
         self.origin_ms = 0
-        self.told = True  # whether its ledger tells of each landmark step with an event
+        self.collected = False  # whether contributors make up its steps
         self.last_ms = -1  # the end of the last step with an event is behind it
         self.met = 0
         self.first_ms = self.newest_ms = -1  # of all events; -1: none
@@ -36,10 +37,10 @@ class _Series:
         """How many landmark steps there are, those of later versions once each."""
         return self._over + len(self.landmarks)
 
-    def begin(self, step_ms: int, landmarks: LandmarkSet, origin_ms: int = 0) -> None:
+    def begin(self, step_ms: int, landmarks: LandmarkSet, origin_ms: int, *, has_units: bool) -> None:
         """Begin a version; of the one before, the landmarks that are over stay counted."""
         self._over += self.landmarks.count_before(self._next)
-        self.step_ms, self.landmarks, self.origin_ms = step_ms, landmarks, origin_ms
+        self.step_ms, self.landmarks, self.origin_ms, self.has_units = step_ms, landmarks, origin_ms, has_units
         self._reach(landmarks)
 
     def _reach(self, landmarks: LandmarkSet) -> None:
@@ -61,17 +62,17 @@ class _Series:
         step = (timestamp_ms - self.origin_ms) // self.step_ms
         if step >= self._next:
             self.met += step in self.landmarks
-            gap_ms = (step - self.last_ms // self.step_ms) * self.step_ms if self.events else 0
+            gap_ms = (step - self._next + 1) * self.step_ms if self.events else 0
             self.gap_ms = min(self.gap_ms or gap_ms, gap_ms)
             self.first_ms = timestamp_ms if self.first_ms < 0 else self.first_ms
             self.newest_ms = timestamp_ms
             self.events += 1
-            self.last_ms = (step + 1) * self.step_ms - 1
+            self.last_ms = self.origin_ms + (step + 1) * self.step_ms - 1
 
     @property
     def _next(self) -> int:
         """Return the first step that may still get an event."""
-        return -(-(self.last_ms + 1) // self.step_ms)
+        return -(-(self.last_ms + 1 - self.origin_ms) // self.step_ms)
 
 
 class LandmarksMet:
@@ -86,6 +87,7 @@ class LandmarksMet:
         self._said = said
         self._defaults = [default for default in defaults if not default.view]
         self._series: dict[str, _Series] = {}
+        self._views = set[str]()
 
     def _of(self, name: str) -> _Series:
         found = self._series.get(name)
@@ -93,7 +95,7 @@ class LandmarksMet:
             found = self._series[name] = _Series()
             default = next((each for each in self._defaults if fnmatchcase(name, each.glob)), None)
             if default is not None:
-                found.begin(default.policy.grid.length_ms, default.policy.landmarks, default.policy.offset_ms)
+                _begin(found, default.policy)
         return found
 
     def sent(self, events: Iterable[bytes]) -> Iterator[bytes]:
@@ -115,22 +117,31 @@ class LandmarksMet:
             policy = policy_of(record.parameters, record.version)
         except PolicyError:
             return  # the worker rejects it
-        self._of(record.series).begin(policy.grid.length_ms, policy.landmarks, policy.offset_ms)
+        _begin(self._of(record.series), policy)
+
+    def taken(self, series: str, timestamp_ms: int) -> None:
+        """Take an observation that was accepted."""
+        self._of(series).event(timestamp_ms)
 
     def written(self, found: Mapping[str, Any]) -> None:
-        """Take a ledger entry."""
-        series = self._of(found["series"])
+        """Take a ledger entry; the landmarks of a view are those of its base, and count once."""
+        name = found["series"]
+        if found.get("view"):
+            self._views.add(name)
+        if name in self._views:
+            return
+        series = self._of(name)
         match found["entry"]:
-            case "release":
+            case "release" if series.collected:
                 series.event(found["timestamp"])
             case "policy":
                 protection = found["parameters"]["protection"]
-                step_ms = protection.get("step", 1)
-                # Landmark units are left out of what is released: no entry tells of one that had a reading.
-                series.told = protection.get("unit") is None
-                landmarks = _spans(protection.get("landmarks", ())) if series.told else ()
-                series.begin(step_ms, aligned(landmarks, step_ms))
-            case "landmarks" if series.told:
+                unit_ms, origin_ms = protection.get("unit"), protection.get("offset", 0)
+                length_ms = unit_ms or protection.get("step", 1)
+                landmarks = aligned(_spans(protection.get("landmarks", ())), length_ms, origin_ms)
+                series.begin(length_ms, landmarks, origin_ms, has_units=unit_ms is not None)
+                series.collected = "collect" in found["parameters"]
+            case "landmarks":
                 series.add(_spans(found["add"]))
             case _:
                 pass
@@ -159,7 +170,8 @@ class LandmarksMet:
         if not counts or all(each.last_ms < 0 for each in self._series.values()):
             return ""
         met, steps = counts["landmark_steps_met"], counts["landmark_steps"]
-        told = f"{met:,} of {steps:,} landmark steps met an event"
+        noun = "units" if all(each.has_units for each in self._series.values() if each.steps) else "steps"
+        told = f"{met:,} of {steps:,} landmark {noun} met an event"
         missed = self.missed
         if not missed:
             return told + self._reach([each for each in self._series.values() if each.steps])
@@ -196,6 +208,11 @@ class LandmarksMet:
                 kept = f"budget is kept for {found.steps:,} landmark steps, of which {found.met:,} met an event"
                 return f"a step of {name} is {step}, and its events come {gap} apart: {kept}; is the step too short?"
         return ""
+
+
+def _begin(series: _Series, policy: Policy) -> None:
+    has_units = policy.units is not None
+    series.begin(policy.grid.length_ms, policy.landmarks, policy.offset_ms, has_units=has_units)
 
 
 def _spans(written: Iterable[Any]) -> Iterator[int | Interval]:

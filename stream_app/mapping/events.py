@@ -100,6 +100,7 @@ class MappedFile:
         times = [place[name] for name in mapping.timestamp_columns]
         parts = [place[name] for name in mapping.value_columns.values()]
         where = [(place[each.column], each.text, each.equal) for each in mapping.where]
+        sort = _Sort(mapping.single, [place[name] for name in mapping.single])
         named = None if mapping.series_column is None else place[mapping.series_column]
         series = mapping.series
         for number, cells in rows:
@@ -116,6 +117,7 @@ class MappedFile:
                 raise FileError(f"{' and '.join(mapping.timestamp_columns)}: {error.message}", number) from None
             if named is not None:
                 series = text_of(cells[named]) or None
+            sort.check(series, cells, number)
             if series is not None:
                 seen.add(series)
             yield Dated(number, series, stamp, values)
@@ -154,6 +156,25 @@ _UNREAD: Final = {
     "time": "without a time that can be read (null)",
     "value": "with a value that is no number, true or false",
 }
+
+
+class _Sort:
+    """Refuses a series that mixes sorts of readings: steps are no heart rate, though one column holds both."""
+
+    def __init__(self, columns: Sequence[str], places: Sequence[int]) -> None:
+        self._columns, self._places = columns, places
+        self._known: dict[str | None, list[str]] = {}
+
+    def check(self, series: str | None, cells: Sequence[Cell], number: int) -> None:
+        """Raise `FileError` for a row whose sort is not that of the rows of its series before it."""
+        if not self._places:
+            return
+        found = [text_of(cells[at]) for at in self._places]
+        if (known := self._known.setdefault(series, found)) != found:
+            # PRIVACY: the column is told, and not its texts, which belong to the raw data.
+            name = next(name for name, one, other in zip(self._columns, found, known, strict=True) if one != other)
+            message = f"{name}: differs from the rows before it, so the file has several sorts of readings"
+            raise FileError(f"{message}; choose one with --where {name}=TEXT, or add --series-column {name}", number)
 
 
 def _is_read(value: object) -> bool:

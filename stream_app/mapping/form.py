@@ -52,6 +52,8 @@ class FileMapping:
     series_column: str | None = None
     where: tuple[Condition, ...] = ()
     """Rows count that meet all of these."""
+    single: tuple[str, ...] = ()
+    """Columns that have one text in all rows of a series that count, such as the kind of a measurement or its unit."""
     words: Mapping[str, Decimal] = field(default_factory=dict)
     """Numbers that words in the place of a value stand for."""
     missing: frozenset[str] = frozenset()
@@ -72,7 +74,8 @@ class FileMapping:
         """All columns that are asked for, each once."""
         series = () if self.series_column is None else (self.series_column,)
         conditions = (condition.column for condition in self.where)
-        return tuple(dict.fromkeys([*self.timestamp_columns, *self.value_columns.values(), *series, *conditions]))
+        named = (*self.timestamp_columns, *self.value_columns.values(), *series, *conditions, *self.single)
+        return tuple(dict.fromkeys(named))
 
     def lacking(self) -> Iterator[Fault]:
         """Yield what a mapping needs and this one has not."""

@@ -120,12 +120,13 @@ def _of_text(text: io.TextIOBase) -> Inspection:
     names, header = [str(nth) for nth in range(1, width + 1)], 0
     timed = (nth for nth, (_, cells) in enumerate(table[:HEADER_LINES]) if any(formats_of([one]) for one in cells))
     first = next(timed, 0)
-    # The names are the last ones above the first time: below titles, and above lines of something else.
-    named = [nth for nth, (_, cells) in enumerate(table[:first]) if all(cells) and not any(map(_is_number, cells))]
+    # The names are the last ones above the first time: below titles, and above lines of something else. The first
+    # column may have none: it numbers the rows, or says what a line is.
+    named = [nth for nth, (_, cells) in enumerate(table[:first]) if all(cells[1:]) and not any(map(_is_number, cells))]
     if named:
         header, names = table[named[-1]]
     table = [row for row in table[named[-1] + 1 if named else first :] if row[1] != names]  # they may come again
-    columns = [_column(name, [cells[nth] for _, cells in table]) for nth, name in enumerate(names)]
+    columns = [_column(name, [cells[nth] for _, cells in table]) for nth, name in enumerate(names) if name]
     base = FileMapping(separator=mark, no_header=not header)
     return replace(_told("text", columns, base), separator=mark, header_line=header or None)
 
@@ -153,14 +154,22 @@ def _of_json(found: io.BufferedReader) -> Inspection:
     if document is None:
         document = [one for line in content.splitlines()[:SAMPLED] if (one := loaded(line)) is not None]
     if isinstance(document, dict):
-        path = max(_lists(document), key=lambda each: each[1], default=(None, 0))[0]
-    records = [one for one in islice(records_of(document, path), SAMPLED) if isinstance(one, dict)]
+        counts = Counter[str]()
+        for each, count in _lists(document):
+            counts[each] += count
+        samples = {each: [dict(_flat(one)) for one in _sample(document, each)] for each in counts}
+        path = _shipped_records(samples) or max(counts, key=lambda each: counts[each], default=None)
+    records = _sample(document, path)
     if records and all("series" in one and ("timestamp" in one or "type" in one) for one in records):
         return Inspection("events", (), FileMapping())
     if not records:
         raise FileError("holds no records: a list of objects, or an object on each line")
     flat = [dict(_flat(one)) for one in records]
     return _told("json", _columns(flat), FileMapping(records=path))
+
+
+def _sample(document: Any, path: str | None) -> list[dict[str, Any]]:
+    return [one for one in islice(records_of(document, path), SAMPLED) if isinstance(one, dict)]
 
 
 def _lists(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, int]]:
@@ -189,8 +198,18 @@ def _of_xml(found: io.BufferedReader) -> Inspection:
         counts[name] += 1
         if len(members) > 1 and len(samples.setdefault(name, [])) < SAMPLED:
             samples[name].append(members)
-    best = max(samples, key=lambda each: counts[each] * len(samples[each][0]), default=None)
+    largest = max(samples, key=lambda each: counts[each] * len(samples[each][0]), default=None)
+    best = _shipped_records(samples) or largest
     return _told("xml", _columns([] if best is None else samples[best]), FileMapping(records=best))
+
+
+def _shipped_records(samples: Mapping[str, Sequence[Mapping[str, str]]]) -> str | None:
+    """Return the records of a shipped mapping if samples have them, with all its columns."""
+    for known in map(read_mapping, shipped()):
+        of = known.records
+        if of in samples and set(known.columns) <= {name for one in samples[of] for name in one}:
+            return of
+    return None
 
 
 def _columns(records: Sequence[Mapping[str, str]]) -> list[Column]:
@@ -230,7 +249,8 @@ def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspectio
         name
         for name in shipped()
         if not base.no_header  # columns that are numbers name no export
-        if (known := read_mapping(name)).records in {base.records, None} and set(known.columns) <= set(by_name)
+        if set((known := read_mapping(name)).columns) <= set(by_name)
+        and (form == "text" or known.records in {base.records, None})
     )
     sample = by_name[times[0]].cells[:SAMPLED] if len(times) == 1 else ()
     local = bool(times) and not all(one in UNITS for one in formats) and not any(has_offset(cell) for cell in sample)

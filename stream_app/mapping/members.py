@@ -7,7 +7,7 @@ a member has `_`.
 import csv
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from decimal import Decimal, InvalidOperation
 from importlib import resources
 from typing import Any, Final
@@ -31,7 +31,7 @@ MEMBERS: Final = (
 def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> FileMapping:
     """Return the mapping that members say, over those of ``base``; raises `MappingError` with every fault.
 
-    A member that is None is not given.
+    A member that is None is not given. Conditions on other columns of ``base`` hold besides those that are given.
     """
     reader = _Reader(given)
     found = {
@@ -44,8 +44,12 @@ def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> Fil
         found["series_column"] = None
     elif "series_column" in found:
         found["series"] = None
-    old = {} if base is None else {each.name: getattr(base, each.name) for each in fields(base)}
-    return FileMapping(**(old | found))
+    if base is None:
+        return FileMapping(**found)
+    if "where" in found:
+        again = {condition.column for condition in found["where"]}
+        found["where"] = (*(each for each in base.where if each.column not in again), *found["where"])
+    return replace(base, **found)
 
 
 def shipped() -> dict[str, str]:
@@ -120,6 +124,8 @@ class _Reader:
         if not isinstance(names, list | tuple) or not names:
             raise ValueError("is no column; write its name, or a list of names whose cells are joined")
         return tuple(self._text(name).strip() for name in names)
+
+    _single = _timestamp_column
 
     def _value_columns(self, found: object) -> dict[str, str]:
         if isinstance(found, Mapping):

@@ -223,7 +223,7 @@ def _answered(
 ) -> Answered:
     ledger, releases, rejects = outputs
     used = MostUsed()
-    reason: Reason | None = None
+    reasons: list[Reason] = []
 
     def counted(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
         entry: Any = wire.load(value)
@@ -232,9 +232,8 @@ def _answered(
         ledger(key, value, timestamp_ms, headers)
 
     def refused(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
-        nonlocal reason
         found: Any = wire.load(value)
-        reason = found["reason"]
+        reasons.append(found["reason"])
         rejects(key, value, timestamp_ms, headers)
 
     outlets = Outlets(counted, releases, refused, None)
@@ -242,12 +241,14 @@ def _answered(
     decider = Decider(context, lambda _: None, outlets, collection)
     number = -1
     for number, event in enumerate(events):
-        reason = None
         parsed = wire.parsed(event)
         if mixes and type(parsed) is dict:
             parsed = _mixed(context.keys, parsed)
         decider.decide([InputRecord("landmark.events", 0, number, 0, None, event, parsed)])
-        rows.take(number, event, parsed, reason, decider.lookup)
+        rows.take(number, event, parsed, reasons[-1] if reasons else None, decider.lookup)
+        if type(parsed) is tuple and not reasons:
+            met.taken(parsed[0], parsed[1])
+        reasons.clear()
     totals = {"events": number + 1} | dict.fromkeys(("perturbed", "approximated", "withheld"), 0)
     for (decision, _, _), found in decider.decisions.items():
         if decision in totals:

@@ -14,8 +14,8 @@ FUNCTIONS = {
     "data=None, config=None)",
     "profile": "(frame, *, policy=None)",
     "read_events": "(file, *, mapping=None, series=None, series_column=None, timestamp_column=None, time_format=None, "
-    "zone=None, stamp=None, value_columns=None, where=None, words=None, missing=None, multiply=None, differences=None, "
-    "separator=None, decimal=None, no_header=None, records=None)",
+    "zone=None, stamp=None, value_columns=None, where=None, single=None, words=None, missing=None, multiply=None, "
+    "differences=None, separator=None, decimal=None, no_header=None, records=None)",
     "read_releases": "(source=None, *, ledger=None, series=None, config=None, library='rows')",
     "release": "(frame, policy, *, out, series=None, series_column='series', timestamp_column='timestamp', "
     "value_columns='value', contributor_column=None, config=None, key=None, replace=False, late='refuse', "

@@ -83,7 +83,7 @@ def _times(path: Path, mapping: FileMapping, found: Inspection) -> tuple[Times |
         mapping, value_columns=values, series=SERIES, series_column=None, zone=mapping.zone or ZoneInfo("UTC")
     )
     whole = replace(whole, time_format=mapping.time_format or (found.formats[0] if found.formats else "") or None)
-    read = MappedFile(replace(whole, words={}, missing=frozenset(), differences=False, multiply=None))
+    read = MappedFile(replace(whole, words={}, missing=frozenset(), differences=False, multiply=None, single=()))
     try:
         with path.open("rb") as file:
             size = path.stat().st_size
@@ -144,7 +144,15 @@ def _lacking(found: Inspection) -> Iterator[str]:
     of_values = {word for column in found.columns if column.name in found.values for word in column.words}
     if of_values and not found.named:
         yield f"Say what these texts among the values are, with --words or --missing: {', '.join(sorted(of_values))}."
+    for name in _mixed(found):
+        yield f"{name} has several texts: choose one sort of readings with --where {name}=TEXT."
     yield "Name the series with --series, or its column with --series-column."
+
+
+def _mixed(found: Inspection) -> list[str]:
+    """Return the columns that should have one text in a series, and have several."""
+    single = read_mapping(found.named[0]).single if found.named else ()
+    return [one.name for one in found.columns if one.name in single and len(set(one.cells)) > 1]
 
 
 def _command(path: Path, found: Inspection) -> str:
@@ -155,6 +163,7 @@ def _command(path: Path, found: Inspection) -> str:
     mapping = found.mapping
     if found.named:
         words += ["--mapping", found.named[0]]
+        words += [word for name in _mixed(found) for word in ("--where", f"{name}=TEXT")]
     else:
         for column in mapping.timestamp_columns or ("COLUMN",):
             words += ["--timestamp-column", column]

@@ -189,7 +189,7 @@ def test_a_row_keeps_what_is_open() -> None:
 
 
 def test_landmark_units_that_have_a_reading_are_met() -> None:
-    """As events are sent, unit by unit; a ledger tells nothing of them, since they are left out."""
+    """Unit by unit, as events are sent or accepted: the ledger tells of no unit, since landmarks are left out."""
     sent = [units(protection={"level": "landmark", "landmarks": [[10, 14], 81], "offset": 1}), reading(12, 1)]
     met = LandmarksMet()
     list(met.sent(json.dumps(record).encode() for record in [*sent, reading(13, 2), reading(30, 3)]))
@@ -198,5 +198,7 @@ def test_landmark_units_that_have_a_reading_are_met() -> None:
     told = LandmarksMet()
     for entry in map(json.loads, run.ledger):
         told.written(entry)
-    assert not told.missed
-    assert told.document() == {}
+    for at_ms in (12, 13, 30):
+        told.taken(sent[0]["series"], at_ms)
+    assert told.document() == met.document()
+    assert told.sentence.startswith("2 of 4 landmark units met an event: the events are from 1970-01-01T00:00:00.012Z")
