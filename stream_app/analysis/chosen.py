@@ -16,12 +16,13 @@ FEWEST: Final = 10
 
 
 def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
-    """Return a series whose numbers all lie nearer together than their noise allows; empty where there is none.
+    """Return a series whose numbers lie nearer together, or further out, than their noise allows; empty if none does.
 
     Whatever the true values were within the range, a measurement of Laplace noise leaves ``[a, b]`` with a probability
     that the range and the scale tell. That none of n does, where a and b are the least and the greatest of them, has a
     probability p at most. That p is below q has a probability of ``n q^(1 - 1/n) - (n - 1) q`` at most for rows that
-    nobody chose: below 1e-7 for `FEWEST` and q = 1e-9, and less for more.
+    nobody chose: below 1e-7 for `FEWEST` and q = 1e-9, and less for more. Likewise for ``[a, inf)`` and the other side:
+    the least of n measurements has ``p <= q`` with a probability of q at most.
     """
     by_series: dict[str, list[tuple[float, float, Number]]] = {}
     for release, policy in measured:
@@ -30,7 +31,19 @@ def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
             if type(release.measurement) is float:
                 found.append((release.measurement, release.scale, policy.kind))
     many = ((series, found) for series, found in by_series.items() if len(found) >= FEWEST)
-    return next((series for series, found in many if _log_probability(found) < MOST_LIKELY), "")
+    tests = _log_probability, _log_beyond
+    return next((series for series, found in many if min(test(found) for test in tests) < MOST_LIKELY), "")
+
+
+def _log_beyond(found: Sequence[tuple[float, float, Number]]) -> float:
+    """Return the log of the largest probability that all measurements lie as far above the range, or below it."""
+    least, most = min(found)[0], max(found)[0]
+    above = below = 0.0
+    for _, scale, kind in found:
+        cell = kind.axis.width(1, 1)  # further in, as the noise is discrete
+        above -= max(0.0, least - kind.upper - cell) / scale + log(2) * (least > kind.upper + cell)
+        below -= max(0.0, kind.lower - most - cell) / scale + log(2) * (most < kind.lower - cell)
+    return min(above, below)
 
 
 def _log_probability(found: Sequence[tuple[float, float, Number]]) -> float:

@@ -47,7 +47,7 @@ def measured_of(frame: Frame | Released, policy: Policy | None) -> list[Measured
             remedy = "read the releases with their ledger; policy= does too, unless counters start with noise"
             raise Error.of(f"row {nth}", f"does not say what noise its measurement has; {remedy}")
     if not isinstance(found, Releases) and (series := chosen_by_noise(measured)):
-        lie = f"the measurements of {quoted(series)} lie nearer together than their noise allows"
+        lie = f"the measurements of {quoted(series)} lie nearer together, or further out, than their noise allows"
         raise Error.of("frame", f"{lie}: these rows were chosen by their noise, and their mean is off; {CHOOSE}")
     return measured
 
@@ -66,7 +66,7 @@ def _flagged(release: Release, given: core.Policy) -> Release:
     return replace(release, landmark=None if spare and not found else found)
 
 
-_UNSOUND: Final = "holds what no release has, such as NaN, or the measurement of a repeat"
+_UNSOUND: Final = "holds what no release has: no number, or one that other columns of its row contradict"
 _REMEDY: Final = "take what read_releases() or release() returns"
 
 
@@ -86,7 +86,9 @@ def _release(row: Row, nth: int) -> Release:
     row = {name: unboxed(cell) for name, cell in row.items()}
     moment = row["timestamp"]
     measurement = read("measurement", lambda: _parts(row, "measurement"))
-    noises = read("measurement or its noise, standard_error to grid,", lambda: noises_in(row, measurement))
+    if measurement is None and row["decision"] == "perturbed" and any(name.startswith("measurement") for name in row):
+        raise Error.of(f"row {nth}", f"is perturbed and has no measurement; {_REMEDY}")
+    noises = read("measurement or its noise (standard_error to grid)", lambda: noises_in(row, measurement))
     count = read(
         "count", lambda: row["items"] if "items" in row else _parts(row, "count") if "statistic" in row else None
     )

@@ -187,6 +187,8 @@ def compiled(policy: Policy) -> core.Policy:
 def _checked(found: object) -> Policy:
     if not isinstance(found, Policy):
         remedy = "make one by Policy.landmark(epsilon=1, landmarks=[...], value=Number(0, 10, 0.001))"
+        if isinstance(found, tuple):
+            remedy = "Policy.load returns all policies of its file: take one of them, as in Policy.load(FILE)[0]"
         raise Error.of("policy", f"is no Policy but of type {type(found).__name__}; {remedy}")
     return found
 

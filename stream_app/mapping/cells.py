@@ -112,7 +112,8 @@ class Numbers:
             return lower == "true"
         if lower in HIGH or lower in LOW:
             # PRIVACY: which of the words it is, the message does not show.
-            raise FileError("a value is a word, High or Low; say what both stand for, as in --words High=400,Low=40")
+            words = "--words High=400,Low=40"
+            raise FileError(f"a value is a word such as High or Low; say what each one stands for, as in {words}")
         return text
 
     def _growth(self, series: str | None, name: str, found: object) -> object:

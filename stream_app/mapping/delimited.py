@@ -159,10 +159,11 @@ def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
     lines = [found for found in _candidates(head, mapping) if len(found[2]) > 1]
     best = max(lines, key=lambda found: (len(set(wanted) & set(found[2])), -found[1]), default=None)
     if best is None:
-        return f"no column {', '.join(wanted)}; no line has several columns; say what separates them with --separator"
+        all_of = ", ".join(wanted)
+        return f"columns not found: {all_of}; no line has several columns; say what separates them with --separator"
     mark, line, names = best
     missing = [name for name in wanted if name not in names]
-    found = f"no column {', '.join(missing)}"
+    found = f"columns not found: {', '.join(missing)}" if missing[1:] else f"column not found: {missing[0]}"
     line_of = f"line {line}, separated by {SEPARATORS[mark]},"
     # PRIVACY: names are shown that one of those asked for is among, or is like: others may be the first row's raw
     # values, or a person's name in a title. A number that was asked for may be a value by chance.
@@ -174,5 +175,8 @@ def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
     return (
         f"{found}{question}"
         if near
-        else (f"{found}; {line_of} has {len(names)} cells and may be data; if no line names columns, add --no-header")
+        else (
+            f"{found}; {line_of} has {len(names)} cells; `landmark-stream inspect` lists the columns; if no line names "
+            "them, they are numbers, with --no-header"
+        )
     )

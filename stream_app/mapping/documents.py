@@ -71,7 +71,7 @@ def records_of(document: Any, path: str | None) -> Iterator[Any]:
     lists = [each for each in found if isinstance(each, list)]
     if not lists and path is None and isinstance(document, dict):
         names = sorted(name for name, each in document.items() if isinstance(each, list))
-        say = f"; it may be {' or '.join(names)}" if names else ""
+        say = f"; it may be {' or '.join(map(repr, names))}" if names else ""
         raise FileError(f"is one object; say where its records are with --records{say}")
     if not found:
         raise FileError(f"has nothing under --records {path}")
@@ -132,7 +132,7 @@ def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked]
     Raises `FileError` for what is no XML, or holds entities, and where no element has the name.
     """
     if mapping.records is None:
-        raise FileError("is XML; name the element of a record with --records, as in --records trkpt")
+        raise FileError("is XML; name the element of a record with --records, as `landmark-stream inspect` proposes")
     with _refused():
         yield from _picked(enumerate(_elements(found, mapping.records), 1), mapping)
 

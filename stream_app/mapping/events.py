@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +18,7 @@ from stream_app.mapping.delimited import delimited_rows
 from stream_app.mapping.documents import json_rows, xml_rows
 from stream_app.mapping.form import FileMapping, MappingError
 from stream_app.mapping.language import language_of, text_in
+from stream_app.words.amount import quoted
 
 _COMPARED: Final = 1_000
 """Rows from the first on whose order tells whether the newest come first."""
@@ -130,20 +132,36 @@ class MappedFile:
         if assumed := self._moments.assumed:
             what = f"rows in an hour that clocks show twice, although no time steps back: {assumed:,}"
             yield f"{what}; they count as the first pass of that hour; if they are the second, write their offset"
-        for names in self.alike():
-            yield f"{' and '.join(names)} differ by case alone; are they one series? Each has a budget of its own"
+        if self._mapping.stamp is None and (ends := list(filter(_is_end, self._mapping.timestamp_columns))):
+            what = (
+                f"{' and '.join(ends)} may be the end of an interval; if so, add --stamp end, otherwise --stamp start"
+            )
+            yield f"{what}: landmarks would lie one interval beside their readings"
+        yield from alike(self.series)
 
     def told_of_events(self) -> Iterator[str]:
         """Yield what is wrong with its events, which a policy would refuse."""
         for what, count in sorted(self.unread.items()):
             yield f"events {_UNREAD[what]}: {count:,}; they are printed as they are, and a policy would refuse them"
 
-    def alike(self) -> list[tuple[str, ...]]:
-        """Return the series whose names differ by their case alone: perhaps one person, with several budgets."""
-        by_lower: dict[str, list[str]] = {}
-        for name in sorted(self.series):
-            by_lower.setdefault(name.casefold(), []).append(name)
-        return [tuple(names) for names in by_lower.values() if len(names) > 1]
+
+def alike(series: Iterable[str]) -> Iterator[str]:
+    """Yield what to ask of series whose names differ by case or by spaces alone: one person would have two budgets."""
+    by_letters: dict[str, list[str]] = {}
+    for name in sorted(series):
+        by_letters.setdefault(" ".join(name.casefold().split()), []).append(name)
+    for names in by_letters.values():
+        if len(names) > 1:
+            told = f"{' and '.join(map(quoted, names))} differ by case or spaces alone"
+            yield f"{told}; are they one series? Each has a budget of its own"
+
+
+_ENDS: Final = frozenset({"end", "ends", "till", "until", "to", "tot", "bis", "ende", "fin", "fine", "slut"})
+
+
+def _is_end(column: str) -> bool:
+    """Return whether the name of a column says that it is the end of something."""
+    return not _ENDS.isdisjoint(word.lower() for word in re.findall(r"[A-Z]*[^\W\d_A-Z]+|[A-Z]+", column))
 
 
 _LEFT_OUT: Final = {

@@ -46,8 +46,8 @@ class FileMapping:
     """Directives of `strptime`, or a unit of numbers; None: ISO 8601, or whole milliseconds."""
     zone: ZoneInfo | None = None
     """The zone of times without an offset; None: there may be none."""
-    stamp: Literal["start", "end"] = "start"
-    """Whether a time is the start or the end of the interval that its value is of."""
+    stamp: Literal["start", "end"] | None = None
+    """Whether a time is the start or the end of the interval that its value is of; None: nobody said, so the start."""
     series: str | None = None
     series_column: str | None = None
     where: tuple[Condition, ...] = ()

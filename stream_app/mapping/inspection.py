@@ -206,9 +206,9 @@ def _of_xml(found: io.BufferedReader) -> Inspection:
 def _shipped_records(samples: Mapping[str, Sequence[Mapping[str, str]]]) -> str | None:
     """Return the records of a shipped mapping if samples have them, with all its columns."""
     for known in map(read_mapping, shipped()):
-        of = known.records
-        if of in samples and set(known.columns) <= {name for one in samples[of] for name in one}:
-            return of
+        found = {name for one in samples.get(known.records or "", ()) for name in one}
+        if found and set(known.columns) <= found:
+            return known.records
     return None
 
 

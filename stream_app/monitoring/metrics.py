@@ -22,12 +22,9 @@ from stream_app.monitoring.metric import Counter, Gauge, Histogram, Metric
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-CLASSES: Final = tuple(f"{share:.2f}" for share in _SHARES)
-"""Classes that gauges count shares in, by their upper ends; their names sort as they do."""
-USED_UP: Final = ("0.00", "0.01", "0.05")
-"""Classes of the share of a budget that is left if it counts as used up: dashboards and rules name them too."""
-CLAIMED: Final = ("0.00", "0.01", "0.05", "0.10")
-"""Classes of the share of a cap that is left where at least nine tenths of it are claimed."""
+CLASSES: Final = tuple(f"{share:.2f}" for share in _SHARES)  # by their upper ends; their names sort as they do
+USED_UP: Final = CLASSES[:3]  # of a budget that counts as used up; dashboards and rules name these too
+CLAIMED: Final = CLASSES[:4]  # of a cap of which at least nine tenths are claimed
 _WAITS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
 _LOSSES = (0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 50, 100)
 _RECORDS = (1, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000)
@@ -146,7 +143,9 @@ class WorkerMetric:
         buckets=_WAITS,
     )
     EVENT_LAG_SECONDS: Final = Gauge(
-        "landmark_event_lag_seconds", "From the append of a batch's last event until its commit.", ("partition",)
+        "landmark_event_lag_seconds",
+        "From the append of a batch's last event until its commit; 0 if nothing waits.",
+        ("partition",),
     )
     EVENT_LAG_RECORDS: Final = Gauge(
         "landmark_event_lag_records",

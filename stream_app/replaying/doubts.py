@@ -75,6 +75,8 @@ class CheckedRows:
         self._ahead: tuple[int, int, int] | None = None  # a row, when it is, and how far after its neighbours
         self._latest_ms = time.time_ns() // 1_000_000 + _DAY_MS
         self._newest_ms: dict[str, int] = {}  # of series without a policy that is known
+        self.without_policy: Counter[str] = Counter()
+        """Rows of each series that were refused, as no policy is for it."""
         self._repeats: list[tuple[Reason, bytes]] = []
 
     def take(self, number: int, record: bytes, parsed: Parsed, reason: Reason | None, row_of: Lookup) -> None:
@@ -102,6 +104,8 @@ class CheckedRows:
 
     def _refuse(self, number: int, record: bytes, parsed: Parsed, reason: Reason, row_of: Lookup) -> None:
         self.refused[reason] += 1
+        if reason == "no-policy" and type(parsed) is tuple:
+            self.without_policy[parsed[0]] += 1
         if reason in UNFIT:
             self._unfit.append(4 * number + UNFIT.index(reason))
         if reason not in self.first:
@@ -116,6 +120,16 @@ class CheckedRows:
                 self._ahead = number, at_ms, apart_ms
         if self._earlier and reason in {"late", "duplicate"}:
             self._repeats.append((reason, _digest(record)))
+
+    @property
+    def series(self) -> Collection[str]:
+        """The series of which a row was accepted."""
+        return self._newest.keys()
+
+    @property
+    def ahead(self) -> int | None:
+        """The number of a row whose clock is ahead, so that those after it come late; None: there is none."""
+        return None if self._ahead is None else self._ahead[0]
 
     @property
     def unruled(self) -> list[str]:
@@ -170,15 +184,14 @@ class CheckedRows:
         refused = self.refused.total() - late
         if 100 * refused > MOST_PERCENT * self.count:
             reasons = ", ".join(f"{count:,} {name}" for name, count in self.refused.most_common() if name != "late")
-            told = f"{refused:,} of {self.count:,} rows would be refused ({reasons})"
-            yield Doubt("refused", f"{told}; see what each reason means, and correct the rows")
+            yield Doubt("refused", f"{refused:,} of {self.count:,} rows would be refused ({reasons}); correct the rows")
 
     def _of_values(self) -> Iterator[Doubt]:
         # PRIVACY: no doubt has a count of raw values, as errors of the library end up in notebooks.
         ranges = self.ranges
         if 100 * ranges.substituted > MOST_PERCENT * self.count:
             told = "the policy's substitute (`invalid`) stands for more than 1 % of the values, which do not fit"
-            yield Doubt("substituted", told, ranges.first_substituted)
+            yield Doubt("substituted", told, ranges.first_substituted[0] if ranges.first_substituted else None)
         for series, side in ranges.mostly_beyond(FEWEST_VALUES):
             told = f"most values of {series} lie {side} of their range, which is published for them"
             yield Doubt("clamped", f"{told}; is the unit another one, as Wh for kWh? --multiply changes it")

@@ -275,5 +275,5 @@ _OTHERS = "or the key's first epoch is another than in its latest run"
 _RULE = "Only an input that begins with all records of that run, under equal policies, configuration and key, goes on"
 _REMEDY = (
     "name another folder, or add --replace, which moves the old files aside: then both runs measure the same events, "
-    "and both budgets are spent"
+    "and both budgets are spent. After a correction take another --key too: equal noise would show what changed"
 )

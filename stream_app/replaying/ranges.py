@@ -29,8 +29,8 @@ class Ranges:
         """How many of them lie outside the range of their policy."""
         self.substituted = 0
         """Rows for which the policy's substitute stands."""
-        self.first_substituted = 0
-        """The number of the first of them in the input, from 0 on."""
+        self.first_substituted: tuple[int, Policy] | None = None
+        """The number of the first of them in the input, from 0 on, and its policy."""
         self._strict: dict[str, tuple[Policy, Item]] = {}
         self._open: dict[str, _Step] = {}
         self._of: dict[str, Counter[str]] = {}  # of each series its values, and those beyond each end
@@ -41,7 +41,7 @@ class Ranges:
         if series not in self._strict or self._strict[series][0] is not policy:
             self._strict[series] = policy, strict(policy)
         if is_substituted(policy, self._strict[series][1], value):
-            self.first_substituted = self.first_substituted if self.substituted else number
+            self.first_substituted = self.first_substituted or (number, policy)
             self.substituted += 1
         elif policy.within is None or policy.within.aggregate not in _SUMMED:
             self._value(series, kind, value)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stream_app.analysis.chosen import MOST_LIKELY, _log_probability, chosen_by_noise, gaps
+from stream_app.analysis.chosen import FEWEST, MOST_LIKELY, _log_beyond, _log_probability, chosen_by_noise, gaps
 from stream_app.analysis.means import MeasuredRelease
 from stream_app.analysis.release import Release
 from stream_app.privacy.kinds import Number
@@ -53,6 +53,24 @@ def test_rows_above_a_bound_or_within_the_range_are_refused(scale: float) -> Non
     assert chosen_by_noise(measured(cells[cells > 10], scale)) == "a"
     assert chosen_by_noise(measured(cells[cells < 10], scale)) == "a"
     assert chosen_by_noise(measured(cells[(cells >= 0) & (cells <= 20)], scale)) == "a"
+
+
+def test_a_few_rows_far_outside_the_range_are_refused() -> None:
+    """Of 500 rows the 14 or so above twice the range are no sample: their mean lies outside what can be true."""
+    cells = drawn(np.random.default_rng(1), 500, 5.0)
+    for chosen in (cells[cells > 40], cells[cells < -20]):
+        assert FEWEST <= len(chosen) < 30
+        assert chosen_by_noise(measured(chosen, 5.0)) == "a"
+
+
+def test_the_tail_is_an_upper_bound() -> None:
+    """Of scipy's law over every true value of the range."""
+    kind, scale, count = POLICY.kind, 5.0, 7
+    assert isinstance(kind, Number)
+    for least in (23, 30, 60):
+        found = [(least / 2, scale, kind)] * count
+        largest = max(stats.dlaplace.logsf(least - 1 - true, 0.5 / scale) for true in range(21))
+        assert count * largest <= _log_beyond(found)
 
 
 def test_the_probability_is_an_upper_bound() -> None:

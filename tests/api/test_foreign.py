@@ -142,7 +142,7 @@ def test_figures_that_no_release_has(function: Any, odd: dict[str, Any], folder:
     """No mean and no course is made of them."""
     rows = ls.read_releases(folder).rows()
     named = "measurement" if odd == {"decision": "withheld"} else next(iter(odd))
-    with pytest.raises(ls.Error, match=rf"^row 3: {named} .*holds what no release has, such as NaN"):
+    with pytest.raises(ls.Error, match=rf"^row 3: {named} .*holds what no release has"):
         function([*rows[:3], rows[3] | odd, *rows[4:]], policy=policy)
     same = [{name: np.float64(cell) if name == "measurement" else cell for name, cell in row.items()} for row in rows]
     assert function(same, policy=policy).rows() == function(rows, policy=policy).rows()
@@ -234,9 +234,7 @@ def test_rows_that_noise_chose_are_refused(function: Any, tmp_path: Path) -> Non
     frame = ls.release(pd.DataFrame(hours), noisy, series="home-1", out=tmp_path / "noisy").frame
     function(frame, policy=noisy)
     for chosen in (frame[frame["measurement"] > 5], frame[frame["measurement"].between(0, 10)]):
-        with pytest.raises(
-            ls.Error, match=r"^frame: the measurements of .* lie nearer together than their noise allows"
-        ):
+        with pytest.raises(ls.Error, match=r"^frame: the measurements of .* lie nearer together, or further out, than"):
             function(chosen, policy=noisy)
     nights = frame[frame["timestamp"].dt.hour < 6]
     function(nights, policy=noisy)

@@ -13,6 +13,9 @@ from stream_app.setup import keyfile
 from tests.contract.clusters import Cluster
 from tests.contract.inmemory import InMemory
 from tests.contract.onbroker import OnBroker
+from tests.kafka.faust.conftest import store_in
+
+__all__ = ["store_in"]  # a fixture
 
 
 @pytest_asyncio.fixture(params=["memory", pytest.param("broker", marks=pytest.mark.broker)])

@@ -7,12 +7,12 @@ import pytest
 
 from stream_app.kafka.brokers import DamagedCopyError, Rows
 from tests.cluster.rows import DiskRows
+from tests.kafka.faust.conftest import MakeStore
 from tests.kafka.faust.damage import damage_copy
-from tests.kafka.faust.test_localcopy import store_in
 
 
 @pytest.fixture(params=["memory", "rocksdb"])
-def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Rows:
+def rows(request: pytest.FixtureRequest, tmp_path: Path, store_in: MakeStore) -> Rows:
     """Give both, one after the other."""
     return DiskRows() if request.param == "memory" else store_in(tmp_path)
 
@@ -62,9 +62,11 @@ def test_discarded_rows_are_gone_and_others_stay(rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("kind", ["memory", "rocksdb"])
-def test_damaged_rows_answer_nothing_until_they_are_opened_again(kind: str, tmp_path: Path) -> None:
+def test_damaged_rows_answer_nothing_until_they_are_opened_again(
+    kind: str, tmp_path: Path, store_in: MakeStore
+) -> None:
     """Then they are empty, and the damage is told once."""
-    rows = _damaged(kind, tmp_path)
+    rows = _damaged(kind, tmp_path, store_in)
     for _ in range(2):
         with pytest.raises(DamagedCopyError):
             rows.read(0, b"s")
@@ -81,7 +83,7 @@ def test_damaged_rows_answer_nothing_until_they_are_opened_again(kind: str, tmp_
     assert rows.read(0, b"s") == b"2"
 
 
-def _damaged(kind: str, folder: Path) -> Rows:
+def _damaged(kind: str, folder: Path, store_in: MakeStore) -> Rows:
     if kind == "memory":
         memory = DiskRows()
         memory.write(0, [(b"s", b"1")], 1)

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.deciding.landmarksmet import LandmarksMet
-from tests.command import Cli
+from tests.command import Cli, saved
 from tests.run import MADE_UP, Run, default, limited, observation, policy
+from tests.units import units
 
-STEP_MS = 10
+STEP_MS, HOUR_MS = 10, 3_600_000
 SERIES = ("a", "b")
 
 
@@ -131,3 +132,22 @@ def test_replay_says_it(tmp_path: Path, cli: Cli) -> None:
     plain = [policy("a", protection={"level": "event"}), observation("a", 5, 1.0)]
     out, err = replayed("plain", *plain, words=("--json",))
     assert "landmark" not in out + err
+
+
+def test_each_series_of_units_must_meet_one_of_its_landmarks(tmp_path: Path, cli: Cli) -> None:
+    """The ledger has no entry of a unit that is left out, and a week away that was written wrongly was published."""
+    begun = 472_222 * HOUR_MS
+    divided = {"level": "landmark", "step": 24 * HOUR_MS, "unit": HOUR_MS, "open_steps": 1}
+    near, far = ([[begun + day * 24 * HOUR_MS, begun + (day + 1) * 24 * HOUR_MS]] for day in (2, 200))
+    hours = [observation(name, begun + at * HOUR_MS, 1.0) for at in range(200) for name in "ab"]
+    said: Any = None
+    for of_b, code in ((near, 0), (far, 2)):
+        policies = [
+            units(series=name, protection=divided | {"landmarks": of}) for name, of in (("a", near), ("b", of_b))
+        ]
+        said = cli(
+            "replay", saved(tmp_path / "events.jsonl", *policies, *hours), "--out", tmp_path / str(code), code=code
+        )
+        assert f"{24 if code else 48} of 48 landmark units met an event" in said.err
+    assert "landmark units met an event; none of b: the events are from 2023-11-14T22:00Z" in said.err
+    assert "add --accept landmarks\n" in said.err

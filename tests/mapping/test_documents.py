@@ -62,7 +62,7 @@ def test_decimals_of_json_stay_exact() -> None:
         (
             '{"results":[{"time":1}],"other":[]}',
             {},
-            "say where its records are with --records; it may be other or results",
+            "say where its records are with --records; it may be 'other' or 'results'",
         ),
         ('{"a":1}', {"records": "b"}, "has nothing under --records b"),
         ('{"a":[1]}', {"records": "a"}, "is no object"),

@@ -171,6 +171,18 @@ def test_one_pass_of_an_hour_that_comes_twice_is_told() -> None:
     assert not list(read(local("02:00", "02:30", "02:00", "02:30"), **PARIS)[0].told())
 
 
+def test_a_column_of_ends_is_asked_about() -> None:
+    """Unless somebody said what its stamps are: landmarks would lie one interval beside the readings."""
+    for name in ("End Time", "interval_end", "periodEnd", "Tot (datum)"):
+        text = f"{name},kwh\n{HOURS[0]},1\n"
+        (told,) = read(text, timestamp_column=name)[0].told()
+        assert told.startswith(f"{name} may be the end of an interval; if so, add --stamp end")
+        for stamp in ("start", "end"):
+            assert not list(read(text, timestamp_column=name, stamp=stamp)[0].told())
+    for name in ("Start", "Sender", "Trend", "Weekend"):
+        assert not list(read(f"{name},kwh\n{HOURS[0]},1\n", timestamp_column=name)[0].told())
+
+
 def test_rows_of_a_table_above_are_told() -> None:
     """Lines above the names are titles, unless they have a time in its place."""
     two = f"Export of a home\ntime,humidity\n{HOURS[0]},50\n{HOURS[1]},51\ntime,kwh\n{HOURS[2]},1\n"

@@ -246,9 +246,9 @@ def test_conditions_on_other_columns_add_up(tmp_path: Path) -> None:
     (tmp_path / "nightscout").write_text(FILES["nightscout"][0], "utf-8")
     found = read_events(tmp_path / "fluvius", mapping="fluvius", series="s", where="Eenheid=kWh")
     assert [row["value"] for row in found] == [0.065]
-    fed_in = {"series": "s", "where": "Register=Injectie Nacht"}
+    fed_in: dict[str, Any] = {"series": "s", "where": "Register=Injectie Nacht"}
     assert [row["value"] for row in read_events(tmp_path / "fluvius", mapping="fluvius", **fed_in)] == [0.1]
-    other = {"series": "s", "where": "type=mbg", "value_columns": "mbg"}
+    other: dict[str, Any] = {"series": "s", "where": "type=mbg", "value_columns": "mbg"}
     assert [row["value"] for row in read_events(tmp_path / "nightscout", mapping="nightscout", **other)] == [90]
 
 

@@ -5,7 +5,7 @@ import sys
 
 from stream_app.cli import UsageError
 from stream_app.cli.shared.eventfile import EventFile, add_mapping
-from stream_app.cli.shared.mapped import tell_mapped
+from stream_app.cli.shared.mapped import tell_file
 from stream_app.cli.shared.terminal import tracked
 from stream_app.mapping.members import shipped
 
@@ -35,5 +35,5 @@ def run(arguments: argparse.Namespace) -> int:
     for record in tracked(file, "convert", file.far):
         out.write(record + b"\n")
     out.flush()
-    tell_mapped(file, "convert", events=True)
+    tell_file(file, "convert", events=True)
     return 0

@@ -10,7 +10,7 @@ from stream_app.cli import UsageError, mendable
 from stream_app.cli.shared.arguments import writable
 from stream_app.cli.shared.doubtful import add_accept, refuse_doubts, tell_clamped
 from stream_app.cli.shared.eventfile import EventFile, add_mapping, rereadable
-from stream_app.cli.shared.mapped import tell_mapped
+from stream_app.cli.shared.mapped import tell_file
 from stream_app.cli.shared.policyfile import PolicyTimes
 from stream_app.cli.shared.rejected import explained
 from stream_app.cli.shared.terminal import tracked
@@ -55,13 +55,17 @@ def _run(arguments: argparse.Namespace) -> int:
             settings = Settings.load(arguments.config) if arguments.config else Settings.model_construct()
             policies = () if arguments.policies is None else policies_in(arguments.policies, limits_of(settings))
             file = stack.enter_context(rereadable(arguments, arguments.out))
-            _warn_of(arguments, policies)
+            for default in policies:
+                for warning in PolicyTimes(default.glob, default.policy).warnings():
+                    _warn(warning)
             wanted = Wanted(settings, policies, arguments.key, arguments.replace, file.zone)
 
             def checked(answered: Answered) -> None:
                 _refuse(arguments, answered, file, policies)
 
             answered = replay(folder, lambda: iter(file), wanted, _Watched(file).tracked, checked)
+        if arguments.key and policies:
+            _warn(SHARED_KEY)
         for note in answered.notes:
             _warn(note)
         return _told(arguments, answered, file)
@@ -71,7 +75,7 @@ def _refuse(
     arguments: argparse.Namespace, answered: Answered, file: EventFile, policies: Sequence[DefaultPolicy]
 ) -> None:
     """Raise `UsageError` for what looks wrong with the file, before anything of it is put in place."""
-    tell_mapped(file, "replay")
+    tell_file(file, "replay", answered.rows.series)
     tell_clamped(answered, "replay")
     if answered.unruled and "refused" not in arguments.accept:
         raise UsageError(_unruled(arguments, policies))
@@ -81,14 +85,6 @@ def _refuse(
     step = answered.met.step_sentence(answered.rejected.get("duplicate", 0))
     more = [*([f"{file.name}: {step}"] if step else []), *sentences]
     refuse_doubts(answered, arguments.accept, file.name, "written, and no budget is spent", more)
-
-
-def _warn_of(arguments: argparse.Namespace, policies: Sequence[DefaultPolicy]) -> None:
-    if arguments.key and policies:
-        _warn(SHARED_KEY)
-    for default in policies:
-        for warning in PolicyTimes(default.glob, default.policy).warnings():
-            _warn(warning)
 
 
 def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile) -> int:

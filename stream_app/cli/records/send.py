@@ -14,7 +14,7 @@ from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import settings_of
 from stream_app.cli.shared.doubtful import add_accept, refuse_doubts, tell_clamped
 from stream_app.cli.shared.eventfile import EventFile, add_mapping, rereadable
-from stream_app.cli.shared.mapped import tell_mapped
+from stream_app.cli.shared.mapped import tell_file
 from stream_app.cli.shared.rejected import explained
 from stream_app.cli.shared.terminal import tracked
 from stream_app.deciding.context import DefaultPolicy
@@ -68,7 +68,7 @@ def _looked_at(
         return
     with rereadable(arguments, Path(tempfile.gettempdir())) as file:
         answered = rehearsed(tracked(file, "look", file.far), defaults, limits_of(settings), file.zone)
-        tell_mapped(file, "send")
+        tell_file(file, "send", answered.rows.series)
         tell_clamped(answered, "send")
         refuse_doubts(answered, arguments.accept, file.name, "sent", explained(file, answered.rows))
         if arguments.wait is None and (unruled := answered.rows.unruled):

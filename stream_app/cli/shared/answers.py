@@ -43,7 +43,7 @@ def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
     entries = ", ".join(f"{count:,} {decision}" for decision, count in sorted(found.decisions.items()))
     yield f"{found.answered:,} of {found.sent:,} answered" + (f"; ledger entries: {entries}" if entries else "")
     if found.kept:
-        yield f"{found.kept:,} of them have no entry of their own: they wait in a step that is open, or are intrusions"
+        yield f"{found.kept:,} of them have no entry of their own, as readings that share a step, or contributions"
     for reason, count in found.rejects.most_common():
         yield f"{count:,} refused {advice(reason)}"
     if found.answered < found.sent:

@@ -11,7 +11,7 @@ from stream_app.replaying.doubts import ALIASES, CHECKS, unaccepted
 from stream_app.replaying.run import Answered
 
 _BINARY: Final = {
-    b"PK\x03\x04": "is a workbook or an archive, no text; save the sheet as CSV of UTF-8",
+    b"PK\x03\x04": "is a workbook or an archive, no text; save the sheet as CSV of UTF-8, or unpack it",
     b"\x1f\x8b": "is compressed; unpack it first",
     b"BZh": "is compressed; unpack it first",
     b"\xfd7zXZ": "is compressed; unpack it first",
@@ -60,10 +60,15 @@ def refuse_doubts(answered: Answered, accepted: Sequence[str], name: str, done: 
     found = unaccepted(answered.doubts, accepted)
     if not found:
         return
-    lines = [f"{name}: {doubt.found}; if that is meant, add --accept {doubt.check}" for doubt in found]
-    if {"order", "refused"} & {doubt.check for doubt in found}:
+    lines = [f"{name}: {joined(doubt.found, f'if that is meant, add --accept {doubt.check}')}" for doubt in found]
+    if {"order", "refused", "substituted"} & {doubt.check for doubt in found}:
         lines += more
     raise UsageError("\n".join([*lines, f"{name}: nothing was {done}"]))
+
+
+def joined(found: str, more: str) -> str:
+    """Return two clauses as one sentence, or as two if the first one asks."""
+    return f"{found} {more[0].upper()}{more[1:]}" if found.endswith("?") else f"{found}; {more}"
 
 
 def tell_clamped(answered: Answered, command: str) -> None:

@@ -106,7 +106,8 @@ class EventFile:
             mapping = FileMapping(series=arguments.series, series_column=arguments.series_column)
         if mapping is None and (arguments.series is not None or arguments.series_column is not None):
             raise UsageError(
-                "--series: is of a mapping, as event records name theirs; name the columns, or leave it out"
+                "--series: event records name their series themselves; if the file has columns, name them too, as "
+                f"`landmark-stream inspect {self.name}` proposes"
             )
         self.mapping = mapping
         self.mapped: MappedFile | None = None

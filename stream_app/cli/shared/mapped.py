@@ -1,15 +1,22 @@
-"""What a mapping left out of a file, for whoever has the file."""
+"""What whoever has a file should know of it: what a mapping left out, and series that may be one."""
 
 import sys
+from collections.abc import Collection
+from itertools import chain
 
 from stream_app.cli.shared.eventfile import EventFile
+from stream_app.mapping.events import alike
 from stream_app.plain import PRIVATE
 
 
-def tell_mapped(file: EventFile, command: str, *, events: bool = False) -> None:
-    """Print how many rows made no event and why, and series that may be one; with ``events`` what these lack."""
+def tell_file(file: EventFile, command: str, series: Collection[str] = (), *, events: bool = False) -> None:
+    """Print how many rows made no event and why, and which series may be one; with ``events`` what these lack.
+
+    ``series`` are those of a file of event records.
+    """
     # PRIVACY: how many rows have no value is known from the raw data alone. It goes to the standard error of whoever
     # runs the command on them, with a mark, and to no output, log of a worker, metric or report.
-    if file.mapped is not None:
-        for sentence in (*file.mapped.told(), *(file.mapped.told_of_events() if events else ())):
-            print(f"landmark-stream {command}: {PRIVATE}: {sentence}", file=sys.stderr)
+    mapped = file.mapped
+    told = alike(series) if mapped is None else chain(mapped.told(), mapped.told_of_events() if events else ())
+    for sentence in told:
+        print(f"landmark-stream {command}: {PRIVATE}: {sentence}", file=sys.stderr)

@@ -27,7 +27,7 @@ from stream_app.setup.views import name_fault
 from stream_app.words.amount import quoted
 from stream_app.words.promise import Circumstances, in_words
 
-MOST_SHOWN = 3  # intervals of landmarks; of more the first start and the last end
+MOST_SHOWN = 3  # intervals of landmarks; of more the first and the last
 
 
 class PolicyTimes(NamedTuple):
@@ -85,8 +85,9 @@ class PolicyTimes(NamedTuple):
         elif self.reach_ms is not None:
             intervals = policy.landmarks.intervals
             number = f"{_counted(len(policy.landmarks), f'landmark {what}')} in {_counted(len(intervals), 'interval')}"
-            spans = map(policy.grid.span_of, intervals) if len(intervals) <= MOST_SHOWN else (self.reach_ms,)
-            yield f"{number}, {' and '.join(self._between(*span) for span in spans)}"
+            spans = [self._between(*policy.grid.span_of(each)) for each in (*intervals[:MOST_SHOWN], intervals[-1])]
+            few = len(intervals) <= MOST_SHOWN
+            yield f"{number}, {' and '.join(spans[:-1]) if few else f'the first {spans[0]}, the last {spans[-1]}'}"
         elif isinstance(policy.protection, LandmarkLevel):
             yield "no landmarks yet"
         if policy.spare:

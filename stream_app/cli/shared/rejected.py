@@ -11,12 +11,13 @@ from stream_app.manual import page_at
 from stream_app.mapping.cells import FileError
 from stream_app.mapping.form import FileMapping
 from stream_app.mapping.inspection import LANGUAGES
-from stream_app.plain import meant, shown
+from stream_app.plain import meant, shown, some_of
 from stream_app.privacy.kinds import Counts, Location, Number, Vector, item_of
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
 from stream_app.replaying.doubts import CheckedRows
+from stream_app.words.amount import quoted
 
 TYPES = ("observation", "policy", "landmarks", "close", "contribution", "watermark", "intrusion", "member")
 _FORMS = (
@@ -45,6 +46,7 @@ _FORMS = (
     (re.compile(r".*[\r\n].*", re.DOTALL), "goes on over several lines; is a quote not closed?"),
 )
 """Texts that were meant as numbers, or as nothing, and what is said of each; the first that fits counts."""
+_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 _MICROSECONDS, _NANOSECONDS = 10**15, 10**18
 
 
@@ -57,12 +59,21 @@ def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
     if rows.refused["malformed"] == rows.count and (told := _no_events(file)):
         yield told
         return
-    # Of series that no policy is for, no line is to blame.
-    reasons = {number: reason for reason, number in rows.first.items() if reason != "no-policy"} | dict(rows.unfit())
+    if rows.without_policy:
+        names = some_of([quoted(name) for name in rows.without_policy], "series")
+        told = f"no policy is for {names} (rows: {rows.without_policy.total():,})"
+        yield f"{file.name}: {told}; write the series and the glob of a policy alike"
+    # Of series that no policy is for, no line is to blame; nor is one that comes late after a row from the future.
+    blameless = {"no-policy", "late"} if rows.ahead is not None else {"no-policy"}
+    reasons = {number: reason for reason, number in rows.first.items() if reason not in blameless} | dict(rows.unfit())
+    ruling = dict(rows.ruling)
+    if (first := rows.ranges.first_substituted) is not None:
+        reasons.setdefault(first[0], "invalid-value")
+        ruling.setdefault("invalid-value", first[1])
     sorts: dict[str, tuple[int, int]] = {}  # the line of the first one, and how many there are
     for number, (line, record) in enumerate(islice(file.placed(), max(reasons, default=-1) + 1)):
         if (reason := reasons.get(number)) is not None:
-            told = _why(file.mapping, reason, rows.ruling.get(reason), documents.line(record, line))
+            told = _why(file.mapping, reason, ruling.get(reason), documents.line(record, line))
             place, count = sorts.get(told, (line, 0))
             sorts[told] = place, count + 1
     for told, (line, count) in islice(sorts.items(), MOST_SORTS):
@@ -81,7 +92,7 @@ def _no_events(file: EventFile) -> str:
     if found.form == "events" or (found.form == "json" and {"series", "timestamp"} & members):
         return ""
     what = f"{file.name}: is {LANGUAGES[found.form]}, and holds no event records"
-    return f"{what}; `landmark-stream inspect {file.name}` says what its mapping is"
+    return f"{what}; `landmark-stream inspect {file.name}` says how to read it"
 
 
 def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, found: documents.Line) -> str:
@@ -120,7 +131,10 @@ def _repeated(series: str, at_ms: int, policy: Policy | None) -> str:
         return f"a second reading of {series} at {moment}, in the unit from {unit} on, which takes one of each moment"
     if policy is not None and policy.within is not None:
         return f"a second reading of {series} at {moment}, of which a step takes one"
-    return f"a second record of {series} for the step of {moment}, which has one release"
+    if policy is None:
+        return f"a second record of {series} for the step of {moment}, which has one release"
+    begins = moment_in_words(policy.start_of(policy.index_of(at_ms)))
+    return f"a second record of {series} for the step that begins at {begins}, which has one release"
 
 
 def _unit(at_ms: int, policy: Policy | None) -> str:
@@ -211,7 +225,8 @@ def _apart(policy: Policy | None, value: object) -> str:
         return f"value: has the parts {', '.join(named)}, and the policy's kind takes one value; name one column"
     columns = ",".join(f"{part}=COLUMN" for part in parts)
     found = f"the parts {', '.join(named)}" if named else "no parts"
-    return f"value: has {found}, and the policy's kind {', '.join(parts)}; name columns as in --value-columns {columns}"
+    needs = f"the policy's kind needs {', '.join(parts)}"
+    return f"value: has {found}, and {needs}; name columns as in --value-columns {columns}"
 
 
 def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) -> str:
@@ -226,6 +241,8 @@ def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) 
         if mapping is None:
             return f"{place}is no value; leave the record out"
         return f"{place}is empty; add --missing \"''\", and rows with an empty cell are skipped"
+    if mapping is not None and mapping.decimal == "," and isinstance(cell, str) and _POINT.fullmatch(cell):
+        return f"{place}a number has a point: leave --decimal , out if it is like 1.5; write 1500 if it is like 1.500,0"
     if isinstance(cell, str) and (known := next((said for form, said in _FORMS if form.fullmatch(cell)), "")):
         return f"{place}{known}"
     numbers = policy is not None and isinstance(item_of(policy.kind), Number | Vector | Location)

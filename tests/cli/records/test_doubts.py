@@ -224,6 +224,7 @@ def test_a_substitute_that_swallows_a_file_is_asked_about(tmp_path: Path, cli: C
         said = cli(*words, *more, code=2)
         assert "the policy's substitute (`invalid`) stands for more than 1 % of the values" in said.err
         assert "add --accept substituted\n" in said.err
+        assert "a.csv:2: kwh: a number like 1,5 has a decimal comma; add --decimal ,\n" in said.err
     accepted = cli(*words, "--accept", "substituted")
     assert "PRIVATE, protect this like the raw data: for 20 of 20 values the policy's substitute stands" in accepted.err
     assert "PRIVATE" not in cli(*words, "--decimal", ",", "--replace").err
@@ -238,6 +239,13 @@ def test_each_series_must_meet_one_of_its_landmarks(tmp_path: Path, cli: Cli) ->
     said = cli("replay", file, "--out", tmp_path / "out", code=2).err
     assert "10 of 20 landmark steps met an event; none of b: the events are from 2023-11-14T22:13:20.001Z" in said
     assert cli("replay", file, "--out", tmp_path / "out", "--accept", "landmarks").out
+
+
+def test_series_that_may_be_one_are_told(tmp_path: Path, cli: Cli) -> None:
+    """Of event records too, whose series are taken as they are."""
+    file = saved(tmp_path / "events.jsonl", policy("a"), policy("a "), reading(1), reading(1, series="a "))
+    said = cli("replay", file, "--out", tmp_path / "out").err
+    assert "PRIVATE, protect this like the raw data: a and 'a ' differ by case or spaces alone; are they one" in said
 
 
 @pytest.mark.parametrize("protection", [{"within": "sum", "open_steps": 1}, {"unit": HOUR_MS, "open_steps": 1}])
@@ -269,6 +277,7 @@ def test_a_row_far_after_its_neighbours_is_named(tmp_path: Path, cli: Cli) -> No
     told = "2024-12-18T22:13:20Z lies 394 d after the rows of its series around it, so that 14 of 21 rows would be"
     assert told in said
     assert "is its clock ahead? Correct its time, or leave it out; if that is meant, add --accept order\n" in said
+    assert "sort" not in said
 
 
 def test_send_names_series_without_a_policy(tmp_path: Path, cli: Cli, config: Path) -> None:

@@ -35,11 +35,26 @@ def test_what_a_reading_of_a_unit_repeats(tmp_path: Path, capsys: pytest.Capture
     twice = [observation("a", half, 1.0)] * 2
     for name, ruling, told in (
         ("within", within, "a second reading of a at 1970-01-01T00:30Z, of which a step takes one\n"),
-        ("plain", policy("a"), "a second record of a for the step of 1970-01-01T00:30Z, which has one release; if"),
+        (
+            "plain",
+            policy("a"),
+            "a second record of a for the step that begins at 1970-01-01T00:30Z, which has one release; if",
+        ),
     ):
         file = saved(tmp_path / f"{name}.jsonl", ruling, *twice)
         assert main(["replay", *MADE_UP, file, "--out", str(tmp_path / name), "--accept", "refused"]) == 0
         assert f"{name}.jsonl:3: {told}" in capsys.readouterr().err
+
+
+def test_points_under_a_decimal_comma_and_series_without_a_policy_are_explained(tmp_path: Path, cli: Cli) -> None:
+    """No quotes are blamed that the file has not; the series is named, and no line."""
+    (tmp_path / "a.csv").write_text(f"time;home;kwh\n{START};a;1.5\n{START + 1};b;1,5\n")
+    rules = saved(tmp_path / "policies.jsonl", policy("a", epsilon=50.0))
+    words: list[str | Path] = ["replay", tmp_path / "a.csv", "--policies", rules, "--series-column", "home"]
+    words += ["--timestamp-column", "time", "--value-columns", "kwh", "--decimal", ",", "--out", tmp_path / "out"]
+    said = cli(*words, code=2).err
+    assert "a.csv:2: kwh: a number has a point: leave --decimal , out if it is like 1.5" in said
+    assert "a.csv: no policy is for b (rows: 1); write the series and the glob of a policy alike" in said
 
 
 def test_each_sort_of_refused_rows_is_explained_once(tmp_path: Path, cli: Cli) -> None:
@@ -63,8 +78,8 @@ def test_each_sort_of_refused_rows_is_explained_once(tmp_path: Path, cli: Cli) -
 @pytest.mark.parametrize(
     ("columns", "value", "told"),
     [
-        ("x,y", LOCATION, "has the parts x, y, and the policy's kind latitude, longitude; name columns as in"),
-        ("x", LOCATION, "has no parts, and the policy's kind latitude, longitude; name columns as in --value-columns "),
+        ("x,y", LOCATION, "has the parts x, y, and the policy's kind needs latitude, longitude; name columns as in"),
+        ("x", LOCATION, "has no parts, and the policy's kind needs latitude, longitude; name columns as in --value-"),
         ("x,y", None, "has the parts x, y, and the policy's kind takes one value; name one column"),
     ],
 )
@@ -95,5 +110,5 @@ def test_files_without_event_records_are_told_from_faulty_ones(
     rules = saved(tmp_path / "policies.jsonl", policy("*"))
     said = cli("replay", tmp_path / name, "--policies", rules, "--out", tmp_path / "out", code=2).err
     file = tmp_path / name
-    assert f"{file}: {told}, and holds no event records; `landmark-stream inspect {file}` says what" in said
+    assert f"{file}: {told}, and holds no event records; `landmark-stream inspect {file}` says how" in said
     assert cli("inspect", file).out

@@ -127,7 +127,7 @@ def test_wrong_words_exit_2_with_the_remedy(tmp_path: Path, cli: Cli) -> None:
     out = ["--out", str(tmp_path / "out")]
     assert "--timestamp-column" in cli("replay", table, *out, code=2).err
     mapping = ["--series", "x", "--timestamp-column", "time", "--value-columns", "kwh"]
-    assert "no column time" in cli("replay", table, *out, *mapping, code=2).err
+    assert "not found: time" in cli("replay", table, *out, *mapping, code=2).err
     faulty = saved(tmp_path / "faulty.jsonl", {**POLICY, "scheme": {"name": "skip"}, "value": NUMBER, "sparee": 2})
     assert "sparee" in cli("replay", table, *out, *mapping, "--policies", faulty, code=2).err
 

@@ -24,7 +24,7 @@ OF_HOLES: Final = (
     Planted(
         "accepted losses forgotten",
         "the row that recover writes says which releases may be missing",
-        "stream_app.kafka.rebuild.recover:Rebuilding.recover",
+        "stream_app.kafka.rebuild.recover:Rebuilding._done",
         24,
         (("releases_lost=max(surveyed.releases_lost, given_up.last)", "releases_lost=-1"),),
     ),
