@@ -35,12 +35,12 @@ def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, wor
     with installation.worker() as worker:
         sent = strays(installation, folder) + send(installation, commands, range(HOURS))
         worker.await_committed(sent)
-        assert worker.stop() == 0
+        assert worker.stop() == 0, worker.said()[-3000:]
     hidden = aborted(installation, of_the_same_steps(installation))
     with installation.worker() as worker:
         sent += send(installation, commands, range(HOURS, 2 * HOURS))
         worker.await_committed(sent)
-        assert worker.stop() == 0
+        assert worker.stop() == 0, worker.said()[-3000:]
     committed(installation, of_a_later_version())
     return Published(installation, read(installation), hidden)
 
