@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, Final, Literal
 
 from stream_app.mapping.cells import NUMBER, FileError, text_of
@@ -52,6 +52,11 @@ class Column:
         """Return the words among its numbers, such as High; none where there are many."""
         found = sorted({cell for cell in self.cells if not any(map(str.isdigit, cell))})
         return found if self.numbers and len(found) <= MOST_WORDS else []
+
+    @property
+    def thousands(self) -> bool:
+        """Return whether a comma in numbers may stand between thousands as well as before decimals."""
+        return self.comma and all(re.fullmatch(r"-?[0-9]{1,3}(,[0-9]{3})?", cell) for cell in self.cells if "," in cell)
 
     @property
     def comma(self) -> bool:
@@ -119,7 +124,8 @@ def _of_text(text: io.TextIOBase) -> Inspection:
         table = [(line, cells[:width]) for line, cells in rows if len(cells[:width]) == width]
     names, header = [str(nth) for nth in range(1, width + 1)], 0
     timed = (nth for nth, (_, cells) in enumerate(table[:HEADER_LINES]) if any(formats_of([one]) for one in cells))
-    first = next(timed, 0)
+    numbered = (nth for nth, (_, cells) in enumerate(table[:HEADER_LINES]) if any(map(_is_number, cells)))
+    first = next(chain(timed, numbered), 0)
     # The names are the last ones above the first time: below titles, and above lines of something else. The first
     # column may have none: it numbers the rows, or says what a line is.
     named = [nth for nth, (_, cells) in enumerate(table[:first]) if all(cells[1:]) and not any(map(_is_number, cells))]

@@ -24,18 +24,24 @@ _FORMATS: Final = (
     "%Y-%m-%d %H:%M:%S %z",
     *DAYS,
 )
+_NEARLY_ALL: Final = 0.9
+_LOOKED_AT: Final = 20
+"""Cells that tell which formats come into question."""
 _DIGITS: Final = {10: "s", 13: "ms", 16: "us", 19: "ns"}
 
 
 def formats_of(cells: Sequence[str]) -> list[str]:
-    """Return the formats under which cells are times; "" is ISO 8601."""
+    """Return the formats under which cells are times, or if there is none, nearly all of them; "" is ISO 8601."""
     if not cells:
         return []
     if all(cell.isascii() and cell.isdigit() and len(cell) in _DIGITS for cell in cells):
         return [_DIGITS[len(cells[0])]]
     if all(re.fullmatch(r"[0-9]{10}\.[0-9]+", cell) for cell in cells):
         return ["s"]
-    return [form for form in ("", *_FORMATS) if all(_has_form(cell, form) for cell in cells)]
+    likely = [form for form in ("", *_FORMATS) if any(_has_form(cell, form) for cell in cells[:_LOOKED_AT])]
+    counts = {form: sum(_has_form(cell, form) for cell in cells) for form in likely}
+    most = max(counts.values(), default=0)
+    return [form for form, count in counts.items() if count == most >= _NEARLY_ALL * len(cells)]
 
 
 def _has_form(cell: str, form: str) -> bool:

@@ -142,7 +142,7 @@ def replay(
         if wanted.key is not None:
             notes.append(
                 "under one --key equal values have equal noise: who sees both runs sees which values changed, "
-                "whatever epsilon is; publish one of them alone"
+                "whatever epsilon is; publish only one of them"
             )
     folder.settle(asked.run)
     return answered._replace(notes=(*notes, *answered.notes))

@@ -126,7 +126,7 @@ def _of_times(found: Inspection, times: Times | None, *, newest_first: bool) -> 
     order = ", the newest first in the file" if newest_first else ""
     apart = duration_in_words(times.interval_ms)
     yield f"{times.rows:,} rows from {first} to {last}{zone}{order}; most are {apart} apart"
-    yield f"{times.gaps:,} gaps, {times.repeated:,} repeated times, {times.backwards:,} rows out of order"
+    yield f"gaps: {times.gaps:,}; repeated times: {times.repeated:,}; rows out of order: {times.backwards:,}"
 
 
 def _lacking(found: Inspection) -> Iterator[str]:
@@ -142,6 +142,8 @@ def _lacking(found: Inspection) -> Iterator[str]:
         candidates = ", ".join(found.values) or "none holds numbers"
         yield f"Several columns may be the value: name one with --value-columns ({candidates})."
     of_values = {word for column in found.columns if column.name in found.values for word in column.words}
+    if any(column.thousands for column in found.columns if column.name in found.mapping.value_columns.values()):
+        yield "A number like 13,600 may be 13.6, as --decimal , reads it, or 13600: then write it without the comma."
     if of_values and not found.named:
         yield f"Say what these texts among the values are, with --words or --missing: {', '.join(sorted(of_values))}."
     for name in _mixed(found):
@@ -177,7 +179,7 @@ def _command(path: Path, found: Inspection) -> str:
         words += ["--records", mapping.records] if mapping.records else []
         words += ["--no-header"] if mapping.no_header else []
     words += ["--zone", "ZONE"] if found.local else []
-    return shlex.join(words)
+    return " ".join("\"''\"" if word == "''" else shlex.quote(word) for word in words)
 
 
 def _quoted(name: str) -> str:

@@ -148,7 +148,7 @@ def _tell_silence(topic: str) -> None:
     """Say where to look while nothing comes."""
     where = "does a worker run (`landmark-stream top`), and what did it refuse (`landmark-stream read rejects`)?"
     print(
-        f"landmark-stream read: {topic} holds nothing yet that is asked for, and is waited for; {where}",
+        f"landmark-stream read: {topic} has no such record yet; waiting; {where}",
         file=sys.stderr,
     )
 

@@ -143,6 +143,24 @@ def test_a_file_of_which_no_row_is_left_is_refused(tmp_path: Path, cli: Cli) -> 
     assert told in said
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("seconds,kwh\n0,1.5\n300,2.5\n600,1\n", "line 1 names them"),
+        ("time,steps\n" + "".join(f'2024-03-0{day}T00:00Z,"1{day},000"\n' for day in range(1, 9)), "may be 13.6, as"),
+        (
+            "time,kwh\n" + "".join(f"2024-03-01 {hour:02d}:00,{hour}.5\n" for hour in range(20)) + "broken,\n",
+            "--timestamp-column time --value-columns kwh --missing \"''\" --zone ZONE\n",
+        ),
+    ],
+    ids=["no times", "thousands", "a broken time"],
+)
+def test_inspect_reads_what_is_not_quite_regular(tmp_path: Path, cli: Cli, content: str, said: str) -> None:
+    """Names above numbers that are no times; commas that may mean two things; a few cells that are no time."""
+    (tmp_path / "a.csv").write_text(content)
+    assert said in cli("inspect", tmp_path / "a.csv").out
+
+
 def test_inspect_reads_rows_that_end_with_a_separator(tmp_path: Path, cli: Cli) -> None:
     """And tables that name their columns again; empty values are left out by the command that it proposes."""
     rows = "".join(f"2024-01-01 0{hour}:00:00,{hour}.5,\n" for hour in range(5)) + "2024-01-01 05:00:00,,\n"
