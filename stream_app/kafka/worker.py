@@ -230,7 +230,8 @@ class Worker:
         if self._topic.trouble is not None:
             return False, self._topic.trouble
         if self._membership.lost or not partitions.prepared:
-            outside = "" if self._app.in_group else "outside its consumer group; "
+            outside = "outside" if self._membership.lost else "waits for"
+            outside = "" if self._app.in_group else f"{outside} its consumer group; "
             return False, f"{outside}taking over; works on partitions {partitions.working}"
         degraded = "; degraded: the brokers give no answer" if self._topic.silent else ""
         return True, f"partitions {partitions.running}{degraded}"
@@ -261,7 +262,7 @@ class Worker:
             metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 0.0, str(number))
         metrics.set(WorkerMetric.IN_GROUP, int(member))
         metrics.set(WorkerMetric.PARTITIONS_RUNNING, len(partitions.running) if member or self._topic.silent else 0)
-        if self._membership.lost:
+        if not member and not self._topic.silent:
             metrics.forget(WorkerMetric.EVENT_LAG_RECORDS)  # what waits is unknown: nothing was fetched since
         metrics.set(WorkerMetric.DEGRADED, int(self._topic.silent))
         metrics.forget(WorkerMetric.PARTITIONS_STOPPED)

@@ -217,6 +217,11 @@ class Fleet:
         self.workers[name] = Worker(self.site, name, tree)
         return self.workers[name]
 
+    async def begin(self, *names: str) -> None:
+        """Start workers at once, and wait until all of them own partitions."""
+        for worker in [self.start(name) for name in names]:
+            await worker.until_ready()
+
     def stop(self) -> None:
         """Ask all to end; each must do so without a failure."""
         running = [worker for worker in self.workers.values() if worker.runs]

@@ -41,8 +41,7 @@ async def test_kills(broker: LocalBroker, tmp_path: Path, kills: int, events: in
     portion = events // (kills + 1)
     at_work = 0
     with Fleet(site) as fleet:
-        for name in ("a", "b"):
-            await fleet.start(name).until_ready()
+        await fleet.begin("a", "b")
         for _ in range(kills):
             before = await topics.written()
             await topics.send(_mixed(workload, gathered, persons, measured, portion))

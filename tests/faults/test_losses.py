@@ -59,10 +59,9 @@ async def test_broker_killed(tmp_path: Path, seed: int) -> None:
         site = Site(first.bootstrap_servers, tmp_path / "site", "brokerless", 4, DEFAULTS, SMALL_BATCHES).prepare()
         topics, workload = Topics(site), Workload(seed, 200)
         with Fleet(site) as fleet:
-            for name in ("a", "b", "c"):
-                await fleet.start(name).until_ready()
+            await fleet.begin("a", "b", "c")
             ended = fleet.workers["c"]
-            await topics.send(workload.events(4_000))
+            await topics.send(workload.events(2_500))
             await asyncio.sleep(0.3)
             os.kill(first.pid, signal.SIGKILL)
             assert first.state.process.wait(PATIENCE_SECONDS)
@@ -73,7 +72,7 @@ async def test_broker_killed(tmp_path: Path, seed: int) -> None:
             assert "ConsumerEndedError" not in ended.said()
             with LocalBroker.start(tmp_path / "kafka") as again:
                 assert again.bootstrap_servers == first.bootstrap_servers
-                await topics.send(workload.events(1_000))
+                await topics.send(workload.events(500))
                 await topics.until_decided(fleet)
                 assert all(worker.runs for worker in fleet.workers.values() if worker is not ended)
                 fleet.stop()

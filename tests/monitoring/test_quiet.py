@@ -49,7 +49,7 @@ def test_a_healthy_start_and_rebalances_are_no_news(
     assert GRAVE.findall(said) == []
 
 
-AWAY_SECONDS = 20.0
+AWAY_SECONDS = 15.0
 MOST_LINES = 60
 """Of a worker whose brokers are away for that long: each kind of line once, whatever it is that fails."""
 

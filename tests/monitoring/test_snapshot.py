@@ -11,6 +11,7 @@ from stream_app.monitoring.snapshot import AuditSnapshot, Unreachable, WorkerSna
 def busy() -> Metrics:
     """Return the measures of a worker that did some work on two partitions."""
     metrics = Metrics()
+    metrics.set(WorkerMetric.IN_GROUP, 1)
     metrics.count(WorkerMetric.EVENTS, 70, "0")
     metrics.count(WorkerMetric.EVENTS, 30, "1")
     metrics.count(WorkerMetric.DECISIONS, 60, "perturbed", "adaptive", "own")

@@ -115,8 +115,10 @@ def _figures(view: View, seen: WorkerSnapshot) -> Iterator[Markup]:
     )
     yield card(
         "Not decided yet",
-        [datum("lag-records", seen.lag_records, figure.count(seen.lag_records)), element("small", " records")],
-        "fetched and waiting",
+        ["unknown"]
+        if seen.outside_group
+        else [datum("lag-records", seen.lag_records, figure.count(seen.lag_records)), element("small", " records")],
+        "nothing is fetched outside the consumer group" if seen.outside_group else "fetched and waiting",
         lambda old: old.lag_records,
         figure.count,
     )

@@ -49,6 +49,16 @@ def test_its_figures_are_those_of_the_registry() -> None:
     assert "Temporal loss" not in page.text
 
 
+def test_what_waits_is_unknown_outside_the_group() -> None:
+    """It said "0 records fetched and waiting" while hundreds of events waited for the worker to join."""
+    metrics = busy()
+    metrics.forget(WorkerMetric.EVENT_LAG_RECORDS)
+    metrics.set(WorkerMetric.IN_GROUP, 0)
+    page = Page(shown(metrics, standing({}, prepared=False)))
+    assert "lag-records" not in page.data
+    assert "Not decided yet unknown nothing is fetched outside the consumer group" in " ".join(page.text.split())
+
+
 def test_what_newcomers_misread() -> None:
     """No time where no event came, records that are no events by name, and a sum that says what it is of."""
     metrics = busy()
