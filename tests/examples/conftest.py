@@ -30,7 +30,7 @@ def published(broker: LocalBroker, tmp_path_factory: pytest.TempPathFactory, wor
         program(needed)
     folder = tmp_path_factory.mktemp("examples")
     more = {"policies": POLICIES}
-    installation = Installation(broker, folder / "run", f"examples-{worker_id}", PARTITIONS, more=more)
+    installation = Installation(broker, folder / "run", f"{folder.name}-{worker_id}", PARTITIONS, more=more)
     commands = producers(compiled(folder / "classes"))
     with installation.worker() as worker:
         sent = strays(installation, folder) + send(installation, commands, range(HOURS))

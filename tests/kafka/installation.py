@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -42,6 +43,9 @@ POLICY: dict[str, Any] = {
 }
 
 
+_BEGUN = Counter[str]()  # how often this process began an installation of a name
+
+
 @dataclass
 class Installation:
     """Topics, settings and key under one name."""
@@ -59,12 +63,15 @@ class Installation:
     """Called in the process of a worker before it begins."""
 
     def __post_init__(self) -> None:
-        """Make key and topics."""
+        """Make key and topics; the second try of a test has topics of its own, as it has a folder and a key."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        if is_new := not (self.folder / "key").exists():
+            keyfile.create(self.folder / "key")
+        if is_new and not self.application:  # another application may write to the same topics
+            _BEGUN[self.name] += 1
+            self.name += f"-{_BEGUN[self.name]}" if _BEGUN[self.name] > 1 else ""
         self.application = self.application or self.name
         self.names = TopicNames.of(self.name, self.application)
-        if not (self.folder / "key").exists():
-            keyfile.create(self.folder / "key")
         asyncio.run(make_and_check(self.settings()))
 
     def settings(self, worker: str = "a") -> Settings:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from stream_app.localbroker.broker import LocalBroker
 from tests.deploy import ROOT
+from tests.kafka.installation import Installation, readings
 from tests.suite.secondtry import ALLOWED
 from tests.suite.test_sharedbroker import outside
 
@@ -68,3 +70,11 @@ def test_a_second_try(tmp_path: Path, marker: str, count: int, code: int, last: 
     again = [line for line in run.stdout.splitlines() if line.startswith("AGAIN")]
     told = range(count if marker == "process" else 0)
     assert again == [f"AGAIN test_suite.py::test_once[{number}]" for number in told]
+
+
+def test_a_second_try_has_topics_of_its_own(broker: LocalBroker, tmp_path: Path) -> None:
+    """With those of the first try, and another key, its workers would stop whatever had failed then."""
+    first, second = (Installation(broker, tmp_path / name, "second-try") for name in ("first", "second"))
+    assert first.send(readings(10)) == 10
+    assert second.read(second.names.events) == []
+    assert Installation(broker, first.folder, first.name).names == first.names

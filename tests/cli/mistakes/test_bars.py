@@ -71,7 +71,13 @@ def test_bars_of_topics(broker: LocalBroker, tmp_path: Path) -> None:
     assert "partition 0" in bars_of("recover", "--config", config, code=0)
     copied = Installation(broker, tmp_path / "copied", "bars-copied", partitions=1)
     lines = [
-        {"topic": "bars.events", "partition": 0, "offset": nth, "key": each["series"], "value": json.dumps(each)}
+        {
+            "topic": installation.names.events,
+            "partition": 0,
+            "offset": nth,
+            "key": each["series"],
+            "value": json.dumps(each),
+        }
         for nth, each in enumerate(readings(2_000))
     ]
     end = '{"end":{"0":2000}}\n'
