@@ -82,7 +82,7 @@ def mean(
     rows = [
         dict(zip(columns, key, strict=True)) | ({"part": part} if part else {}) | cells_of("mean", figure)
         for key, parts in sorted(found.items(), key=lambda group: [(part is not None, part) for part in group[0]])
-        for part, figure in parts.items()
+        for part, figure in sorted(parts.items(), key=lambda item: int(item[0]) if item[0].isdecimal() else -1)
     ]
     flags = {(group_of(release), release.landmark) for release, _ in measured if release.measurement is not None}
     notes = [_MIXED] if len(flags) > len({group for group, _ in flags}) else []
