@@ -145,14 +145,10 @@ class Installation:
     async def _configure(self, topic: str, changed: Mapping[str, str]) -> None:
         # The client can only set all of them at once.
         wanted = {known.name: known.settings for known in wanted_topics(self.names, self.partitions, 1)}[topic]
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
-        await admin.start()
-        try:
+        async with administration(bootstrap_servers=self.broker.bootstrap_servers) as admin:
             resource = ConfigResource(ConfigResourceType.TOPIC, topic, {**wanted, **changed})
             (answer,) = await admin.alter_configs([resource])
             assert [code for code, *_ in answer.resources] == [0], answer
-        finally:
-            await admin.close()
 
     def read(self, topic: str, isolation: Isolation = "read_committed") -> list[Any]:
         """Return every record of a topic; of the ledger all entries, but no claim."""
@@ -215,17 +211,13 @@ class Installation:
         asyncio.run(self._delete(topic))
 
     async def _delete(self, topic: str) -> None:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.broker.bootstrap_servers)
-        await admin.start()
-        try:
+        async with administration(bootstrap_servers=self.broker.bootstrap_servers) as admin:
             await admin.delete_topics([topic])
             # The controller deletes it, the broker learns that later: until then the topic would pass for one in order.
             deadline = time.monotonic() + PATIENCE_SECONDS
             while topic in await admin.list_topics():
                 assert time.monotonic() < deadline, f"{topic} stays"
                 await asyncio.sleep(0.1)
-        finally:
-            await admin.close()
 
     def forget_events(self, before: int, partitions: Sequence[int] = ()) -> None:
         """Delete the events of these partitions (all when none is named) below an offset, as retention does."""
