@@ -9,7 +9,7 @@ from stream_app.deciding.context import DefaultPolicy
 from stream_app.formats import wire
 from stream_app.formats.records import Contribution, LandmarksRecord, Observation, PolicyRecord
 from stream_app.plain import some_of
-from stream_app.privacy.landmarks import NO_LANDMARKS, Interval, LandmarkSet, aligned
+from stream_app.privacy.landmarks import NO_LANDMARKS, Grid, Interval, LandmarkSet, aligned
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 
 FAR_APART = 100
@@ -17,62 +17,85 @@ FAR_APART = 100
 
 
 class _Series:
-    """The landmarks of one series as far as they are known, and which of them met an event."""
+    """The landmarks of one series as far as they are known, and which of them met an event.
+
+    Landmarks and events are counted in steps, or in units if steps hold some.
+    """
 
     def __init__(self) -> None:
-        self.step_ms, self.landmarks = 1, NO_LANDMARKS  # a step is a unit if steps hold units
+        self.grid, self.landmarks = Grid(1, 0), NO_LANDMARKS
         self.has_units = False
-        self.origin_ms = 0
         self.collected = False  # whether contributors make up its steps
-        self.last_ms = -1  # the end of the last step with an event is behind it
         self.met = 0
         self.first_ms = self.newest_ms = -1  # of all events; -1: none
-        self.events = 0
+        self.events = 0  # steps that have one
         self.gap_ms = 0  # the least between two events of different steps, 0 before there are two
         self.reach_ms: tuple[int, int] | None = None  # of all landmarks that were known
         self._over = 0  # landmark steps of earlier versions
+        self._newest = -1  # the newest step with an event
+        self._block, self._open = 1, 0  # how many units a step has, and how many steps take readings at the same time
+        self._seen = set[int]()  # which of those that may still be open have an event
 
     @property
     def steps(self) -> int:
         """How many landmark steps there are, those of later versions once each."""
         return self._over + len(self.landmarks)
 
-    def begin(self, step_ms: int, landmarks: LandmarkSet, origin_ms: int, *, has_units: bool) -> None:
-        """Begin a version; of the one before, the landmarks that are over stay counted."""
-        self._over += self.landmarks.count_before(self._next)
-        self.step_ms, self.landmarks, self.origin_ms, self.has_units = step_ms, landmarks, origin_ms, has_units
+    def begin(self, grid: Grid, landmarks: LandmarkSet, block: int, open_steps: int, *, has_units: bool) -> None:
+        """Begin a version; of the one before, the landmarks that are over stay counted.
+
+        ``block``: how many units a step has. ``open_steps`` take readings at the same time; 0: none waits for others.
+        """
+        self._over += self.landmarks.count_before(self._first_open)
+        if grid != self.grid:
+            self._newest = (self.newest_ms - grid.origin_ms) // grid.length_ms if self.events else -1
+            self._seen.clear()
+        self.grid, self.landmarks, self.has_units = grid, landmarks, has_units
+        self._block, self._open = block, open_steps
         self._reach(landmarks)
 
     def _reach(self, landmarks: LandmarkSet) -> None:
         intervals = landmarks.intervals
         if intervals:
-            found = tuple(self.origin_ms + end * self.step_ms for end in (intervals[0][0], intervals[-1][1]))
+            found = self.grid.span_of((intervals[0][0], intervals[-1][1]))
             before = self.reach_ms or found
             self.reach_ms = min(before[0], found[0]), max(before[1], found[1])
 
     def add(self, spans: Iterable[int | Interval]) -> None:
-        """Register landmarks; of a step whose event has come nobody knows here whether one came."""
-        added = aligned(spans, self.step_ms, self.origin_ms)
-        following = LandmarkSet.of((max(first, self._next), end) for first, end in added.intervals if end > self._next)
+        """Register landmarks; of a step that is over nobody knows here whether an event came."""
+        added, first_open = aligned(spans, self.grid.length_ms, self.grid.origin_ms), self._first_open
+        following = LandmarkSet.of((max(first, first_open), end) for first, end in added.intervals if end > first_open)
+        self.met += sum(step in following and step not in self.landmarks for step in self._seen)
         self.landmarks = self.landmarks.union(following)
         self._reach(following)
 
     def event(self, timestamp_ms: int) -> None:
-        """Take an event; a late one and a second one of its step change nothing."""
-        step = (timestamp_ms - self.origin_ms) // self.step_ms
-        if step >= self._next:
-            self.met += step in self.landmarks
-            gap_ms = (step - self._next + 1) * self.step_ms if self.events else 0
+        """Take an event; a late one and a second one of its step change no count."""
+        step = self.grid.index_of(timestamp_ms)
+        if step < self._first_open:
+            return
+        self.first_ms = timestamp_ms if self.first_ms < 0 else min(self.first_ms, timestamp_ms)
+        self.newest_ms = max(self.newest_ms, timestamp_ms)
+        if step in self._seen:
+            return
+        self.met += step in self.landmarks
+        self.events += 1
+        if step > self._newest:
+            gap_ms = (step - self._newest) * self.grid.length_ms if self.events > 1 else 0
             self.gap_ms = min(self.gap_ms or gap_ms, gap_ms)
-            self.first_ms = timestamp_ms if self.first_ms < 0 else self.first_ms
-            self.newest_ms = timestamp_ms
-            self.events += 1
-            self.last_ms = self.origin_ms + (step + 1) * self.step_ms - 1
+            is_later = step // self._block > self._newest // self._block
+            self._newest = step
+            if is_later:
+                self._seen = {each for each in self._seen if each >= self._first_open}
+        if self._open:
+            self._seen.add(step)
 
     @property
-    def _next(self) -> int:
-        """Return the first step that may still get an event."""
-        return -(-(self.last_ms + 1 - self.origin_ms) // self.step_ms)
+    def _first_open(self) -> int:
+        """Return the first step that may still get an event, the first unit of its step if it has some."""
+        if self._newest < 0:
+            return 0
+        return max(0, (self._newest // self._block - self._open + 1) * self._block)
 
 
 class LandmarksMet:
@@ -136,10 +159,11 @@ class LandmarksMet:
                 series.event(found["timestamp"])
             case "policy":
                 protection = found["parameters"]["protection"]
-                unit_ms, origin_ms = protection.get("unit"), protection.get("offset", 0)
-                length_ms = unit_ms or protection.get("step", 1)
-                landmarks = aligned(_spans(protection.get("landmarks", ())), length_ms, origin_ms)
-                series.begin(length_ms, landmarks, origin_ms, has_units=unit_ms is not None)
+                unit_ms, step_ms = protection.get("unit"), protection.get("step", 1)
+                grid = Grid(unit_ms or step_ms, protection.get("offset", 0))
+                landmarks = aligned(_spans(protection.get("landmarks", ())), *grid)
+                open_steps = protection.get("open_steps", 0)
+                series.begin(grid, landmarks, step_ms // grid.length_ms, open_steps, has_units=unit_ms is not None)
                 series.collected = "collect" in found["parameters"]
             case "landmarks":
                 series.add(_spans(found["add"]))
@@ -167,7 +191,7 @@ class LandmarksMet:
     def sentence(self) -> str:
         """Say it, and of which series no landmark met an event; empty when no landmark is known, or no event came."""
         counts = self.document()
-        if not counts or all(each.last_ms < 0 for each in self._series.values()):
+        if not counts or not any(each.events for each in self._series.values()):
             return ""
         met, steps = counts["landmark_steps_met"], counts["landmark_steps"]
         noun = "units" if all(each.has_units for each in self._series.values() if each.steps) else "steps"
@@ -200,19 +224,22 @@ class LandmarksMet:
         seen = {name: each for name, each in self._series.items() if each.events}
         if duplicates and seen and all(each.events == 1 for each in seen.values()):
             name, found = next(iter(seen.items()))
-            step = f"one step of {duration_in_words(found.step_ms)}"
+            step = f"one step of {duration_in_words(found.grid.length_ms)}"
             return f"all events of {name} lie in {step}; a step is given in milliseconds: is it too long?"
         for name, found in seen.items():
-            if len(found.landmarks) > found.met and found.gap_ms >= FAR_APART * found.step_ms:
-                step, gap = duration_in_words(found.step_ms), duration_in_words(found.gap_ms)
+            if len(found.landmarks) > found.met and found.gap_ms >= FAR_APART * found.grid.length_ms:
+                step, gap = duration_in_words(found.grid.length_ms), duration_in_words(found.gap_ms)
                 kept = f"budget is kept for {found.steps:,} landmark steps, of which {found.met:,} met an event"
                 return f"a step of {name} is {step}, and its events come {gap} apart: {kept}; is the step too short?"
         return ""
 
 
 def _begin(series: _Series, policy: Policy) -> None:
-    has_units = policy.units is not None
-    series.begin(policy.grid.length_ms, policy.landmarks, policy.offset_ms, has_units=has_units)
+    opened = policy.units or policy.within or policy.collect
+    open_steps, has_units = 0 if opened is None else opened.open_steps, policy.units is not None
+    series.begin(
+        policy.grid, policy.landmarks, policy.step_ms // policy.grid.length_ms, open_steps, has_units=has_units
+    )
 
 
 def _spans(written: Iterable[Any]) -> Iterator[int | Interval]:

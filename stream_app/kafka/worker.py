@@ -262,7 +262,7 @@ class Worker:
             metrics.set(WorkerMetric.EVENT_LAG_SECONDS, 0.0, str(number))
         metrics.set(WorkerMetric.IN_GROUP, int(member))
         metrics.set(WorkerMetric.PARTITIONS_RUNNING, len(partitions.running) if member or self._topic.silent else 0)
-        if not member and not self._topic.silent:
+        if self._membership.lost:
             metrics.forget(WorkerMetric.EVENT_LAG_RECORDS)  # what waits is unknown: nothing was fetched since
         metrics.set(WorkerMetric.DEGRADED, int(self._topic.silent))
         metrics.forget(WorkerMetric.PARTITIONS_STOPPED)

@@ -129,7 +129,7 @@ def _of_text(text: io.TextIOBase) -> Inspection:
     # The names are the last ones above the first time: below titles, and above lines of something else. The first
     # column may have none: it numbers the rows, or says what a line is.
     named = [nth for nth, (_, cells) in enumerate(table[:first]) if all(cells[1:]) and not any(map(_is_number, cells))]
-    if named:
+    if named and (table[named[-1]][1][0] or not any(formats_of([cells[0]]) for _, cells in table[first:])):
         header, names = table[named[-1]]
     table = [row for row in table[named[-1] + 1 if named else first :] if row[1] != names]  # they may come again
     columns = [_column(name, [cells[nth] for _, cells in table]) for nth, name in enumerate(names) if name]

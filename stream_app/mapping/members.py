@@ -31,7 +31,8 @@ MEMBERS: Final = (
 def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> FileMapping:
     """Return the mapping that members say, over those of ``base``; raises `MappingError` with every fault.
 
-    A member that is None is not given. Conditions on other columns of ``base`` hold besides those that are given.
+    A member that is None is not given. What ``base`` says in `single` holds besides, and so do its conditions, unless
+    a condition that is given names the one text of their column.
     """
     reader = _Reader(given)
     found = {
@@ -47,8 +48,9 @@ def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> Fil
     if base is None:
         return FileMapping(**found)
     if "where" in found:
-        again = {condition.column for condition in found["where"]}
-        found["where"] = (*(each for each in base.where if each.column not in again), *found["where"])
+        chosen = {condition.column for condition in found["where"] if condition.equal}
+        found["where"] = (*(each for each in base.where if each.column not in chosen), *found["where"])
+    found["single"] = tuple(dict.fromkeys((*base.single, *found.get("single", ()))))
     return replace(base, **found)
 
 

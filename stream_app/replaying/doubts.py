@@ -132,6 +132,11 @@ class CheckedRows:
         return None if self._ahead is None else self._ahead[0]
 
     @property
+    def swallowed(self) -> bool:
+        """Whether the policy's substitute stands for more rows than a file may have wrong."""
+        return 100 * self.ranges.substituted > MOST_PERCENT * self.count
+
+    @property
     def unruled(self) -> list[str]:
         """The series of which no policy is known."""
         return list(self._newest_ms)
@@ -189,7 +194,7 @@ class CheckedRows:
     def _of_values(self) -> Iterator[Doubt]:
         # PRIVACY: no doubt has a count of raw values, as errors of the library end up in notebooks.
         ranges = self.ranges
-        if 100 * ranges.substituted > MOST_PERCENT * self.count:
+        if self.swallowed:
             told = "the policy's substitute (`invalid`) stands for more than 1 % of the values, which do not fit"
             yield Doubt("substituted", told, ranges.first_substituted[0] if ranges.first_substituted else None)
         for series, side in ranges.mostly_beyond(FEWEST_VALUES):

@@ -223,7 +223,7 @@ def _answered(
 ) -> Answered:
     ledger, releases, rejects = outputs
     used = MostUsed()
-    reasons: list[Reason] = []
+    reasons: dict[str | None, Reason] = {}  # of what was refused of the record, by series: views refuse by themselves
 
     def counted(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
         entry: Any = wire.load(value)
@@ -233,7 +233,7 @@ def _answered(
 
     def refused(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
         found: Any = wire.load(value)
-        reasons.append(found["reason"])
+        reasons[found["series"]] = found["reason"]
         rejects(key, value, timestamp_ms, headers)
 
     outlets = Outlets(counted, releases, refused, None)
@@ -245,8 +245,8 @@ def _answered(
         if mixes and type(parsed) is dict:
             parsed = _mixed(context.keys, parsed)
         decider.decide([InputRecord("landmark.events", 0, number, 0, None, event, parsed)])
-        rows.take(number, event, parsed, reasons[-1] if reasons else None, decider.lookup)
-        if type(parsed) is tuple and not reasons:
+        rows.take(number, event, parsed, next(iter(reasons.values()), None), decider.lookup)
+        if type(parsed) is tuple and parsed[0] not in reasons:
             met.taken(parsed[0], parsed[1])
         reasons.clear()
     totals = {"events": number + 1} | dict.fromkeys(("perturbed", "approximated", "withheld"), 0)

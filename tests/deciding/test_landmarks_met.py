@@ -78,6 +78,30 @@ def test_late_and_double_events_and_passed_landmarks_do_not_count() -> None:
     assert met.sentence.startswith("1 of 3 landmark steps met an event: the events are from 1970-01-01T00:00:00.015Z")
 
 
+def test_steps_that_are_open_count_in_any_order() -> None:
+    """Readings come later than others within an open step, and so do landmarks, which are left out all the same."""
+    protection = {"level": "landmark", "step": 40, "unit": 2, "open_steps": 2, "landmarks": [[10, 14], [30, 32]]}
+    within = {"level": "landmark", "step": 2, "within": "sum", "open_steps": 30, "landmarks": [[10, 14], [30, 32]]}
+    for ruling in (units(series="a", protection=protection), policy("a", protection=within)):
+        met = LandmarksMet()
+        records = [ruling, *(observation("a", at, 1.0) for at in (50, 12, 30, 3, 31))]
+        records += [{"type": "landmarks", "series": "a", "add": [[2, 4]]}, observation("a", 200, 1.0)]
+        list(met.sent(json.dumps(each).encode() for each in [*records, observation("a", 10, 1.0)]))
+        assert met.document() == {"landmark_steps": 4, "landmark_steps_met": 3}
+        assert ": the events are from 1970-01-01T00:00:00.003Z to 1970-01-01T00:00:00.2" in met.sentence
+
+
+def test_replay_counts_units_whose_readings_come_later(tmp_path: Path, cli: Cli) -> None:
+    """The day that is a landmark comes last in its week, which is open, so all of its readings are taken."""
+    hours = [observation("sugar-1", at * HOUR_MS, 1.0) for at in (*range(24, 168), *range(24), 400)]
+    divided = {"level": "landmark", "step": 168 * HOUR_MS, "unit": HOUR_MS, "open_steps": 1}
+    ruling = units(protection=divided | {"landmarks": [[0, 12 * HOUR_MS]]})
+    added = {"type": "landmarks", "series": "sugar-1", "add": [[12 * HOUR_MS, 24 * HOUR_MS]]}
+    file = saved(tmp_path / "events.jsonl", ruling, *hours[:-1], added, hours[-1])
+    found = cli("replay", *MADE_UP, file, "--out", tmp_path / "out", "--json").document
+    assert (found["landmark_steps"], found["landmark_steps_met"], found["rejected"]) == (24, 24, 0)
+
+
 def test_landmarks_under_dummies_are_not_known() -> None:
     """Of a policy that is sent; the ledger has the drawn ones, which are public."""
     hidden = {"method": "padding", "probability": 0.5, "start": 0, "end": 200}

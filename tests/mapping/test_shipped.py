@@ -23,8 +23,8 @@ FILES: Final[dict[str, tuple[str, dict[str, Any], Events]]] = {
 <!ATTLIST HealthData locale CDATA #REQUIRED>
 ]>
 <HealthData locale="en_US"><ExportDate value="2026-09-01 12:00:00 -0500"/>
-<Record type="HKQuantityTypeIdentifierStepCount" startDate="2023-12-31 16:00:00 -0800" value="120"/>
-<Record type="HKQuantityTypeIdentifierHeartRate" startDate="2023-12-31 16:00:00 -0800" value="61">
+<Record type="HKQuantityTypeIdentifierStepCount" sourceName="x" startDate="2023-12-31 16:00:00 -0800" value="120"/>
+<Record type="HKQuantityTypeIdentifierHeartRate" sourceName="x" startDate="2023-12-31 16:00:00 -0800" value="61">
  <MetadataEntry key="HKMetadataKeyHeartRateMotionContext" value="0"/>
 </Record></HealthData>""",
         {"where": "type=HKQuantityTypeIdentifierHeartRate"},
@@ -234,10 +234,12 @@ def test_inspect_knows_a_file_of_its_form(name: str) -> None:
 def test_a_mixed_file_is_refused(name: str, column: str, tmp_path: Path) -> None:
     """Steps and heart rates, or temperatures and humidities, became one series without a word."""
     (tmp_path / "file").write_text(FILES[name][0], "utf-8")
-    with pytest.raises(Error, match=f"{column}: differs from the rows before it.*--where {column}=TEXT") as found:
-        read_events(tmp_path / "file", mapping=name, series="s")
-    assert "HeartRate" not in str(found.value)
-    assert "humidity" not in str(found.value)
+    more = "sourceName" if name == "apple-health" else "_measurement"
+    for single in (None, more):
+        with pytest.raises(Error, match=f"{column}: differs from the rows before it.*--where {column}=TEXT") as found:
+            read_events(tmp_path / "file", mapping=name, series="s", single=single)
+        assert "HeartRate" not in str(found.value)
+        assert "humidity" not in str(found.value)
 
 
 def test_conditions_on_other_columns_add_up(tmp_path: Path) -> None:
@@ -248,6 +250,8 @@ def test_conditions_on_other_columns_add_up(tmp_path: Path) -> None:
     assert [row["value"] for row in found] == [0.065]
     fed_in: dict[str, Any] = {"series": "s", "where": "Register=Injectie Nacht"}
     assert [row["value"] for row in read_events(tmp_path / "fluvius", mapping="fluvius", **fed_in)] == [0.1]
+    besides: dict[str, Any] = {"series": "s", "where": "Register!=Afname Dag"}
+    assert [row["value"] for row in read_events(tmp_path / "fluvius", mapping="fluvius", **besides)] == [0.065]
     other: dict[str, Any] = {"series": "s", "where": "type=mbg", "value_columns": "mbg"}
     assert [row["value"] for row in read_events(tmp_path / "nightscout", mapping="nightscout", **other)] == [90]
 

@@ -67,7 +67,7 @@ def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
     blameless = {"no-policy", "late"} if rows.ahead is not None else {"no-policy"}
     reasons = {number: reason for reason, number in rows.first.items() if reason not in blameless} | dict(rows.unfit())
     ruling = dict(rows.ruling)
-    if (first := rows.ranges.first_substituted) is not None:
+    if rows.swallowed and (first := rows.ranges.first_substituted) is not None:
         reasons.setdefault(first[0], "invalid-value")
         ruling.setdefault("invalid-value", first[1])
     sorts: dict[str, tuple[int, int]] = {}  # the line of the first one, and how many there are

@@ -152,8 +152,12 @@ def test_a_file_of_which_no_row_is_left_is_refused(tmp_path: Path, cli: Cli) -> 
             "time,kwh\n" + "".join(f"2024-03-01 {hour:02d}:00,{hour}.5\n" for hour in range(20)) + "broken,\n",
             "--timestamp-column time --value-columns kwh --missing \"''\" --zone ZONE\n",
         ),
+        (
+            ",kwh\n" + "".join(f"2024-03-01 {hour:02d}:00:00,{hour}.5\n" for hour in range(20)),
+            "--timestamp-column 1 --value-columns 2 --no-header --zone ZONE\n",
+        ),
     ],
-    ids=["no times", "thousands", "a broken time"],
+    ids=["no times", "thousands", "a broken time", "an index"],
 )
 def test_inspect_reads_what_is_not_quite_regular(tmp_path: Path, cli: Cli, content: str, said: str) -> None:
     """Names above numbers that are no times; commas that may mean two things; a few cells that are no time."""
