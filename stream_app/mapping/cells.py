@@ -43,6 +43,8 @@ class Dated(NamedTuple):
 
 def text_of(cell: Cell) -> str:
     """Return the text of a cell, as a file writes it."""
+    if type(cell) is str:  # nearly always
+        return cell
     match cell:
         case str():
             return cell

@@ -44,10 +44,10 @@ class Clock:
 
         Raises `FileError` for a time in a form that needs a zone or a format which the mapping does not name.
         """
-        texts = [text_of(cell) for cell in cells]
+        texts = list(map(text_of, cells))
         if not all(texts):
             return None
-        text = " ".join(texts)
+        text = texts[0] if len(texts) == 1 else " ".join(texts)
         found = self._parsed(text)
         if isinstance(found, datetime):
             if found.tzinfo is not None:

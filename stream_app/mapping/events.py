@@ -62,7 +62,7 @@ class MappedFile:
             at_ms = moment_ms - 1 if end and moment_ms is not None else moment_ms
             if at_ms is None:
                 self.unread["time"] += 1
-            if not _is_read(value):
+            if type(value) is not float and not _is_read(value):
                 self.unread["value"] += 1
             event = {"type": "observation", "series": row.series, "timestamp": at_ms, "value": value}
             self.count += 1
@@ -102,7 +102,7 @@ class MappedFile:
         times = [place[name] for name in mapping.timestamp_columns]
         parts = [place[name] for name in mapping.value_columns.values()]
         where = [(place[each.column], each.text, each.equal) for each in mapping.where]
-        sort = _Sort(mapping.single, [place[name] for name in mapping.single])
+        mixes, sort = bool(mapping.single), _Sort(mapping.single, [place[name] for name in mapping.single])
         named = None if mapping.series_column is None else place[mapping.series_column]
         series = mapping.series
         for number, cells in rows:
@@ -119,7 +119,8 @@ class MappedFile:
                 raise FileError(f"{' and '.join(mapping.timestamp_columns)}: {error.message}", number) from None
             if named is not None:
                 series = text_of(cells[named]) or None
-            sort.check(series, cells, number)
+            if mixes:
+                sort.check(series, cells, number)
             if series is not None:
                 seen.add(series)
             yield Dated(number, series, stamp, values)
@@ -185,8 +186,6 @@ class _Sort:
 
     def check(self, series: str | None, cells: Sequence[Cell], number: int) -> None:
         """Raise `FileError` for a row whose sort is not that of the rows of its series before it."""
-        if not self._places:
-            return
         found = [text_of(cells[at]) for at in self._places]
         if (known := self._known.setdefault(series, found)) != found:
             # PRIVACY: the column is told, and not its texts, which belong to the raw data.
