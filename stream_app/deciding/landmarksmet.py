@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
+
+import orjson
 
 from stream_app.calendar.words import duration_in_words, moment_in_words
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.formats import wire
-from stream_app.formats.records import Contribution, LandmarksRecord, Observation, PolicyRecord
+from stream_app.formats.records import Contribution, LandmarksRecord, Observation, PolicyRecord, Watermark
 from stream_app.plain import some_of
 from stream_app.privacy.landmarks import NO_LANDMARKS, Grid, Interval, LandmarkSet, aligned
-from stream_app.privacy.policy import Policy, PolicyError, policy_of
+from stream_app.privacy.policy import Policy, PolicyError, policy_of, stored_policy_of
 
 FAR_APART = 100
 """Steps between any two events from which on a step looks too short for them."""
@@ -23,9 +26,8 @@ class _Series:
     """
 
     def __init__(self) -> None:
+        self.policy: Policy | None = None  # the ruling one
         self.grid, self.landmarks = Grid(1, 0), NO_LANDMARKS
-        self.has_units = False
-        self.collected = False  # whether contributors make up its steps
         self.met = 0
         self.first_ms = self.newest_ms = -1  # of all events; -1: none
         self.events = 0  # steps that have one
@@ -33,26 +35,25 @@ class _Series:
         self.reach_ms: tuple[int, int] | None = None  # of all landmarks that were known
         self._over = 0  # landmark steps of earlier versions
         self._newest = -1  # the newest step with an event
-        self._block, self._open = 1, 0  # how many units a step has, and how many steps take readings at the same time
-        self._seen = set[int]()  # which of those that may still be open have an event
+        self._first_open = 0  # the first step that may still get an event
+        self._seen = set[int]()  # which of those that may have one already
 
     @property
     def steps(self) -> int:
         """How many landmark steps there are, those of later versions once each."""
         return self._over + len(self.landmarks)
 
-    def begin(self, grid: Grid, landmarks: LandmarkSet, block: int, open_steps: int, *, has_units: bool) -> None:
-        """Begin a version; of the one before, the landmarks that are over stay counted.
-
-        ``block``: how many units a step has. ``open_steps`` take readings at the same time; 0: none waits for others.
-        """
+    def begin(self, policy: Policy) -> None:
+        """Begin a version; of the one before, the landmarks that are over stay counted."""
         self._over += self.landmarks.count_before(self._first_open)
-        if grid != self.grid:
-            self._newest = (self.newest_ms - grid.origin_ms) // grid.length_ms if self.events else -1
+        if policy.grid != self.grid:
+            self._newest = policy.grid.index_of(self.newest_ms) if self.events else -1
             self._seen.clear()
-        self.grid, self.landmarks, self.has_units = grid, landmarks, has_units
-        self._block, self._open = block, open_steps
-        self._reach(landmarks)
+        self.policy, self.grid, self.landmarks = policy, policy.grid, policy.landmarks
+        self._first_open = 0
+        if self.events:
+            self._close_before(self._first_open_after(self.newest_ms))
+        self._reach(policy.landmarks)
 
     def _reach(self, landmarks: LandmarkSet) -> None:
         intervals = landmarks.intervals
@@ -60,6 +61,19 @@ class _Series:
             found = self.grid.span_of((intervals[0][0], intervals[-1][1]))
             before = self.reach_ms or found
             self.reach_ms = min(before[0], found[0]), max(before[1], found[1])
+
+    def _close_before(self, step: int) -> None:
+        """Note that nothing before ``step``, of the policy's steps, takes an event any more."""
+        first_open = step if self.policy is None else step * (self.policy.step_ms // self.grid.length_ms)
+        if first_open > self._first_open:
+            self._first_open = first_open
+            self._seen = {each for each in self._seen if each >= first_open}
+
+    def _first_open_after(self, timestamp_ms: int) -> int:
+        """Return the first of the policy's steps that may be open after an event."""
+        if self.policy is None:
+            return self.grid.index_of(timestamp_ms) + 1
+        return self.policy.first_open_after(self.policy.index_of(timestamp_ms))
 
     def add(self, spans: Iterable[int | Interval]) -> None:
         """Register landmarks; of a step that is over nobody knows here whether an event came."""
@@ -83,19 +97,14 @@ class _Series:
         if step > self._newest:
             gap_ms = (step - self._newest) * self.grid.length_ms if self.events > 1 else 0
             self.gap_ms = min(self.gap_ms or gap_ms, gap_ms)
-            is_later = step // self._block > self._newest // self._block
             self._newest = step
-            if is_later:
-                self._seen = {each for each in self._seen if each >= self._first_open}
-        if self._open:
-            self._seen.add(step)
+        self._seen.add(step)
+        self._close_before(self._first_open_after(timestamp_ms))
 
-    @property
-    def _first_open(self) -> int:
-        """Return the first step that may still get an event, the first unit of its step if it has some."""
-        if self._newest < 0:
-            return 0
-        return max(0, (self._newest // self._block - self._open + 1) * self._block)
+    def watermark(self, timestamp_ms: int) -> None:
+        """Take a watermark, which closes every step that ends at or before it."""
+        if self.policy is not None and self.policy.takes_several:
+            self._close_before(self.policy.index_of(timestamp_ms))
 
 
 class LandmarksMet:
@@ -118,7 +127,7 @@ class LandmarksMet:
             found = self._series[name] = _Series()
             default = next((each for each in self._defaults if fnmatchcase(name, each.glob)), None)
             if default is not None:
-                _begin(found, default.policy)
+                found.begin(default.policy)
         return found
 
     def sent(self, events: Iterable[bytes]) -> Iterator[bytes]:
@@ -131,6 +140,8 @@ class LandmarksMet:
                     self._adopt(found)
                 case LandmarksRecord(series=series, add=add):
                     self._of(series).add(add)
+                case Watermark(series=series, timestamp_ms=at):
+                    self._of(series).watermark(at)
                 case _:
                     pass
             yield event
@@ -140,7 +151,7 @@ class LandmarksMet:
             policy = policy_of(record.parameters, record.version)
         except PolicyError:
             return  # the worker rejects it
-        _begin(self._of(record.series), policy)
+        self._of(record.series).begin(policy)
 
     def taken(self, series: str, timestamp_ms: int) -> None:
         """Take an observation that was accepted."""
@@ -155,16 +166,10 @@ class LandmarksMet:
             return
         series = self._of(name)
         match found["entry"]:
-            case "release" if series.collected:
+            case "release" if series.policy is not None and series.policy.collect is not None:
                 series.event(found["timestamp"])
             case "policy":
-                protection = found["parameters"]["protection"]
-                unit_ms, step_ms = protection.get("unit"), protection.get("step", 1)
-                grid = Grid(unit_ms or step_ms, protection.get("offset", 0))
-                landmarks = aligned(_spans(protection.get("landmarks", ())), *grid)
-                open_steps = protection.get("open_steps", 0)
-                series.begin(grid, landmarks, step_ms // grid.length_ms, open_steps, has_units=unit_ms is not None)
-                series.collected = "collect" in found["parameters"]
+                series.begin(_stored(orjson.dumps(found["parameters"]), found["policy"]))
             case "landmarks":
                 series.add(_spans(found["add"]))
             case _:
@@ -194,7 +199,8 @@ class LandmarksMet:
         if not counts or not any(each.events for each in self._series.values()):
             return ""
         met, steps = counts["landmark_steps_met"], counts["landmark_steps"]
-        noun = "units" if all(each.has_units for each in self._series.values() if each.steps) else "steps"
+        rules = [each.policy for each in self._series.values() if each.steps]
+        noun = "units" if all(rule is not None and rule.units is not None for rule in rules) else "steps"
         told = f"{met:,} of {steps:,} landmark {noun} met an event"
         missed = self.missed
         if not missed:
@@ -234,12 +240,10 @@ class LandmarksMet:
         return ""
 
 
-def _begin(series: _Series, policy: Policy) -> None:
-    opened = policy.units or policy.within or policy.collect
-    open_steps, has_units = 0 if opened is None else opened.open_steps, policy.units is not None
-    series.begin(
-        policy.grid, policy.landmarks, policy.step_ms // policy.grid.length_ms, open_steps, has_units=has_units
-    )
+@lru_cache(maxsize=256)
+def _stored(parameters: bytes, version: int) -> Policy:
+    """Return the policy that a ledger holds; most series of a run have the same one."""
+    return stored_policy_of(orjson.loads(parameters), version)
 
 
 def _spans(written: Iterable[Any]) -> Iterator[int | Interval]:

@@ -43,11 +43,9 @@ class Dated(NamedTuple):
 
 def text_of(cell: Cell) -> str:
     """Return the text of a cell, as a file writes it."""
-    if type(cell) is str:  # nearly always
+    if isinstance(cell, str):  # nearly always
         return cell
     match cell:
-        case str():
-            return cell
         case None:
             return ""
         case bool():

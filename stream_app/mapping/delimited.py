@@ -169,7 +169,8 @@ def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
     # values, or a person's name in a title. A number that was asked for may be a value by chance.
     asked = [name for name in wanted if not name.isdigit()]
     near = [known for name in missing if name in asked and (known := nearest(name, names))]
-    question = f"; did you mean {', '.join(near)}?" if near else ""
+    remedy = f"did you mean {', '.join(near)}?" if near else mapping.remedy_without(missing)
+    question = remedy and f"; {remedy}"
     if set(asked) & set(names):
         return f"{found}; {line_of} names {', '.join(names)}{question}"
     return (

@@ -93,16 +93,17 @@ def _picked(records: Iterable[tuple[int, Any]], mapping: FileMapping) -> Iterato
             known.update(name for name, cell in zip(columns, cells, strict=True) if cell is not None)
         yield Picked(number, cells)
         if number == LOOKED_AT:
-            _all_there(columns, known, first)
+            _all_there(mapping, known, first)
     if 0 < number < LOOKED_AT:
-        _all_there(columns, known, first)
+        _all_there(mapping, known, first)
 
 
-def _all_there(columns: Iterable[str], known: Collection[str], record: dict[str, Any]) -> None:
-    if missing := [name for name in columns if name not in known]:
+def _all_there(mapping: FileMapping, known: Collection[str], record: dict[str, Any]) -> None:
+    if missing := [name for name in mapping.columns if name not in known]:
         paths = list(_paths(record))
         near = [known for name in missing if (known := nearest(name, paths))]
-        remedy = f"did you mean {', '.join(near)}?" if near else "members within members are named by paths, as in a.b."
+        remedy = mapping.remedy_without(missing) or "members within members are named by paths, as in a.b"
+        remedy = f"did you mean {', '.join(near)}?" if near else f"{remedy}."
         raise FileError(f"no record has {', '.join(missing)}; {remedy} The first has {some_of(paths, 'members')}")
 
 

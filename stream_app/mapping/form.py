@@ -1,6 +1,6 @@
 """A mapping: where a file holds times, values and series, and how they are written."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, Literal
@@ -76,6 +76,12 @@ class FileMapping:
         conditions = (condition.column for condition in self.where)
         named = (*self.timestamp_columns, *self.value_columns.values(), *series, *conditions, *self.single)
         return tuple(dict.fromkeys(named))
+
+    def remedy_without(self, missing: Collection[str]) -> str:
+        """Return what to do where a file lacks columns that are in `single` alone; empty where others are missing."""
+        if not missing or not set(missing) <= {*self.single} - {*self.timestamp_columns, *self.value_columns.values()}:
+            return ""
+        return "readings of several sorts are told apart by that; if the file has one sort, add --single ''"
 
     def lacking(self) -> Iterator[Fault]:
         """Yield what a mapping needs and this one has not."""

@@ -18,7 +18,7 @@ from stream_app.mapping.delimited import HEADER_LINES
 from stream_app.mapping.documents import elements, loaded, records_of
 from stream_app.mapping.form import SEPARATORS, UNITS, FileMapping
 from stream_app.mapping.language import Language, language_of, text_in
-from stream_app.mapping.members import read_mapping, shipped
+from stream_app.mapping.members import shipped_mappings
 from stream_app.mapping.timeforms import DAYS, formats_of, has_offset, is_hour
 
 SAMPLED: Final = 1_000
@@ -159,23 +159,24 @@ def _of_json(found: io.BufferedReader) -> Inspection:
     document, path = loaded(content), None
     if document is None:
         document = [one for line in content.splitlines()[:SAMPLED] if (one := loaded(line)) is not None]
-    if isinstance(document, dict):
+    if isinstance(document, dict) and (lists := list(_lists(document))):
         counts = Counter[str]()
-        for each, count in _lists(document):
+        for each, count in lists:
             counts[each] += count
-        samples = {each: [dict(_flat(one)) for one in _sample(document, each)] for each in counts}
-        path = _shipped_records(samples) or max(counts, key=lambda each: counts[each], default=None)
-    records = _sample(document, path)
+        samples = {each: _sample(document, each) for each in counts}
+        path = _shipped_records(samples) or max(counts, key=lambda each: counts[each])
+        records = samples[path]
+    else:
+        records = _sample([document] if isinstance(document, dict) else document, None)
     if records and all("series" in one and ("timestamp" in one or "type" in one) for one in records):
         return Inspection("events", (), FileMapping())
     if not records:
         raise FileError("holds no records: a list of objects, or an object on each line")
-    flat = [dict(_flat(one)) for one in records]
-    return _told("json", _columns(flat), FileMapping(records=path))
+    return _told("json", _columns(records), FileMapping(records=path))
 
 
-def _sample(document: Any, path: str | None) -> list[dict[str, Any]]:
-    return [one for one in islice(records_of(document, path), SAMPLED) if isinstance(one, dict)]
+def _sample(document: Any, path: str | None) -> list[dict[str, str]]:
+    return [dict(_flat(one)) for one in islice(records_of(document, path), SAMPLED) if isinstance(one, dict)]
 
 
 def _lists(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, int]]:
@@ -211,7 +212,7 @@ def _of_xml(found: io.BufferedReader) -> Inspection:
 
 def _shipped_records(samples: Mapping[str, Sequence[Mapping[str, str]]]) -> str | None:
     """Return the records of a shipped mapping if samples have them, with all its columns."""
-    for known in map(read_mapping, shipped()):
+    for known in shipped_mappings().values():
         found = {name for one in samples.get(known.records or "", ()) for name in one}
         if found and set(known.columns) <= found:
             return known.records
@@ -253,10 +254,9 @@ def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspectio
     mapping = replace(base, timestamp_columns=times, time_format=written, value_columns=of_value, decimal=decimal)
     named = tuple(
         name
-        for name in shipped()
+        for name, known in shipped_mappings().items()
         if not base.no_header  # columns that are numbers name no export
-        if set((known := read_mapping(name)).columns) <= set(by_name)
-        and (form == "text" or known.records in {base.records, None})
+        if set(known.columns) <= set(by_name) and (form == "text" or known.records in {base.records, None})
     )
     sample = by_name[times[0]].cells[:SAMPLED] if len(times) == 1 else ()
     local = bool(times) and not all(one in UNITS for one in formats) and not any(has_offset(cell) for cell in sample)

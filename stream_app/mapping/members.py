@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from importlib import resources
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -31,8 +32,8 @@ MEMBERS: Final = (
 def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> FileMapping:
     """Return the mapping that members say, over those of ``base``; raises `MappingError` with every fault.
 
-    A member that is None is not given. What ``base`` says in `single` holds besides, and so do its conditions, unless
-    a condition that is given names the one text of their column.
+    A member that is None is not given. What ``base`` says in `single` holds besides, unless no column is given there;
+    its conditions hold besides, unless a condition that is given names the one text of their column.
     """
     reader = _Reader(given)
     found = {
@@ -50,7 +51,8 @@ def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> Fil
     if "where" in found:
         chosen = {condition.column for condition in found["where"] if condition.equal}
         found["where"] = (*(each for each in base.where if each.column not in chosen), *found["where"])
-    found["single"] = tuple(dict.fromkeys((*base.single, *found.get("single", ()))))
+    if found.get("single"):
+        found["single"] = tuple(dict.fromkeys((*base.single, *found["single"])))
     return replace(base, **found)
 
 
@@ -64,12 +66,18 @@ def shipped() -> dict[str, str]:
     }
 
 
+@cache
+def shipped_mappings() -> Mapping[str, FileMapping]:
+    """Return the mappings that come with the package, by their names."""
+    return {name: _mapping_in(name, (_SHIPPED / f"{name}.toml").read_text("utf-8")) for name in shipped()}
+
+
 def read_mapping(name: str) -> FileMapping:
     """Return a mapping that is shipped under a name, or that a TOML file holds; raises `MappingError`, `OSError`."""
-    known = shipped()
+    known = shipped_mappings()
     if name in known:
-        text = (_SHIPPED / f"{name}.toml").read_text("utf-8")
-    elif name.endswith(".toml"):
+        return known[name]
+    if name.endswith(".toml"):
         try:
             with open(name, encoding="utf-8-sig") as file:  # noqa: PTH123 (a name that was typed)
                 text = file.read()
@@ -78,6 +86,10 @@ def read_mapping(name: str) -> FileMapping:
     else:
         message = f"no mapping is called {name}{meant(name, known)}; there are {', '.join(known)}, and TOML files"
         raise MappingError([Fault("mapping", message)])
+    return _mapping_in(name, text)
+
+
+def _mapping_in(name: str, text: str) -> FileMapping:
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -127,7 +139,11 @@ class _Reader:
             raise ValueError("is no column; write its name, or a list of names whose cells are joined")
         return tuple(self._text(name).strip() for name in names)
 
-    _single = _timestamp_column
+    def _single(self, found: object) -> tuple[str, ...]:
+        names = names_of(found) if isinstance(found, str) else found
+        if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+            raise ValueError("is no column; write its name, several as a list, or '' for none")
+        return tuple(name.strip() for name in names if name not in {"", "''", '""'})
 
     def _value_columns(self, found: object) -> dict[str, str]:
         if isinstance(found, Mapping):

@@ -130,7 +130,20 @@ class Policy:
     @property
     def takes_several(self) -> bool:
         """Whether a step takes several records: items of members, readings, or those of its units."""
-        return self.collect is not None or self.within is not None or self.units is not None
+        return self._filling is not None
+
+    @property
+    def open_steps(self) -> int:
+        """How many steps take records at the same time; 0 where a step has one record, which decides it."""
+        return 0 if self._filling is None else self._filling.open_steps
+
+    @property
+    def _filling(self) -> Collect | Within | Units | None:
+        return self.collect or self.within or self.units
+
+    def first_open_after(self, index: int) -> int:
+        """Return the first step that may be open after a record of step ``index``: it closes those before."""
+        return max(0, index - self.open_steps + 1)
 
     @property
     def landmarks(self) -> LandmarkSet:

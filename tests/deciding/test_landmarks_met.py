@@ -91,6 +91,19 @@ def test_steps_that_are_open_count_in_any_order() -> None:
         assert ": the events are from 1970-01-01T00:00:00.003Z to 1970-01-01T00:00:00.2" in met.sentence
 
 
+def test_watermarks_close_steps() -> None:
+    """A reading behind one is refused as late; a landmark step that it would have met has met nothing."""
+    protection = {"level": "landmark", "step": 2, "within": "sum", "open_steps": 30, "landmarks": [[10, 14]]}
+    watermark = {"type": "watermark", "series": "a", "timestamp": 12}
+    for marks, met_steps in (([], 2), ([watermark], 1)):
+        met = LandmarksMet()
+        records = [policy("a", protection=protection), observation("a", 2, 1.0), *marks]
+        list(
+            met.sent(json.dumps(each).encode() for each in [*records, *(observation("a", at, 1.0) for at in (11, 13))])
+        )
+        assert met.document() == {"landmark_steps": 2, "landmark_steps_met": met_steps}
+
+
 def test_replay_counts_units_whose_readings_come_later(tmp_path: Path, cli: Cli) -> None:
     """The day that is a landmark comes last in its week, which is open, so all of its readings are taken."""
     hours = [observation("sugar-1", at * HOUR_MS, 1.0) for at in (*range(24, 168), *range(24), 400)]

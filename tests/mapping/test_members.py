@@ -86,6 +86,7 @@ def test_names_are_quoted_as_in_csv(text: str, names: list[str]) -> None:
     [
         ("valu_columns", "a", "did you mean value_columns?"),
         ("timestamp_column", [], "is no column"),
+        ("single", 3, "write its name, several as a list, or '' for none"),
         ("timestamp_column", "", "is no text"),
         ("value_columns", "", "names no column"),
         ("time_format", "iso", "write directives of strptime"),

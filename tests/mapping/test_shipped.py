@@ -256,6 +256,25 @@ def test_conditions_on_other_columns_add_up(tmp_path: Path) -> None:
     assert [row["value"] for row in read_events(tmp_path / "nightscout", mapping="nightscout", **other)] == [90]
 
 
+SORTED: Final = {
+    "influxdb": "_time,_value\n2024-03-01T00:00:00Z,20.5\n",
+    "apple-health": '<HealthData><Record startDate="2024-03-01 00:00:00 +0000" value="20.5"/></HealthData>',
+}
+"""Files of one sort, which lack the columns that tell sorts apart."""
+
+
+@pytest.mark.parametrize("name", SORTED)
+def test_a_file_of_one_sort_needs_no_column_of_sorts(name: str, tmp_path: Path) -> None:
+    """Without a word it is refused, as it may hold several; the message names the option that says it holds one."""
+    (tmp_path / "file").write_text(SORTED[name])
+    with pytest.raises(Error, match="if the file has one sort, add --single ''"):
+        read_events(tmp_path / "file", mapping=name, series="s")
+    none: tuple[str, list[str]] = ("", [])
+    for single in none:
+        found = read_events(tmp_path / "file", mapping=name, series="s", single=single)
+        assert [row["value"] for row in found] == [20.5]
+
+
 MIXED: Final = "time,kind,unit,kwh\n1000,a,kWh,1\n2000,b,m3,2\n3000,a,kWh,3\n"
 
 

@@ -50,7 +50,7 @@ def test_a_healthy_start_and_rebalances_are_no_news(
 
 
 AWAY_SECONDS = 15.0
-MOST_LINES = 60
+MOST_LINES = 45
 """Of a worker whose brokers are away for that long: each kind of line once, whatever it is that fails."""
 
 

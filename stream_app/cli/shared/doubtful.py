@@ -60,13 +60,13 @@ def refuse_doubts(answered: Answered, accepted: Sequence[str], name: str, done: 
     found = unaccepted(answered.doubts, accepted)
     if not found:
         return
-    lines = [f"{name}: {joined(doubt.found, f'if that is meant, add --accept {doubt.check}')}" for doubt in found]
+    lines = [f"{name}: {_joined(doubt.found, f'if that is meant, add --accept {doubt.check}')}" for doubt in found]
     if {"order", "refused", "substituted"} & {doubt.check for doubt in found}:
         lines += more
     raise UsageError("\n".join([*lines, f"{name}: nothing was {done}"]))
 
 
-def joined(found: str, more: str) -> str:
+def _joined(found: str, more: str) -> str:
     """Return two clauses as one sentence, or as two if the first one asks."""
     return f"{found} {more[0].upper()}{more[1:]}" if found.endswith("?") else f"{found}; {more}"
 

@@ -52,7 +52,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--value-columns", metavar="[PART=]COLUMN,...", help=values)
     where = "rows that count: COLUMN=TEXT or COLUMN!=TEXT; all of several hold"
     group.add_argument("--where", action="append", metavar="CONDITION", help=where)
-    single = "a column that has one text in all rows of a series, such as a kind or a unit; another one is refused"
+    single = "a column with one text in all rows of a series, such as a unit; else the file is refused; '' for none"
     group.add_argument("--single", action="append", metavar="COLUMN", help=single)
     group.add_argument("--words", metavar="TEXT=NUMBER,...", help="words that stand for numbers, as in High=400,Low=40")
     missing = "texts that say that there is no value ('' for an empty cell); their rows are skipped"

@@ -68,6 +68,8 @@ def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
     reasons = {number: reason for reason, number in rows.first.items() if reason not in blameless} | dict(rows.unfit())
     ruling = dict(rows.ruling)
     if rows.swallowed and (first := rows.ranges.first_substituted) is not None:
+        # PRIVACY: that a substitute stands for this row is known from the raw data alone. The sentence goes to the
+        # standard error of whoever runs the command on them, beside the doubt that counts such rows.
         reasons.setdefault(first[0], "invalid-value")
         ruling.setdefault("invalid-value", first[1])
     sorts: dict[str, tuple[int, int]] = {}  # the line of the first one, and how many there are

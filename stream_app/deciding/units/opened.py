@@ -126,8 +126,8 @@ def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) 
     if index < first:
         return Refused("late")
     if before == GIVEN_UP:
-        return OpenUnits(index + _open_steps(policy))
-    return (before or OpenUnits(first)).shifted(index - _open_steps(policy) + 1)
+        return OpenUnits(index + policy.open_steps)
+    return (before or OpenUnits(first)).shifted(policy.first_open_after(index))
 
 
 def watermarked(policy: Policy, state: State, before: OpenUnits | None, timestamp_ms: int) -> OpenUnits | Refused:
@@ -140,12 +140,7 @@ def watermarked(policy: Policy, state: State, before: OpenUnits | None, timestam
         if now < 0 or start_ms < clock.decided_end_ms:
             again = policy.start_of(now + 1) > clock.decided_ms and clock.decided_ms != NEVER
             return Refused("duplicate" if again else "late")
-        return OpenUnits(now if before is None else now + _open_steps(policy))
+        return OpenUnits(now if before is None else now + policy.open_steps)
     if now <= before.first:
         return Refused("duplicate" if now == before.first else "late")
     return before.shifted(now)
-
-
-def _open_steps(policy: Policy) -> int:
-    assert policy.units is not None, "the policy's steps have units"
-    return policy.units.open_steps

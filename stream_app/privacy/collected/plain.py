@@ -57,9 +57,8 @@ def first_open(policy: Policy, state: State, before: OpenSteps | None) -> int:
 
 def opened(policy: Policy, state: State, before: OpenSteps | None, index: int, offset: int) -> OpenSteps:
     """Return what is open after a reading of step ``index`` that was not refused, where readings open steps."""
-    assert policy.within is not None, "the policy's steps take readings"
     least = first_open(policy, state, before)
-    first = max(least, index - policy.within.open_steps + 1)
+    first = max(least, policy.first_open_after(index))
     offsets = list(before.offsets[first - least :] if before is not None else ())
     offsets += [UNREAD] * (index - first + 1 - len(offsets))
     if offsets[index - first] == UNREAD:

@@ -135,15 +135,9 @@ def shifted(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> 
     what they got since then is lost. Watermarks go on in time, so it opened none behind them.
     """
     kept = before.offsets[now - before.first :] if before else ()
-    end = min(now + _open_steps(policy), LAST_TIMESTAMP_MS // policy.step_ms + 1)
+    end = min(now + policy.open_steps, LAST_TIMESTAMP_MS // policy.step_ms + 1)
     since = GIVEN_UP if before == ALL_GIVEN_UP else offset
     return OpenSteps(now, kept + (since,) * max(0, end - now - len(kept)))
-
-
-def _open_steps(policy: Policy) -> int:
-    steps = policy.collect or policy.within
-    assert steps is not None, "only collected data and steps of several readings have watermarks"
-    return steps.open_steps
 
 
 def start_noise(seed: bytes, policy: Policy, series: str, index: int, looks: int) -> tuple[int, ...]:
