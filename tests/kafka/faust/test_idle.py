@@ -2,12 +2,14 @@
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 
 from stream_app.cli import main
 from stream_app.kafka.faust import membership
 from stream_app.kafka.owner import partition
+from tests.deploy.prometheus import alert_failures
 from tests.kafka.installation import Installation, readings
 from tests.patience import ANSWER_SECONDS, awaited
 
@@ -20,8 +22,16 @@ def forget_the_last_batch() -> None:
     partition.IDLE_SECONDS = 1
 
 
-def test_it_decides_what_comes_after_long_silence(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was in no group any more: what was sent later waited for a restart, and nothing said so."""
+LAG = re.compile(r"^(landmark_event_lag_seconds\{.*\}) .*$", re.MULTILINE)
+
+
+def test_it_decides_what_comes_after_long_silence(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It was in no group any more: what was sent later waited for a restart, and nothing said so.
+
+    Nor does the shipped alert fire while it idles: the lag of the last batch, which it showed on, made it do so.
+    """
     monkeypatch.setenv("BROKER_MAX_POLL_INTERVAL", str(POLL_SECONDS))
     installation.prepare = forget_the_last_batch
     with installation.worker() as worker:
@@ -29,7 +39,10 @@ def test_it_decides_what_comes_after_long_silence(installation: Installation, mo
         time.sleep(3 * POLL_SECONDS)
         worker.await_committed(installation.send(readings(100)), ANSWER_SECONDS)
         awaited(lambda: worker.metric("landmark_event_lag_seconds") == 0)  # it was above, and stayed so for ever
-        assert "landmark_in_group 1.0" in worker.get("/metrics")[1]
+        figures = worker.get("/metrics")[1]
+        assert "landmark_in_group 1.0" in figures
+        assert alert_failures(tmp_path, figures, "LandmarkEventLag") == ""
+        assert "LandmarkEventLag" in alert_failures(tmp_path, LAG.sub(r"\1 78", figures), "LandmarkEventLag")
         assert worker.stop() == 0
         assert worker.said().count("owns partitions [0, 1]") == 1
     installation.answered_once()
