@@ -12,6 +12,7 @@ WORKDIR /build
 COPY deploy/image deploy/image
 COPY pyproject.toml README.md LICENSE ./
 COPY docs docs
+COPY landmark_stream landmark_stream
 COPY stream_app stream_app
 # Seconds since 1970 of the commit: the same commit gives the same files.
 ARG SOURCE_DATE_EPOCH=0

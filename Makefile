@@ -44,7 +44,7 @@ style: $(TEST)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-TYPED ?= stream_app benchmarks tests examples
+TYPED ?= stream_app landmark_stream benchmarks tests examples
 types: $(TEST)
 	$(BIN)/mypy $(TYPED)
 
@@ -52,7 +52,7 @@ layers: $(TEST)
 	$(BIN)/lint-imports --no-cache
 
 docstrings: $(TEST)
-	$(BIN)/interrogate --quiet stream_app benchmarks tests deploy
+	$(BIN)/interrogate --quiet stream_app landmark_stream benchmarks tests deploy
 
 format: $(TEST)  ## Put the code in the formatter's shape
 	$(BIN)/ruff check --fix

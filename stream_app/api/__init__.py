@@ -1,7 +1,7 @@
-"""The library: ``import stream_app.api as ls``, and from a frame to audited releases in five lines.
+"""The library: ``import landmark_stream as ls``, and from a frame to audited releases in five lines.
 
-What is named in ``__all__`` is stable (docs/library.md says how far); all else of the package may change. Every error
-is an `Error`, with the fields that are at fault.
+The names in ``__all__`` are stable (docs/library.md says how far), and everything else may change. Every error is an
+`Error`, which names the fields that are at fault.
 """
 
 from stream_app.api import parts

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-import stream_app.api as ls
+import landmark_stream as ls
 
 START = datetime(2026, 1, 31, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import stream_app.api as ls
+import landmark_stream as ls
 from stream_app.cli import main
 from stream_app.heads.signing import SigningKey
 from tests.api.conftest import HOUR, START

@@ -13,7 +13,7 @@ import pytest
 from scipy.signal import fftconvolve
 from scipy.stats import dlaplace
 
-import stream_app.api as ls
+import landmark_stream as ls
 from stream_app.setup import keyfile
 from tests.api.conftest import HOUR, START
 

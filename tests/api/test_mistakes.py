@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-import stream_app.api as ls
+import landmark_stream as ls
 from stream_app.replaying.folder import ReplayFolder
 from tests.api.conftest import HOUR, START
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-import stream_app.api as ls
+import landmark_stream as ls
 from stream_app.api.parts import Kind, Scheme
 from stream_app.privacy.policy import Fault, PolicyError, policy_of
 from tests.command import saved

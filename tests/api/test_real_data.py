@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import stream_app.api as ls
+import landmark_stream as ls
 from stream_app.analysis.error import error
 from stream_app.demo.data import Reading, glucose, ride
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-import stream_app.api as ls
+import landmark_stream as ls
 from stream_app.analysis.means import mean
 from stream_app.analysis.smooth import smooth
 from stream_app.api.views import table

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import stream_app.api as ls
+import landmark_stream as ls
 from stream_app.api.policy import compiled
 from stream_app.formats import wire
 from stream_app.privacy.kinds import UnitStatistic

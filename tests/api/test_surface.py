@@ -4,7 +4,10 @@ import inspect
 import subprocess
 import sys
 
-import stream_app.api as ls
+import pytest
+
+import landmark_stream as ls
+from stream_app import api
 
 FUNCTIONS = {
     "audit": "(ledger, releases=None, *, lifetime=None, heads=None, public_keys=(), witness=None)",
@@ -104,9 +107,18 @@ def test_everything_is_documented() -> None:
     assert all(getattr(ls, name).__doc__ for name in ls.__all__)
 
 
-def test_it_loads_without_frames_and_kafka() -> None:
+def test_both_names_give_the_same_library() -> None:
+    """`stream_app.api` has the same names, each for the same object, and the same text; nothing else is public."""
+    assert ls.__all__ == api.__all__
+    assert [name for name in ls.__all__ if getattr(ls, name) is not getattr(api, name)] == []
+    assert {name for name in vars(ls) if not name.startswith("_")} == {*ls.__all__, "api"}
+    assert ls.__doc__ == api.__doc__
+
+
+@pytest.mark.parametrize("name", ["stream_app.api", "landmark_stream"])
+def test_it_loads_without_frames_and_kafka(name: str) -> None:
     """Neither pandas, polars, matplotlib, rich nor a client of Kafka is loaded, or needed, by the import."""
     slow = "{'pandas', 'polars', 'matplotlib', 'aiokafka', 'faust', 'rich'}"
-    code = f"import sys, stream_app.api; print(sorted({slow} & sys.modules.keys()))"
+    code = f"import sys, {name}; print(sorted({slow} & sys.modules.keys()))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert found.stdout == "[]\n"

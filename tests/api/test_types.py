@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-import stream_app.api as ls
+import landmark_stream as ls
 from stream_app.replaying.doubts import CHECKS
 from tests.api.conftest import HOUR, START
 

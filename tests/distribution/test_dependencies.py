@@ -13,6 +13,7 @@ import pytest
 from tests.deploy import ROOT
 
 NAME = re.compile(r"[A-Za-z0-9._-]+")
+OURS = ("stream_app", "landmark_stream")
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +70,12 @@ def test_what_is_imported_is_declared(project: dict[str, Any]) -> None:
     """No package is here only because another dependency happens to bring it; Faust's own are named with it."""
     imported = {
         name.partition(".")[0]
-        for file in (ROOT / "stream_app").rglob("*.py")
+        for package in OURS
+        for file in (ROOT / package).rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names])
-    } - {"stream_app", *sys.stdlib_module_names}
+    } - {*OURS, *sys.stdlib_module_names}
     optional = project["optional-dependencies"]
     declared = {*names(project["dependencies"]), *names(optional["demo"]), *names(optional["notebook"])}
     found = {plain(each) for name in imported for each in packages_distributions()[name]}

@@ -25,6 +25,7 @@ POLICY = (
     '"scheme":{"name":"uniform"},"value":{"kind":"number","lower":0,"upper":10,"resolution":0.001}}\n'
 )
 EXAMPLES = ("README.md", "python/release.py", "kcat/produce.sh", "java/ConsumeReleases.java", "registry/register.py")
+PACKAGES = ("stream_app", "landmark_stream")
 OURS = ("*.egg-info", "__pycache__", "build", "dist", ".*_cache", ".venv", ".git", ".hypothesis", ".landmark-stream")
 """What work leaves in a checkout and nobody ships."""
 BUILD = "from setuptools import build_meta; import sys; print(build_meta.{}(sys.argv[1]))"
@@ -103,11 +104,13 @@ def test_a_source_distribution_holds_the_tree(sdist: Path) -> None:
 
 
 def test_a_wheel_holds_the_package_and_its_files(wheel: Path) -> None:
-    """All files of the package, data included; schemas, dashboards and rules beside them; no tests, no benchmarks."""
+    """All files of both packages, data included; schemas, dashboards and rules beside them; no tests, no benchmarks."""
     names = zipfile.ZipFile(wheel).namelist()
-    files = (file for file in (ROOT / "stream_app").rglob("*") if file.is_file() and file.suffix not in {".pyc", ".so"})
-    assert {str(file.relative_to(ROOT)) for file in files} == {name for name in names if name.startswith("stream_app/")}
-    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"stream_app", "landmark_stream"}
+    found = (file for package in PACKAGES for file in (ROOT / package).rglob("*") if file.is_file())
+    files = {str(file.relative_to(ROOT)) for file in found if file.suffix not in {".pyc", ".so"}}
+    assert files == {name for name in names if name.startswith(tuple(f"{package}/" for package in PACKAGES))}
+    assert {f"{package}/py.typed" for package in PACKAGES} <= files
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {*PACKAGES}
     shared = f"landmark_stream-{stream_app.__version__}.data/data/share/landmark-stream"
     shipped = {name.removeprefix(f"{shared}/") for name in names if name.startswith(shared)}
     assert {f"schemas/{file.name}" for file in (ROOT / "schemas").iterdir() if file.is_file()} <= shipped
@@ -131,6 +134,14 @@ def test_an_installed_wheel_decides_and_audits(program: Path, tmp_path: Path) ->
     verdict = json.loads(answer(program, tmp_path, "audit", *files, "--json"))
     assert (verdict["holds"], verdict["series"], verdict["entries"]) == (True, 1, 21)
     assert "18000000): perturbed" in answer(program, tmp_path, "explain", "home-7", "18000000", *files)
+
+
+def test_an_installed_wheel_has_the_library_under_its_own_name(program: Path, tmp_path: Path) -> None:
+    """Outside of any checkout `landmark_stream` is imported from the environment, and has the library's names."""
+    code = "import landmark_stream as ls, stream_app.api; print(ls.__file__, ls.Policy is stream_app.api.Policy)"
+    file, same = answer(program.with_name("python"), tmp_path, "-c", code).split()
+    assert Path(file).is_relative_to(program.parents[1])
+    assert same == "True"
 
 
 def test_an_installed_wheel_tells_its_files(program: Path, tmp_path: Path) -> None:

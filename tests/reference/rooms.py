@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.deploy import ROOT
 from tests.reference.markdown import code, pages_top, table
 
-PACKAGE = ROOT / "stream_app"
+PACKAGE, NAME = ROOT / "stream_app", ROOT / "landmark_stream"
 TOP = """\
 A folder is a room and tells one story: the sentence under its name. A room imports from those in a lower row of this
 table, never from a higher one nor from its neighbours in the row (`make lint` checks it):
@@ -20,9 +20,10 @@ def page() -> str:
     """Return the page: the layers, then a table of files for each folder, from the top layer down."""
     layers = _layers()
     rows = [(" ".join(code(_written(name)) for name in layer),) for layer in layers]
-    order = [PACKAGE, *(PACKAGE / name for layer in layers for name in layer)]
-    found = "".join(_room(folder) for top in order for folder in _folders(top))
-    return pages_top("Rooms", "the first sentence of each file of stream_app") + TOP + table(("rooms",), rows) + found
+    order = [NAME, PACKAGE, *(PACKAGE / name for layer in layers for name in layer)]
+    found = "".join(_room(folder) for first in order for folder in _folders(first))
+    top = pages_top("Rooms", "the first sentence of each file of both packages")
+    return top + TOP + table(("rooms",), rows) + found
 
 
 def _layers() -> list[list[str]]:

@@ -9,7 +9,11 @@ import pytest
 from tests.deploy import ROOT
 
 PARTS: Final = re.findall(r"^lint: (.+?)  ##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[0].split()
-TYPED: Final = ("stream_app/privacy stream_app/audit stream_app/calendar", "stream_app", "benchmarks examples")
+TYPED: Final = (
+    "stream_app/privacy stream_app/audit stream_app/calendar",
+    "stream_app landmark_stream",
+    "benchmarks examples",
+)
 """What is asked for its types first: `types` takes the answer from mypy's cache, and no test takes long."""
 
 

@@ -13,7 +13,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from scipy.stats import dlaplace
 
-import stream_app.api as ls
+import landmark_stream as ls
 from stream_app.cli import main
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
