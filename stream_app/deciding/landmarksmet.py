@@ -5,8 +5,6 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
 from stream_app.calendar.words import duration_in_words, moment_in_words
 from stream_app.deciding.context import DefaultPolicy
 from stream_app.formats import wire
@@ -169,7 +167,7 @@ class LandmarksMet:
             case "release" if series.policy is not None and series.policy.collect is not None:
                 series.event(found["timestamp"])
             case "policy":
-                series.begin(_stored(orjson.dumps(found["parameters"]), found["policy"]))
+                series.begin(_stored(wire.dump(found["parameters"]), found["policy"]))
             case "landmarks":
                 series.add(_spans(found["add"]))
             case _:
@@ -243,7 +241,8 @@ class LandmarksMet:
 @lru_cache(maxsize=256)
 def _stored(parameters: bytes, version: int) -> Policy:
     """Return the policy that a ledger holds; most series of a run have the same one."""
-    return stored_policy_of(orjson.loads(parameters), version)
+    found: Any = wire.load(parameters)
+    return stored_policy_of(found, version)
 
 
 def _spans(written: Iterable[Any]) -> Iterator[int | Interval]:
