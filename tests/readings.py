@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from stream_app.deciding.collection import Collection, Readings
 from tests.collected import SCHEMES_OF, SERIES, STEP
 from tests.run import NUMBER, policy
 
@@ -17,6 +18,11 @@ PROTECTIONS: tuple[dict[str, object], ...] = (
     {"level": "user", "step": STEP, "length": 4},
     {"level": "w-event", "step": STEP, "window": 3},
 )
+
+
+def read_of(collection: Collection, series: str) -> dict[int, Readings]:
+    """Return what the open steps of a plain series have read."""
+    return {index: step for index, step in collection.opened(series).items() if isinstance(step, Readings)}
 
 
 def within(

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, assert_never
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.members import Joined, Member
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Handed, Outcome, Rejected

@@ -12,8 +12,8 @@ from benchmarks.result import Figure, Result, Show, Target
 from benchmarks.rig.process import usage_of
 from benchmarks.rig.workload import Sizes, events
 from stream_app.audit.files import LineReader
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rows import SeriesRow

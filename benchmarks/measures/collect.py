@@ -11,11 +11,11 @@ from pathlib import Path
 
 from benchmarks.result import Figure, Result, Show
 from benchmarks.rig.workload import START_MS, Sizes
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.columns.counting import Counting
 from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Outlets
 from stream_app.deciding.decision import decide, recall
 from stream_app.deciding.outcome import Advanced, Decided

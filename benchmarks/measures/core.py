@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks.result import Figure, Result, Show
 from benchmarks.rig.workload import SCHEMES, VALUES, Sizes, events
 from stream_app.deciding import rows
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, seal
 from stream_app.deciding.rows import SeriesRow

@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.result import Figure, Result, Show, Target
 from benchmarks.rig.workload import HOUR_MS, START_MS, VALUES, Sizes
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Advanced, Decided
 from stream_app.deciding.rows import SeriesRow

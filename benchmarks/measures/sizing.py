@@ -18,10 +18,10 @@ from benchmarks.rig.process import cpu_seconds, usage_of
 from benchmarks.rig.site import Ground, Site
 from benchmarks.rig.workers import work
 from benchmarks.rig.workload import Sizes, events
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Outlets
 from stream_app.formats.records import InputRecord, Records
 from stream_app.heads.signing import SigningKey

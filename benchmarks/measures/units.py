@@ -24,10 +24,10 @@ from benchmarks.rig.site import Ground, Site
 from benchmarks.rig.watch import Rate
 from benchmarks.rig.workers import worker
 from benchmarks.rig.workload import HOUR_MS, START_MS, Sizes, value
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Outlets
 from stream_app.deciding.units.blocks import Blocks, Table
 from stream_app.deciding.units.opened import BLOCK_UNITS

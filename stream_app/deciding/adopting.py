@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.members import FindMember, Joined, claimed, member_of, no_member
 from stream_app.deciding.outcome import Decided, seal
 from stream_app.deciding.renewal import bounds_to_come

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from stream_app.deciding.collecting import is_recalled
 from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.filling import is_recalled
 from stream_app.deciding.members import misnamed
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import EventRecord, InputRecord, Observation, PolicyRecord, Watermark

@@ -5,8 +5,8 @@ from functools import partial
 from typing import Final, assert_never, final
 
 from stream_app.deciding import rows
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.members import Claims, FindMember, Joined, Member, no_member
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Handed, Rejected, Renewal, Single

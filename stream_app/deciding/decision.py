@@ -5,11 +5,10 @@ Order of checks: envelope and routing, time, then state, the value last; a rejec
 
 from typing import Final
 
-from stream_app.deciding import gathering
 from stream_app.deciding.checks import is_read, refusal, was_refused
-from stream_app.deciding.collecting import recalled
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
+from stream_app.deciding.filling import recalled
 from stream_app.deciding.members import FindMember, Joined, capped, no_member
 from stream_app.deciding.outcome import Outcome, Rejected, rejected
 from stream_app.deciding.rows import Lookup, SeriesRow
@@ -17,7 +16,6 @@ from stream_app.deciding.views.handing import Handing
 from stream_app.deciding.views.single import applied
 from stream_app.formats import wire
 from stream_app.formats.records import (
-    Collected,
     Contribution,
     EventRecord,
     InputRecord,
@@ -102,15 +100,7 @@ def recall(context: Context, lookup: Lookup, collection: Collection, record: Inp
     views = (lookup(base.id_of(name, context.limits.member_separator)) for name in base.views.begun)
     for row in (base, *views):
         if row is not None and row.open_steps is not None:
-            _recall(row, collection, of_series(found, row.series), record)
-
-
-def _recall(row: SeriesRow, collection: Collection, found: Observation | Collected, record: InputRecord) -> None:
-    """Take a record again for one series with open steps."""
-    if isinstance(found, Observation) or (isinstance(found, Watermark) and row.policy.within is not None):
-        gathering.recalled(row, collection, found, record.offset)
-    else:
-        recalled(row, collection, found, record.offset)
+            recalled(row, collection, of_series(found, row.series), record.offset)
 
 
 def _cap(context: Context, find_member: FindMember, found: MemberRecord, record: InputRecord) -> Joined | Rejected:

@@ -7,7 +7,7 @@ from typing import Final, Literal, get_args
 
 from aiokafka import errors
 
-from stream_app.deciding.readings import LostCountersError
+from stream_app.deciding.collection import LostCountersError
 from stream_app.kafka.brokers import DamagedCopyError, LocalReason, LocalStateError
 from stream_app.kafka.client.batches import UnreadableBatchError
 from stream_app.kafka.client.refusal import unauthorized

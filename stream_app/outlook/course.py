@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, assert_never
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import SeriesRow

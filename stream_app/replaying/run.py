@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from stream_app.calendar.words import moment_in_words
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
 from stream_app.deciding.landmarksmet import LandmarksMet
 from stream_app.deciding.used import MostUsed
@@ -257,7 +257,7 @@ def _answered(
     if decider.renewals:
         totals |= {"renewed": decider.renewals.get("begun", 0), "not_renewed": decider.renewals.get("refused", 0)}
     return Answered(
-        totals, decider.rejected, met, used, rows, tuple(_left_open(len(collection.readings) + _open_units(decider)))
+        totals, decider.rejected, met, used, rows, tuple(_left_open(collection.read + _open_units(decider)))
     )
 
 

@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import INPUT_HEADER, Headers, Outlets
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, Rejected
@@ -178,7 +178,7 @@ def sown(sent: Sent, series: str, secret: bytes, place: int) -> bytes:
 
 def _looked(collection: Collection, pair: Pair, series: str) -> Iterator[int]:
     (output,) = (output for output in pair.outputs if output.look_nano is not None)
-    counters = next(iter(collection.opened(series).values()))
+    counters = next(iter(collection.counted(series).values()))
     yield from (LOOKED, output.look_nano or 0, NANO)
     yield from (counters.cells[nth] for nth in pair.watched)
     yield from (MISSING for _ in pair.watched)

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import orjson
 from hypothesis import strategies as st
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import SeriesRow

@@ -7,14 +7,12 @@ import orjson
 import pytest
 
 from stream_app.deciding import rows
+from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Outlets
-from stream_app.deciding.readings import LostCountersError
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
-from stream_app.privacy.values import Raw
 from tests.collected import PAN_PRIVATE, REPLACE, collected, contribution, intrusion, watermark
 from tests.run import ADAPTIVE, BALANCED, KEYS
 
@@ -65,7 +63,7 @@ def test_nothing_raw_is_written(collect: object, scheme: object) -> None:
     everything = b"\n".join(
         [*written, *table, *table.values(), repr(decider.rejected).encode(), repr(decider.decisions).encode()]
     )
-    counters = collection.opened("ward-3")
+    counters = collection.counted("ward-3")
     assert len(counters[1].members) == len(MEMBERS), "they are in memory"
     digests = [digest for kept in counters.values() for digest in kept.members]
     secrets = [*MEMBERS, "canary", *SEEDS, str(len(MEMBERS)), KEY.hex()]
@@ -102,7 +100,7 @@ def test_representations_and_errors_show_nothing() -> None:
         contribution(3, "canary", "walk"), watermark(3, SEEDS[0]), intrusion(SEEDS[1]))]  # fmt: skip
     collection = Collection(KEY)
     with pytest.raises(LostCountersError) as caught:
-        collection.count("ward-3", 0, "canary", Raw("walk"))
+        collection.find("ward-3", 0)
     shown.append(str(caught.value))
     shown.append(repr(collection))
     for secret in ("canary", "walk", *SEEDS, KEY.hex(), blake2b(b"canary", key=KEY).hexdigest()):

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding import rows
-from stream_app.deciding.counters import Collection
+from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Rejected
-from stream_app.deciding.readings import LostCountersError
 from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, Move, OpenSteps, moved
 from stream_app.privacy.reason import Refused
 from tests.collected import PAN_PRIVATE, REPLACE, SEED, STEP, collected, contribution, intrusion, schedules, watermark
@@ -189,12 +188,12 @@ def test_other_series_take_none_of_it(record: Record) -> None:
 def test_an_intrusion() -> None:
     """It adds noise to what is open, and says in the ledger what was exposed; bare counters cannot be mended."""
     run = Run().feed_all([collected(collect=PAN_PRIVATE), watermark(25)])
-    before = [list(counters.cells) for counters in run.collection.opened("ward-3").values()]
+    before = [list(counters.cells) for counters in run.collection.counted("ward-3").values()]
     assert isinstance(run.feed(intrusion()), Decided)
     entry = json.loads(run.ledger[-1])
     assert entry["entry"] == "intrusion"
     assert (entry["intrusion_nano"], entry["exposed"], entry["policy"]) == (10**9, [[20, 40]], 1)
-    after = [list(counters.cells) for counters in run.collection.opened("ward-3").values()]
+    after = [list(counters.cells) for counters in run.collection.counted("ward-3").values()]
     assert before != after
     assert reason(Run().feed_all([collected(), watermark(25)]).feed(intrusion())) == "invalid-policy"
     assert reason(Run().feed_all([collected(collect=PAN_PRIVATE)]).feed(intrusion())) == "early"

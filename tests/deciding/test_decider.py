@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.deciding import rows
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import INPUT_HEADER, MOST_BULK_BYTES, Decider, Headers, Outlets
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, Rejected

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding import checks, rows
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.decision import decide, recall
 from stream_app.deciding.members import Member, load_member
@@ -173,7 +173,7 @@ def test_a_floor_that_is_too_high_loses_items(log: list[InputRecord]) -> None:
     ("log", "most_ms", "opened"),
     [
         (one_item(1000), 1000, lambda again: list(again.opened("a")) == [100]),
-        (read(1000, 1005), 10, lambda again: len(again.readings.find("ward-3", 100).times) == 2),
+        (read(1000, 1005), 10, lambda again: len(readings.read_of(again, "ward-3")[100].times) == 2),
     ],
     ids=SCHEDULES,
 )
@@ -217,11 +217,11 @@ def test_what_a_check_refused_is_recalled_as_nothing(
     monkeypatch.setattr(checks, "CHECKS", (*checks.CHECKS, check))
     worker = Worker()
     worker.batch(one_item(0))
-    (cells,) = (list(counters.cells) for counters in worker.collection.opened("a").values())
+    (cells,) = (list(counters.cells) for counters in worker.collection.counted("a").values())
     again = Collection(KEY)
     for record in one_item(0):
         recall(CONTEXT, worker.find, again, record)
-    (counters,) = again.opened("a").values()
+    (counters,) = again.counted("a").values()
     assert cells == list(counters.cells) == [int(recalled is False)]
 
 
@@ -237,7 +237,7 @@ def test_a_separator_that_came_later_recalls_the_same_readings() -> None:
     for record in log:
         recall(later, worker.find, again, record)
     assert again == worker.collection
-    assert len(again.readings.find("/ward", 100).times) == 3
+    assert len(readings.read_of(again, "/ward")[100].times) == 3
 
 
 def test_a_separator_that_came_later_loses_no_item_and_adds_none() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from stream_app.audit.answers.asked import for_the_person
+from stream_app.deciding.collection import Collection, Counters
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection, Counters
 from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
@@ -99,7 +99,7 @@ def test_memory_shows_when_a_member_contributed() -> None:
     )
 
     def seen(collection: Collection, member: str) -> bool:
-        (counters,) = collection.opened("w").values()
+        (counters,) = collection.counted("w").values()
         assert isinstance(counters, Counters)
         return counters.hidden(member.encode()) in counters.members
 

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import orjson
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
 from stream_app.deciding.members import Member
 from stream_app.deciding.rows import SeriesRow, load

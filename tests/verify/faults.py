@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from stream_app.deciding import decider
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns import batch, carried, deciding
 from stream_app.deciding.columns.carried import Carried
 from stream_app.deciding.columns.sorting import NOTHING
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, Outcome
 from stream_app.deciding.rows import Lookup, SeriesRow

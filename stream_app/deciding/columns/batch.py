@@ -9,11 +9,11 @@ from typing import Final, final
 
 import numpy as np
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.counting import Counting
 from stream_app.deciding.columns.deciding import Steps, decided, links, outputs, stored
 from stream_app.deciding.columns.sorting import FEWEST, NOTHING, Source, together
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import INPUT_HEADER, Append, Decider, Headers, Outlets
 from stream_app.deciding.members import FindMember, no_member
 from stream_app.deciding.rows import SeriesRow
@@ -75,7 +75,7 @@ class BatchDecider:
         records = records.read(wire.parsed_all(records.values))
         chosen = NOTHING
         if self._outlets.settle is None:  # entries that bind are looked for one by one
-            collected = frozenset(map(str.encode, self._collection.series()))
+            collected = frozenset(map(str.encode, self._collection.collected))
             chosen = together(self._context, self._source, records, self._fewest, collected)
         numbers: Sequence[int] = range(len(records))
         if len(chosen.at):

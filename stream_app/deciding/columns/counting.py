@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, final
 
 from stream_app.deciding.checks import countable
+from stream_app.deciding.collection import Collection, Counters
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection, Counters
 from stream_app.deciding.rows import Lookup
 from stream_app.formats.records import Parsed
 from stream_app.formats.wire import contributed
@@ -45,7 +45,7 @@ class Counting:
         decided so.
         """
         # PRIVACY: whether contributions are counted here depends on open steps, not on what the records hold.
-        if not self._collection.series():
+        if not self._collection.collected:
             self._known.clear()
             return range(len(parsed))
         return self._others(keys, parsed)
@@ -68,7 +68,7 @@ class Counting:
 
     def _where(self, series: str) -> _Series:
         """Return where the contributions of a series are counted: nowhere, if they would be refused for its series."""
-        opened, separator = self._collection.opened(series), self._context.limits.member_separator
+        opened, separator = self._collection.counted(series), self._context.limits.member_separator
         row = self._lookup(series) if opened else None
         if row is None or row.policy.collect is None or row.state.closed or row.open_steps is None:
             return _NOWHERE

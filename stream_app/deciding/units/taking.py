@@ -1,56 +1,16 @@
-"""Readings into the units of open steps, and what a reading or a watermark closes into releases.
+"""Readings into the units of open steps, and what these come to: a reading's value changes a sealed row alone."""
 
-Order of checks, as everywhere: time, then state, the value last. A reading's value changes a sealed row alone; what it
-closes, and when, follows from its time.
-"""
-
-from dataclasses import replace
-
-from stream_app.deciding.adopting import renewed
-from stream_app.deciding.context import Context
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Renewal, seal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.units.blocks import Blocks
 from stream_app.deciding.units.opened import BLOCK_UNITS, OpenStep, OpenUnits, reached, watermarked
-from stream_app.formats.records import InputRecord, Observation, Watermark
+from stream_app.formats.records import Observation, Watermark
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.units.readings import EMPTY, OpenUnit
-from stream_app.privacy.units.steps import decide_units, tallied
+from stream_app.privacy.units.steps import tallied
 from stream_app.privacy.units.units import Units
-
-COUNTED = Counted()
-
-
-def take(
-    context: Context,
-    row: SeriesRow,
-    adopted: Decided | None,
-    blocks: Blocks,
-    found: Observation | Watermark,
-    record: InputRecord,
-) -> Advanced | Counted | Refused:
-    """Decide a reading or a watermark; ``adopted`` is the adoption of a default policy that ``row`` comes from.
-
-    Raises:
-        LostUnitsError: if the row has an open step whose sealed rows are not in the table.
-    """
-    after = _opened(context.keys, row, blocks, found, record.offset)
-    if isinstance(after, Refused):
-        return after
-    if after is row.open_units:
-        return COUNTED
-    closing = () if row.open_units is None else row.open_units.before(after.first)
-    ready = replace(row, open_units=after)
-    steps: list[Decided] = []
-    for step in closing:
-        decided = _decided(context, ready, blocks, step, record)
-        blocks.drop(row.key, row.policy, (step,))
-        if decided is not None:
-            steps.append(decided)
-            ready = decided.row
-    return Advanced(ready, adopted, tuple(steps))
+from stream_app.privacy.values import RawCells
 
 
 def recalled(
@@ -60,7 +20,7 @@ def recalled(
 
     ``row`` is as ledger and releases tell it, after all records that are taken again: they say what was decided.
     """
-    after = _opened(keys, row, blocks, found, offset)
+    after = opened(keys, row, blocks, found, offset)
     if isinstance(after, Refused):
         return None
     if row.open_units is not None:
@@ -68,10 +28,14 @@ def recalled(
     return after
 
 
-def _opened(
+def opened(
     keys: KeyRing, row: SeriesRow, blocks: Blocks, found: Observation | Watermark, offset: int
 ) -> OpenUnits | Refused:
-    """Return what is open after a reading, which goes into its unit, or a watermark; or why it is refused."""
+    """Return what is open after a reading, which goes into its unit, or a watermark; or why it is refused.
+
+    Raises:
+        LostUnitsError: if the row has an open step whose sealed rows are not in the table.
+    """
     if isinstance(found, Watermark):
         return watermarked(row.policy, row.state, row.open_units, found.timestamp_ms)
     policy, units = row.policy, _units(row.policy)
@@ -114,23 +78,20 @@ def _is_sealed_for_good(keys: KeyRing, step: OpenStep, epoch: int) -> bool:
     return bool(keys.erased(epoch)) or step.key != keys.fingerprint
 
 
-def _decided(context: Context, row: SeriesRow, blocks: Blocks, step: OpenStep, record: InputRecord) -> Decided | None:
-    """Return the decision of a step that closes, under the version that a renewal begins with it where one is due."""
-    policy, keys, index = row.policy, context.keys, step.index
+def closed(keys: KeyRing, row: SeriesRow, blocks: Blocks, before: OpenUnits, index: int) -> RawCells | None:
+    """Return what the units of a step come to, which was open ``before``, and delete its rows; None: no unit counts.
+
+    Raises:
+        LostUnitsError: if its rows are not in the table.
+    """
+    policy, step = row.policy, before.step(index)
+    assert step is not None, "what closes was open"
     epoch = keys.epoch_of(policy.start_of(index))
-    if _is_sealed_for_good(keys, step, epoch):
-        return None  # it is passed over, and renews nothing
-    units = _read(row, blocks, step, epoch)
-    begun: Decided | Refused | None = None
-    if policy.renew and tallied(policy, row.state.promise.landmarks, index, units) is not None:
-        begun = renewed(context, row, policy.start_of(index), record)
-    earlier = begun if isinstance(begun, Decided) else None
-    ready = row if earlier is None else earlier.row
-    stepped = decide_units(keys, ready.policy, ready.state, row.series, index, units)
-    if stepped is None:
-        return None  # no unit counts
-    renewal: Renewal | None = None if begun is None else "refused" if earlier is None else "begun"
-    return seal(context, ready, earlier, stepped, record.timestamp_ms, renewal)
+    # One whose rows open for nobody any more is passed over.
+    gone = _is_sealed_for_good(keys, step, epoch)
+    units = None if gone else _read(row, blocks, step, epoch)
+    blocks.drop(row.key, policy, (step,))
+    return None if units is None else tallied(policy, row.state.promise.landmarks, index, units)
 
 
 def _read(row: SeriesRow, blocks: Blocks, step: OpenStep, epoch: int) -> list[OpenUnit]:

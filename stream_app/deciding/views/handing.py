@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final, final
 
 from stream_app.deciding.adopting import adopt_default, adopt_version, adopt_view, drop_unread, policy_from
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.members import FindMember, Joined, Member, member_of
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Handed, Rejected, Single, rejected, seal
 from stream_app.deciding.rows import Lookup, SeriesRow

@@ -2,15 +2,13 @@
 
 from typing import assert_never
 
-from stream_app.deciding import gathering
 from stream_app.deciding.adopting import adopt_default, adopt_own, renewed
-from stream_app.deciding.collecting import collect
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
+from stream_app.deciding.filling import fill
 from stream_app.deciding.members import FindMember
 from stream_app.deciding.outcome import Advanced, Counted, Decided, seal
 from stream_app.deciding.rows import SeriesRow
-from stream_app.deciding.units import taking
 from stream_app.formats.records import (
     CloseRecord,
     Contribution,
@@ -52,10 +50,10 @@ def applied(
         row, adopted = first.row, first
     if untaken(row.policy, found):
         return Refused("wrong-type")
-    if isinstance(found, Observation) or (isinstance(found, Watermark) and row.policy.collect is None):
-        return _read(context, row, adopted, collection, found, record)
-    if isinstance(found, Contribution | Watermark | Intrusion):
-        return collect(context, row, adopted, collection, found, record)
+    if isinstance(found, Observation) and not row.policy.takes_several:
+        return _observed(context, row, adopted, found, record)
+    if isinstance(found, Observation | Contribution | Watermark | Intrusion):
+        return fill(context, row, adopted, collection, found, record)
     outcome = control(row, found)
     if isinstance(outcome, Refused):
         return outcome
@@ -71,28 +69,11 @@ def untaken(policy: Policy, found: EventRecord) -> bool:
         case Observation():
             return policy.collect is not None
         case Watermark():
-            return policy.collect is None and policy.within is None and policy.units is None
+            return not policy.takes_several
         case Contribution() | Intrusion():
             return policy.collect is None
         case _:
             return False
-
-
-def _read(
-    context: Context,
-    row: SeriesRow,
-    adopted: Decided | None,
-    collection: Collection,
-    found: Observation | Watermark,
-    record: InputRecord,
-) -> Decided | Counted | Advanced | Refused:
-    """Decide an observation, or a watermark where readings make up steps."""
-    if row.policy.units is not None:
-        return taking.take(context, row, adopted, collection.units, found, record)
-    if row.policy.within is not None:
-        return gathering.gather(context, row, adopted, collection, found, record)
-    assert isinstance(found, Observation), "steps of one observation take no watermark"
-    return _observed(context, row, adopted, found, record)
 
 
 def _observed(

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Headers, Outlets
 from stream_app.deciding.members import Claims, Member
 from stream_app.deciding.outcome import Renewal

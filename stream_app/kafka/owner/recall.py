@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.counting import Counting
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import recall as recall_record
 from stream_app.deciding.rows import Lookup
 from stream_app.deciding.units.blocks import Blocks, Table

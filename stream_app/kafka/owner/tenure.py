@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from stream_app.deciding.counters import Collection
+from stream_app.deciding.collection import Collection
 from stream_app.formats.records import Records
 from stream_app.kafka.brokers import TopicFacts, Writer
 from stream_app.kafka.evidence.row import PartitionRow

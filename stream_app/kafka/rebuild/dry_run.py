@@ -25,11 +25,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from stream_app.deciding import rows
+from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Headers, Outlets, Settle
 from stream_app.deciding.members import FindMember, load_member, no_member
-from stream_app.deciding.readings import LostCountersError
 from stream_app.deciding.rows import Lookup, SeriesRow
 from stream_app.deciding.units.sealed import PREFIX
 from stream_app.formats.records import InputRecord

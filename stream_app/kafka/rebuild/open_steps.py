@@ -25,7 +25,7 @@ from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.rebuild.folding import Folded
 from stream_app.kafka.rebuild.given_up import GivenUp
 from stream_app.kafka.stops import PartitionStoppedError
-from stream_app.privacy.collected.plain import after_watermark, first_open, opened
+from stream_app.privacy.collected.plain import after_watermark, first_open, opened, read_open
 from stream_app.privacy.collected.steps import ALL_GIVEN_UP, OpenSteps
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import NEVER
@@ -213,7 +213,7 @@ class FoundSteps:
             seedless = found.seed is None and policy.collect is not None  # it was rejected, also when no reject tells
             if not seedless and (before is None or index > before.first):
                 self._open[found.series] = after_watermark(policy, before, index, offset)
-        elif _read_open(policy) and before != ALL_GIVEN_UP and index >= first_open(policy, row.state, before):
+        elif read_open(policy) and before != ALL_GIVEN_UP and index >= first_open(policy, row.state, before):
             self._open[found.series] = opened(policy, row.state, before, index, offset)
 
     def rows(self) -> dict[str, SeriesRow]:
@@ -249,7 +249,3 @@ class FoundSteps:
 
 def _opens(policy: Policy) -> bool:
     return policy.collect is not None or policy.within is not None
-
-
-def _read_open(policy: Policy) -> bool:
-    return policy.within is not None and not policy.within.gapless

@@ -28,6 +28,11 @@ MOST_READINGS = 10_000
 """Readings of an open step: the timestamp of each is kept in memory."""
 
 
+def read_open(policy: Policy) -> bool:
+    """Return whether readings open steps; else watermarks do."""
+    return policy.within is not None and not policy.within.gapless
+
+
 def reached(
     policy: Policy, state: State, before: OpenSteps | None, index: int, offset: int
 ) -> tuple[bool, OpenSteps] | Refused:
@@ -37,7 +42,7 @@ def reached(
     """
     if state.closed:
         return Refused("closed")
-    if policy.within is None or policy.within.gapless:
+    if not read_open(policy):
         reason: Reason | None = "early" if before is None else before.untimely(index)
         if reason is not None or before is None:
             return Refused(reason or "early")
@@ -70,8 +75,7 @@ def watermarked(
     policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: int, offset: int
 ) -> Move | Refused:
     """Return what a watermark does, or why nothing: it closes every step that ends at or before it."""
-    assert policy.within is not None, "the policy's steps take readings"
-    if policy.within.gapless:
+    if not read_open(policy):
         return moved(policy, state, before, timestamp_ms, offset)
     now = timestamp_ms // policy.step_ms
     reason = untimely_watermark(policy, state, before, now)
@@ -83,7 +87,7 @@ def watermarked(
 
 def after_watermark(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> OpenSteps:
     """Return what is open after a watermark within step ``now`` that was not refused."""
-    if before == ALL_GIVEN_UP or (policy.within is not None and policy.within.gapless) or policy.collect is not None:
+    if before == ALL_GIVEN_UP or not read_open(policy):
         return shifted(policy, before, now, offset)
     return OpenSteps(now, before.offsets[now - before.first :] if before is not None else ())
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.noise.key import KeyRing

@@ -9,9 +9,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding import checks
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.counting import Counting
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decision import recall
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
@@ -124,7 +124,7 @@ def test_most_contributions_are_counted_without_being_decided() -> None:
     way.decide(context, [InputRecord("events", 0, nth, 0, None, value) for nth, value in enumerate(values[:2])])
     counting = Counting(context, way.reader.find, way.collection)
     assert list(counting.others([None] * 5, wire.parsed_all(values[2:]))) == [2, 3]
-    (counters,) = [found for step, found in way.collection.opened("ward-3").items() if step == 0]
+    (counters,) = [found for step, found in way.collection.counted("ward-3").items() if step == 0]
     assert list(counters.cells) == [2, 1]
 
 
@@ -174,5 +174,5 @@ def test_what_is_refused_before_its_step_is_asked_is_left_over() -> None:
     counting = Counting(context, way.reader.find, way.collection)
     values = [json.dumps(one).encode() for one in sent]
     assert list(counting.others([key, b"ward-4", key, key], wire.parsed_all(values))) == [1, 2, 3]
-    (counters,) = way.collection.opened("ward-3").values()
+    (counters,) = way.collection.counted("ward-3").values()
     assert list(counters.cells) == [1, 0]

@@ -6,9 +6,9 @@ from dataclasses import fields
 
 import pytest
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Outlets
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord, Records

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from stream_app.audit.auditor import Auditor
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Outlets
 from stream_app.formats.records import InputRecord, Records
 from stream_app.formats.wire import dump

@@ -12,8 +12,8 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.deciding import rows
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Append, Decider, Headers, Outlets
 from stream_app.deciding.rebuild import rebuild
 from stream_app.formats.records import InputRecord

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.landmarksmet import LandmarksMet
 from stream_app.deciding.outcome import Advanced, Counted
 from stream_app.deciding.rows import dump, load

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from stream_app.deciding.counters import Collection
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.decider import Decider
 from stream_app.deciding.members import Member
 from stream_app.deciding.rebuild import rebuilt

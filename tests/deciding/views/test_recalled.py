@@ -11,6 +11,7 @@ from stream_app.deciding.context import Context
 from stream_app.formats.records import InputRecord
 from tests.deciding.test_recall import Worker, live_through_crashes
 from tests.deciding.views.logs import BASE, LIMITS, base, context, refused, run_of
+from tests.readings import read_of
 from tests.run import NUMBER, default
 from tests.units import landmarks, reading, watermark
 
@@ -71,7 +72,7 @@ def test_what_is_refused_as_future_is_read_by_no_view() -> None:
     worker = Worker(of())
     worker.batch(inputs(log))
     lived = worker.collection
-    assert len(lived.readings.find(f"{BASE}/sum", 0).times) == 2
+    assert len(read_of(lived, f"{BASE}/sum")[0].times) == 2
     worker.restart(inputs(log))
     assert worker.collection == lived
     run = run_of(*(record for _, record in log), of=of())

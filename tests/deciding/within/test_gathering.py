@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
+from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.outcome import Advanced, Counted
-from stream_app.deciding.readings import LostCountersError
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.collected.plain import MOST_READINGS
 from stream_app.privacy.noise.key import KeyRing

@@ -3,8 +3,8 @@
 import json
 from collections import Counter
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.deciding.decider import Decider, Outlets
 from stream_app.deciding.members import Member, stored_member
 from stream_app.deciding.rows import SeriesRow

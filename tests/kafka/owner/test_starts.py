@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stream_app.deciding.counters import Collection
+from stream_app.deciding.collection import Collection
 from stream_app.kafka.evidence.ends import input_lost
 from tests.cluster.brokers import MemoryBrokers, MemoryReader
 from tests.cluster.group import Place

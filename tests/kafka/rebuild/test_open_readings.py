@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream_app.deciding.counters import Collection
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.decision import recall
 from stream_app.deciding.outcome import Advanced, Decided, Rejected
 from stream_app.deciding.rebuild import rebuild
@@ -18,7 +18,7 @@ from stream_app.kafka.rebuild.open_steps import FoundSteps, Loss
 from stream_app.privacy.collected.plain import stays_open
 from stream_app.privacy.policy import Policy
 from tests.collected import SEED, SERIES, collected
-from tests.readings import reading, schedules, watermark, within
+from tests.readings import read_of, reading, schedules, watermark, within
 from tests.run import Run, limited
 
 
@@ -106,7 +106,7 @@ def test_a_step_of_lost_readings_is_never_released(
     lost = {
         (series, step)
         for series in SERIES
-        for step, found in past.run.collection.readings.opened(series).items()
+        for step, found in read_of(past.run.collection, series).items()
         if found.times and found.offset < first and past.adopted[series] < first
     }
     past.recover([Loss(first, len(log))], first)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from stream_app.deciding.counters import Collection
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.outcome import Rejected
 from stream_app.deciding.rebuild import restored
 from stream_app.deciding.rows import SeriesRow

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.counters import Collection
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.rebuild.dry_run import Run as Beside
 from stream_app.kafka.rebuild.dry_run import Shortfall

@@ -118,7 +118,7 @@ def seed(nth: int) -> str:
 
 def cells(run: Run, step: int) -> tuple[int, ...]:
     """Return the counters of an open step as they stand in memory."""
-    return tuple(run.collection.opened(SERIES)[step].cells)
+    return tuple(run.collection.counted(SERIES)[step].cells)
 
 
 def noise(policy: Policy, nth: int, step: int, looks: int) -> tuple[int, ...]:

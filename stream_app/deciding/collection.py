@@ -1,0 +1,236 @@
+"""What the open steps of a partition's series hold: in memory alone, mutable, one object a partition.
+
+Nothing here is ever written: a worker that lost it reads the input again, from `Collection.floor` on. Who contributed
+is kept as digests under a random key of this object alone: a digest in a swap file or a dump tells nothing to whoever
+has the noise key, and nothing to anybody once this process has ended.
+"""
+
+from array import array
+from collections.abc import Collection as Sized
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from heapq import heappop, heappush
+from typing import Final, final
+
+from stream_app.deciding.units.blocks import Blocks
+from stream_app.privacy.collected.collect import Gathered
+from stream_app.privacy.collected.plain import MOST_READINGS
+from stream_app.privacy.collected.within import Within
+from stream_app.privacy.kinds import Kind
+from stream_app.privacy.reason import Reason
+from stream_app.privacy.values import Raw, RawCells
+
+MEMBER_DIGEST_BYTES = 16
+PERSON = b"landmark-members"
+_SPARE: Final = 64
+"""Closed steps that may stand among the open ones, beside as many as these, until they are sorted out."""
+
+
+class LostCountersError(Exception):
+    """A row says that a step is open, but what was counted or read for it is not in memory; ``series`` and ``step``."""
+
+    def __init__(self, series: str, step: int) -> None:
+        self.series, self.step = series, step
+        super().__init__(
+            f"series {series!r}: step {step} is open, but its counters are not in memory; the input must be read again "
+            "from the watermark that opened it, and if it is deleted there, run `recover`"
+        )
+
+
+@final
+@dataclass(slots=True, repr=False)
+class Counters:
+    """One open step of collected data: its raw counters, and the digests of who contributed."""
+
+    _gathers: Gathered
+    _keyed: blake2b = field(compare=False)  # the hash under whose key members become digests
+    offset: int  # of the watermark that opened the step
+    cells: "array[int]"  # each starts with noise
+    members: set[bytes] = field(default_factory=set)
+    looks: int = 0  # announced intrusions so far
+
+    def hidden(self, member: bytes) -> bytes:
+        """Return the digest of a member at this step; at another one it is another."""
+        keyed = self._keyed.copy()
+        keyed.update(member)
+        return keyed.digest()
+
+    def count(self, member: bytes, item: Raw) -> Reason | None:
+        """Take up one member's item, or return why not and change nothing."""
+        keyed = self._keyed.copy()
+        keyed.update(member)
+        digest = keyed.digest()
+        # PRIVACY: a second item of a member is refused before its value is looked at.
+        if digest in self.members:
+            return "duplicate"
+        # PRIVACY: this branch shows whether the item was valid, nothing else of it.
+        added = self._gathers.added(item)
+        if added is None:
+            return "invalid-value"
+        self.members.add(digest)
+        cell, more = added
+        # PRIVACY: the raw item moves a counter that stays in memory until its step closes.
+        self.cells[cell] += more
+        return None
+
+    def closed(self) -> RawCells:
+        """Return what the counters come to."""
+        return self._gathers.closed(self.cells, len(self.members))
+
+    def see(self, noise: Iterable[int]) -> None:
+        """Take up fresh noise after an announced intrusion."""
+        self.looks += 1
+        for nth, fresh in enumerate(noise):
+            self.cells[nth] += fresh
+
+
+@final
+@dataclass(slots=True, repr=False)
+class Readings:
+    """One open step of a plain series: the timestamps of its readings, and what their values come to so far."""
+
+    _within: Within
+    _kind: Kind
+    offset: int  # of the record that opened the step
+    times: set[int] = field(default_factory=set)
+    _latest_ms: int = -1
+    _kept: RawCells | None = None  # before the first reading nothing
+
+    def count(self, timestamp_ms: int, value: Raw) -> Reason | None:
+        """Take up a reading, or return why not and change nothing."""
+        # PRIVACY: a second reading of one moment is refused before its value is looked at.
+        if timestamp_ms in self.times:
+            return "duplicate"
+        if len(self.times) >= MOST_READINGS:
+            return "too-large"
+        # PRIVACY: this branch shows whether the value was valid, nothing else; `invalid` with a substitute closes it.
+        part = self._within.read(self._kind, value)
+        if part is None:
+            return "invalid-value"
+        later = timestamp_ms > self._latest_ms
+        self._kept = part if self._kept is None else self._within.joined(self._kept, part, later=later)
+        self.times.add(timestamp_ms)
+        self._latest_ms = max(self._latest_ms, timestamp_ms)
+        return None
+
+    def closed(self) -> RawCells | None:
+        """Return what the readings come to; None: there are none."""
+        return None if self._kept is None else self._within.aggregated(self._kind, self._kept, len(self.times))
+
+    def __repr__(self) -> str:
+        """Return where it was opened alone."""
+        # PRIVACY: what prints it, a traceback too, shows neither values nor how many there are.
+        return f"Readings({self.offset})"
+
+
+Open = Counters | Readings
+"""What an open step holds in memory: a closed union."""
+
+
+@final
+class Collection:
+    """The open steps of all series of a partition; none at first.
+
+    ``key`` (32 random bytes, drawn anew for each object) hides members in their digests. What steps of units read lies
+    in ``units``, rows that are stored: memory alone holds nothing of it.
+    """
+
+    __slots__ = ("_collected", "_count", "_keyed", "_opened", "_series", "units")
+
+    def __init__(self, key: bytes, units: Blocks | None = None) -> None:
+        self._keyed: Final = blake2b(key=key, digest_size=MEMBER_DIGEST_BYTES, person=PERSON)
+        self._series: Final[dict[str, dict[int, Open]]] = {}
+        self._opened: Final[list[tuple[int, str, int]]] = []  # a heap: offset, series and step, closed ones too
+        self._collected: Final[set[str]] = set()
+        self._count = 0
+        self.units: Final = Blocks() if units is None else units
+
+    def counters(self, series: str, gathers: Gathered, index: int, offset: int, noise: Iterable[int]) -> Counters:
+        """Return the counters of step ``index`` of a series before anything is counted, to be put in."""
+        keyed = self._keyed.copy()
+        keyed.update(b"%d:%d:%b" % (index, len(series.encode()), series.encode()))
+        return Counters(gathers, keyed, offset, array("q", noise))
+
+    def put(self, series: str, index: int, step: Open) -> None:
+        """Keep an open step; those of one series are opened in order."""
+        self._series.setdefault(series, {})[index] = step
+        if isinstance(step, Counters):
+            self._collected.add(series)
+        heappush(self._opened, (step.offset, series, index))
+        self._count += 1
+
+    def find(self, series: str, index: int) -> Open:
+        """Return what an open step holds.
+
+        Raises:
+            LostCountersError: if it is not in memory.
+        """
+        step = self.opened(series).get(index)
+        if step is None:
+            raise LostCountersError(series, index)
+        return step
+
+    def close(self, series: str, index: int) -> RawCells | None:
+        """Return what an open step came to, None if it took nothing up, and forget it.
+
+        Raises:
+            LostCountersError: if it is not in memory.
+        """
+        step = self.find(series, index)
+        steps = self._series[series]
+        del steps[index]
+        if not steps:
+            del self._series[series]
+        self._count -= 1
+        if len(self._opened) > 2 * self._count + _SPARE:
+            self._opened[:] = sorted(
+                (one.offset, name, nth) for name, steps in self._series.items() for nth, one in steps.items()
+            )
+        return step.closed()
+
+    def drop(self, series: str) -> None:
+        """Forget all open steps of a series, without reading what they hold."""
+        self._count -= len(self._series.pop(series, ()))
+        self._collected.discard(series)
+
+    def opened(self, series: str) -> dict[int, Open]:
+        """Return the open steps of a series."""
+        return self._series.get(series, {})
+
+    def counted(self, series: str) -> dict[int, Counters]:
+        """Return the open steps of collected data of a series."""
+        return {index: step for index, step in self.opened(series).items() if isinstance(step, Counters)}
+
+    @property
+    def collected(self) -> Sized[str]:
+        """The series that count contributions, or did since they were last dropped."""
+        return self._collected
+
+    @property
+    def read(self) -> int:
+        """How many steps of plain series are open."""
+        return sum(isinstance(step, Readings) for steps in self._series.values() for step in steps.values())
+
+    def floor(self) -> int | None:
+        """Return the offset of the oldest record that opened a step still open; None: none is open.
+
+        The input must be read again from there to have this memory back, so it is acknowledged no further.
+        """
+        heap = self._opened
+        while heap:
+            offset, series, index = heap[0]
+            step = self.opened(series).get(index)
+            if step is not None and step.offset == offset:
+                return offset
+            heappop(heap)
+        return None
+
+    def __len__(self) -> int:
+        """Return how many steps are open, of all series."""
+        return self._count
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Collection) and (self._series, self.units) == (other._series, other.units)
+
+    __hash__ = None  # type: ignore[assignment]

@@ -1,0 +1,254 @@
+"""Steps that fill up: items into open steps, and what an item or a watermark closes into releases.
+
+An item is a contribution of a member or a reading of a moment; it lies in the open step of its time, under the key of
+what it belongs to: its member, its moment, its unit. Order of checks, as everywhere: time, then state, the value last.
+What an item holds moves its open step alone; what it closes, and when, follows from its time.
+
+A record of these kinds changes a series' row and the partition's `Collection` together; `recalled` brings the memory
+back from records that were decided before, and then it is the one that a worker without a crash would have.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from stream_app.deciding.adopting import renewed
+from stream_app.deciding.collection import Collection, Counters, LostCountersError, Open, Readings
+from stream_app.deciding.context import Context
+from stream_app.deciding.outcome import Advanced, Counted, Decided, Renewal, seal
+from stream_app.deciding.rows import SeriesRow
+from stream_app.deciding.units import taking
+from stream_app.formats.records import (
+    Collected,
+    Contribution,
+    EventRecord,
+    InputRecord,
+    Intrusion,
+    Observation,
+    Watermark,
+)
+from stream_app.privacy.collected.plain import decide_step, reached, read_open, watermarked
+from stream_app.privacy.collected.steps import start_noise
+from stream_app.privacy.collected.within import APPROXIMATED
+from stream_app.privacy.fold import Moved
+from stream_app.privacy.noise.key import KeyRing
+from stream_app.privacy.policy import Policy
+from stream_app.privacy.published import IntrusionEntry
+from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.values import RawCells
+
+COUNTED: Final = Counted()
+
+
+class _Moves(NamedTuple):
+    """What a record does to the steps of a series: those that close and open, and the row before these are decided."""
+
+    row: SeriesRow
+    closing: Iterable[int]
+    opening: range = range(0)
+
+
+def fill(
+    context: Context,
+    row: SeriesRow,
+    adopted: Decided | None,
+    collection: Collection,
+    found: Observation | Collected,
+    record: InputRecord,
+) -> Advanced | Counted | Decided | Refused:
+    """Decide an item, a watermark or an intrusion; ``adopted`` is the adoption of a default policy that ``row`` is of.
+
+    Raises:
+        LostCountersError: if the row has an open step that is not in memory.
+        LostUnitsError: if it has one whose sealed rows are not in the table.
+    """
+    if isinstance(found, Intrusion):
+        return _intrude(context, row, collection, found, record)
+    moves = _moves(context.keys, row, collection, found, record.offset)
+    if moves is None:
+        return COUNTED
+    if isinstance(moves, Refused):
+        return moves
+    seed, policy, ready = found.seed if isinstance(found, Watermark) else None, row.policy, moves.row
+    closing_seed = seed if policy.collect is not None and policy.collect.intrusion_nano is not None else None
+    steps: list[Decided] = []
+    for index in moves.closing:
+        step = _decided(context, row, ready, collection, index, closing_seed, record)
+        if step is not None:
+            steps.append(step)
+            ready = step.row
+    for index in moves.opening:
+        collection.put(row.series, index, _empty(collection, policy, row.series, index, record.offset, seed))
+    return Advanced(ready, adopted, tuple(steps))
+
+
+def recalled(row: SeriesRow, collection: Collection, found: Observation | Collected, offset: int) -> None:
+    """Take a record again that was decided before ``row`` was stored, so that what is still open is filled again.
+
+    Items and intrusions before the record that opened a step find nothing of it here, and steps that are closed by now
+    are never opened: so every step takes up what it took up the first time, in the same order.
+    """
+    policy, opened, series = row.policy, row.open_steps, row.series
+    if opened is None:
+        return
+    match found:
+        case Watermark(seed=seed):
+            for index in () if read_open(policy) else opened.opened_at(offset):
+                collection.put(series, index, _empty(collection, policy, series, index, offset, seed))
+        case Intrusion(seed=seed):
+            if policy.collect is not None and policy.collect.intrusion_nano is not None:
+                _see(row, collection, seed)
+        case Observation() | Contribution():
+            index = policy.index_of(found.timestamp_ms)
+            step = collection.opened(series).get(index)
+            if step is None and read_open(policy) and opened.offset_of(index) == offset:
+                step = _empty(collection, policy, series, index, offset, None)
+                collection.put(series, index, step)
+            if step is not None:
+                _count(step, found)
+
+
+def is_recalled(row: SeriesRow, found: EventRecord) -> bool:
+    """Return whether `recalled` takes a record again: a contribution to an open step, an intrusion while one is."""
+    match found:
+        case Contribution():
+            steps = row.open_steps
+            return steps is not None and steps.untimely(row.policy.index_of(found.timestamp_ms)) is None
+        case Intrusion():
+            return row.open_steps is not None
+        case _:
+            return False
+
+
+def _moves(
+    keys: KeyRing, row: SeriesRow, collection: Collection, found: Observation | Contribution | Watermark, offset: int
+) -> _Moves | Refused | None:
+    """Return what an item or a watermark moves; None: it was taken up, and moves nothing."""
+    policy = row.policy
+    if policy.units is not None and not isinstance(found, Contribution):
+        units = taking.opened(keys, row, collection.units, found, offset)
+        if isinstance(units, Refused) or units is row.open_units:
+            return units if isinstance(units, Refused) else None
+        before = () if row.open_units is None else row.open_units.before(units.first)
+        return _Moves(replace(row, open_units=units), [step.index for step in before])
+    if not isinstance(found, Watermark):
+        return _taken(keys, row, collection, found, offset)
+    move = watermarked(policy, row.state, row.open_steps, found.timestamp_ms, offset)
+    if isinstance(move, Refused):
+        return move
+    # PRIVACY: where readings open steps, which have some is public; elsewhere every step closes, whatever it holds.
+    begun = row.open_steps.begun if row.open_steps is not None else ()
+    closing = [step for step in begun if step in move.closing] if read_open(policy) else move.closing
+    return _Moves(replace(row, open_steps=move.after), closing, move.opening)
+
+
+def _taken(
+    keys: KeyRing, row: SeriesRow, collection: Collection, found: Observation | Contribution, offset: int
+) -> _Moves | Refused | None:
+    """Take an item up in its open step, which a reading may open."""
+    policy, series = row.policy, row.series
+    index = policy.index_of(found.timestamp_ms)
+    reach = reached(policy, row.state, row.open_steps, index, offset)
+    if isinstance(reach, Refused):
+        return reach
+    opens, after = reach
+    if policy.within is not None and keys.secret_of(keys.epoch_of(policy.start_of(index))) is None:
+        return Refused("key-erased")
+    step = _empty(collection, policy, series, index, offset, None) if opens else collection.find(series, index)
+    reason = _count(step, found)
+    if reason is not None:
+        return Refused(reason)
+    if not opens:
+        return None
+    collection.put(series, index, step)
+    begun = () if row.open_steps is None else row.open_steps.begun
+    return _Moves(replace(row, open_steps=after), [step for step in begun if step < after.first])
+
+
+def _count(step: Open, found: Observation | Contribution) -> Reason | None:
+    """Take an item up, or return why not."""
+    match step, found:
+        case Counters(), Contribution(member=member, value=value):
+            return step.count(member.encode(), value)
+        case Readings(), Observation(timestamp_ms=timestamp_ms, value=value):
+            return step.count(timestamp_ms, value)
+        case _:
+            return "wrong-type"
+
+
+def _empty(collection: Collection, policy: Policy, series: str, index: int, offset: int, seed: bytes | None) -> Open:
+    """Return a step that opens; ``seed`` is that of the watermark that opens a step of collected data."""
+    if policy.within is not None:
+        return Readings(policy.within, policy.kind, offset)
+    assert policy.collect is not None, "the policy's steps take several records"
+    assert seed is not None, "asked for before"
+    noise = start_noise(seed, policy, series, index, 0)
+    return collection.counters(series, policy.collect.gathers, index, offset, noise)
+
+
+def _decided(
+    context: Context,
+    before: SeriesRow,
+    row: SeriesRow,
+    collection: Collection,
+    index: int,
+    seed: bytes | None,
+    record: InputRecord,
+) -> Decided | None:
+    """Return the decision of a step that closes, under the version that a renewal begins with it where one is due.
+
+    ``before`` says what was open, ``row`` what was decided since. None: the step is passed over, and renews nothing.
+    """
+    keys, start_ms = context.keys, row.policy.start_of(index)
+    cells = _cells(keys, before, row, collection, index)
+    uncounted = cells is None and row.policy.units is not None
+    if uncounted or keys.secret_of(keys.epoch_of(start_ms)) is None:
+        return None
+    begun = renewed(context, row, start_ms, record) if row.policy.renew else None
+    earlier = begun if isinstance(begun, Decided) else None
+    ready = row if earlier is None else earlier.row
+    stepped = decide_step(keys, ready.policy, ready.state, row.series, index, cells, seed)
+    assert stepped is not None, "the key of its epoch was found"
+    renewal: Renewal | None = None if begun is None else "refused" if earlier is None else "begun"
+    return seal(context, ready, earlier, stepped, record.timestamp_ms, renewal)
+
+
+def _cells(keys: KeyRing, before: SeriesRow, row: SeriesRow, collection: Collection, index: int) -> RawCells | None:
+    """Return what a step that closes comes to; None: no unit of it counts, or nothing came and it is approximated."""
+    policy, opened = row.policy, before.open_steps
+    if before.open_units is not None:
+        return taking.closed(keys, row, collection.units, before.open_units, index)
+    found = collection.close(row.series, index) if opened is not None and index in opened.begun else None
+    if found is not None:
+        return found
+    if policy.collect is not None:  # nobody could contribute to a step that was never open
+        gathers = policy.collect.gathers
+        return gathers.closed((0,) * gathers.counters, 0)
+    # PRIVACY: with a value as `absent` a step without a reading goes on as one with that value, so that from here on
+    # nothing tells them apart.
+    absent = None if policy.within is None else policy.within.absent
+    return None if absent == APPROXIMATED else absent
+
+
+def _intrude(
+    context: Context, row: SeriesRow, collection: Collection, found: Intrusion, record: InputRecord
+) -> Decided | Refused:
+    policy, series, opened = row.policy, row.series, row.open_steps
+    if row.state.closed:
+        return Refused("closed")
+    if policy.collect is None or policy.collect.intrusion_nano is None:
+        return Refused("invalid-policy")  # bare counters were seen: no noise mends that now
+    counted = range(0) if opened is None else opened.counted
+    if not counted:
+        return Refused("early")
+    if list(collection.opened(series)) != list(counted):
+        raise LostCountersError(series, counted.start)
+    _see(row, collection, found.seed)
+    exposed = ((counted.start * policy.step_ms, counted.stop * policy.step_ms),)
+    entry = IntrusionEntry(policy.version, policy.collect.intrusion_nano, exposed)
+    return seal(context, row, None, Moved(row.state, entry), record.timestamp_ms)
+
+
+def _see(row: SeriesRow, collection: Collection, seed: bytes) -> None:
+    for index, counters in collection.counted(row.series).items():
+        counters.see(start_noise(seed, row.policy, row.series, index, counters.looks + 1))
