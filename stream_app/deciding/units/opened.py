@@ -9,6 +9,8 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
+from stream_app.privacy.collected.plain import first_open
+from stream_app.privacy.collected.steps import untimely_watermark
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import NEVER, State
@@ -108,11 +110,6 @@ GIVEN_UP: Final = OpenUnits(NEVER)
 """Nobody knows any more which steps were open, and what they had read: what comes next gives up those that may be."""
 
 
-def first_open(policy: Policy, state: State) -> int:
-    """Return the first step that may be open where nothing was read yet: nothing before the last decided one is."""
-    return max(0, policy.index_of(state.clock.decided_end_ms - 1) + 1)
-
-
 def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) -> OpenUnits | Refused:
     """Return what is open at a reading of step ``index``, without it, or why it comes at no right time.
 
@@ -121,8 +118,7 @@ def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) 
     """
     if state.closed:
         return Refused("closed")
-    known = before is not None and before != GIVEN_UP
-    first = before.first if before is not None and known else first_open(policy, state)
+    first = first_open(policy, state, _first_of(before))
     if index < first:
         return Refused("late")
     if before == GIVEN_UP:
@@ -132,15 +128,14 @@ def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) 
 
 def watermarked(policy: Policy, state: State, before: OpenUnits | None, timestamp_ms: int) -> OpenUnits | Refused:
     """Return what is open after a watermark, or why it comes at no right time: it goes beyond all before it."""
-    if state.closed:
-        return Refused("closed")
     now = policy.index_of(timestamp_ms)
+    reason = untimely_watermark(policy, state, _first_of(before), now)
+    if reason is not None:
+        return Refused(reason)
     if before is None or before == GIVEN_UP:
-        start_ms, clock = policy.start_of(now), state.clock
-        if now < 0 or start_ms < clock.decided_end_ms:
-            again = policy.start_of(now + 1) > clock.decided_ms and clock.decided_ms != NEVER
-            return Refused("duplicate" if again else "late")
         return OpenUnits(now if before is None else now + policy.open_steps)
-    if now <= before.first:
-        return Refused("duplicate" if now == before.first else "late")
     return before.shifted(now)
+
+
+def _first_of(opened: OpenUnits | None) -> int | None:
+    return None if opened is None or opened == GIVEN_UP else opened.first

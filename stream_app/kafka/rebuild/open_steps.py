@@ -26,7 +26,7 @@ from stream_app.kafka.rebuild.folding import Folded
 from stream_app.kafka.rebuild.given_up import GivenUp
 from stream_app.kafka.stops import PartitionStoppedError
 from stream_app.privacy.collected.plain import after_watermark, first_open, opened, read_open
-from stream_app.privacy.collected.steps import ALL_GIVEN_UP, OpenSteps
+from stream_app.privacy.collected.steps import ALL_GIVEN_UP, OpenSteps, first_of
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import NEVER
 
@@ -213,7 +213,7 @@ class FoundSteps:
             seedless = found.seed is None and policy.collect is not None  # it was rejected, also when no reject tells
             if not seedless and (before is None or index > before.first):
                 self._open[found.series] = after_watermark(policy, before, index, offset)
-        elif read_open(policy) and before != ALL_GIVEN_UP and index >= first_open(policy, row.state, before):
+        elif read_open(policy) and before != ALL_GIVEN_UP and index >= first_open(policy, row.state, first_of(before)):
             self._open[found.series] = opened(policy, row.state, before, index, offset)
 
     def rows(self) -> dict[str, SeriesRow]:

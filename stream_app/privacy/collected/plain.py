@@ -11,6 +11,7 @@ from stream_app.privacy.collected.steps import (
     UNREAD,
     Move,
     OpenSteps,
+    first_of,
     moved,
     shifted,
     untimely_watermark,
@@ -50,19 +51,19 @@ def reached(
     if before == ALL_GIVEN_UP:
         return Refused("early")
     known = UNREAD if before is None else before.offset_of(index)
-    if index < first_open(policy, state, before) or known == GIVEN_UP:
+    if index < first_open(policy, state, first_of(before)) or known == GIVEN_UP:
         return Refused("late")
     return known == UNREAD, opened(policy, state, before, index, offset)
 
 
-def first_open(policy: Policy, state: State, before: OpenSteps | None) -> int:
-    """Return the first step that may be open: nothing before the last decided one ever is."""
-    return before.first if before is not None else -(-state.clock.decided_end_ms // policy.step_ms)
+def first_open(policy: Policy, state: State, known: int | None) -> int:
+    """Return the first step that may be open: the one ``known`` to be, else that behind the last decided one."""
+    return max(0, policy.index_of(state.clock.decided_end_ms - 1) + 1) if known is None else known
 
 
 def opened(policy: Policy, state: State, before: OpenSteps | None, index: int, offset: int) -> OpenSteps:
     """Return what is open after a reading of step ``index`` that was not refused, where readings open steps."""
-    least = first_open(policy, state, before)
+    least = first_open(policy, state, first_of(before))
     first = max(least, policy.first_open_after(index))
     offsets = list(before.offsets[first - least :] if before is not None else ())
     offsets += [UNREAD] * (index - first + 1 - len(offsets))
@@ -78,10 +79,11 @@ def watermarked(
     if not read_open(policy):
         return moved(policy, state, before, timestamp_ms, offset)
     now = timestamp_ms // policy.step_ms
-    reason = untimely_watermark(policy, state, before, now)
+    reason = untimely_watermark(policy, state, first_of(before), now)
     if reason is not None:
         return Refused(reason)
-    closing = range(now, now) if before is None or before == ALL_GIVEN_UP else range(before.first, now)
+    known = first_of(before)
+    closing = range(now, now) if known is None else range(known, now)
     return Move(closing, range(0), after_watermark(policy, before, now, offset))
 
 
@@ -116,7 +118,7 @@ def decide_step(
     Of collected data ``cells`` are what counters hold, which are read if the step is perturbed alone, and ``seed`` is
     the closing watermark's, where counters start with noise: against who saw them that of `steps` holds.
     """
-    epoch = keys.epoch_of(index * policy.step_ms)
+    epoch = keys.epoch_of(policy.start_of(index))
     secret = keys.secret_of(epoch)
     if secret is None:
         return None

@@ -20,7 +20,7 @@ from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason, Refused
-from stream_app.privacy.state import State
+from stream_app.privacy.state import NEVER, State
 from stream_app.privacy.values import NANO
 
 MOST_CLOSED = 10_000
@@ -95,26 +95,34 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
     ``open_steps`` are open. Where nothing was open, nothing closes. What was given up is passed over.
     """
     now = timestamp_ms // policy.step_ms
-    reason = untimely_watermark(policy, state, before, now)
+    reason = untimely_watermark(policy, state, first_of(before), now)
     if reason is not None:
         return Refused(reason)
-    closing = range(now, now) if before is None or before == ALL_GIVEN_UP else range(before.counted.start, now)
+    closing = range(now, now) if first_of(before) is None or before is None else range(before.counted.start, now)
     if len(closing) > most_closed(policy):
         return Refused("future")
     after = shifted(policy, before, now, offset)
     return Move(closing, after.opened_at(offset), after)
 
 
-def untimely_watermark(policy: Policy, state: State, before: OpenSteps | None, now: int) -> Reason | None:
-    """Return why a watermark within step ``now`` comes at no right time, or None: it goes beyond all before it."""
+def first_of(opened: OpenSteps | None) -> int | None:
+    """Return the first step that may be open; None: nobody knows, since nothing was opened yet or all is given up."""
+    return None if opened is None or opened == ALL_GIVEN_UP else opened.first
+
+
+def untimely_watermark(policy: Policy, state: State, first: int | None, now: int) -> Reason | None:
+    """Return why a watermark within step ``now`` comes at no right time, or None: it goes beyond all before it.
+
+    ``first`` is the first step that may be open, None: nobody knows.
+    """
     if state.closed:
         return "closed"
-    if before is not None and before != ALL_GIVEN_UP:
-        return None if now > before.first else "duplicate" if now == before.first else "late"
-    start_ms = now * policy.step_ms
-    if start_ms >= state.clock.decided_end_ms:
+    if first is not None:
+        return None if now > first else "duplicate" if now == first else "late"
+    clock = state.clock
+    if now >= 0 and policy.start_of(now) >= clock.decided_end_ms:
         return None
-    return "duplicate" if start_ms + policy.step_ms > state.clock.decided_ms else "late"
+    return "duplicate" if clock.decided_ms != NEVER and policy.start_of(now + 1) > clock.decided_ms else "late"
 
 
 def most_closed(policy: Policy) -> int:

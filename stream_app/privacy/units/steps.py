@@ -6,7 +6,8 @@ passed over: it has no release, no entry, and spends nothing.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from stream_app.privacy.fold import Stepped, publish
+from stream_app.privacy.collected.plain import decide_step
+from stream_app.privacy.fold import Stepped
 from stream_app.privacy.kinds import (
     ByBins,
     Category,
@@ -20,7 +21,6 @@ from stream_app.privacy.kinds import (
 )
 from stream_app.privacy.kinds.units import UnitCell
 from stream_app.privacy.landmarks import LandmarkSet
-from stream_app.privacy.noise.draws import Draw
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.state import State
@@ -59,13 +59,8 @@ def decide_units(
     Guarantee: histories that differ on landmark units and on any w units in a row lose at most the budget over all
     steps of a period, where the landmarks are those at its end (`guard`).
     """
-    start_ms = policy.start_of(index)
-    epoch = keys.epoch_of(start_ms)
-    secret = keys.secret_of(epoch)
-    if secret is None:
-        return None
     cells = tallied(policy, state.promise.landmarks, index, units)
-    return None if cells is None else publish(policy, state, index, Draw(secret, epoch, series), cells)
+    return None if cells is None else decide_step(keys, policy, state, series, index, cells)
 
 
 def takes_over(policy: Policy, before: Policy) -> bool:
