@@ -20,6 +20,7 @@ from stream_app.outlook.bound import within_of
 from stream_app.outlook.course import CourseError, HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, outlooks
 from stream_app.outlook.request import PlanRequest
+from stream_app.outlook.units.table import Planned
 from stream_app.privacy import policy as core
 from stream_app.privacy.values import exact
 from stream_app.setup import correlationfile, keyfile
@@ -122,18 +123,19 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     correlation: str | Path | None = None,
     bound: float | None = None,
     error: float | None = None,
-    mean: str | timedelta | None = None,
+    statistic: Planned | None = None,
+    step: str | timedelta | None = None,
     data: Frame | None = None,
     config: str | Path | None = None,
 ) -> Plan | PlanOfUnits:
     """Return what a policy will cost under each scheme, before there are data: budgets, noise and expected error.
 
     For a policy whose steps hold units (``unit=``) it is the error of the statistic by unit, window and span instead.
-    Then ``error`` finds the epsilon, or the unit, with which a statistic over ``mean`` ("day", "week", "30 days", a
-    length of time; left out, the step) has that mean error. ``data`` is a frame of raw readings with the columns
+    Then ``error`` finds the epsilon, or the unit, with which a statistic over ``step`` ("day", "week", "30 days", a
+    length of time; left out, the policy's) has that mean error. ``data`` is a frame of raw readings with the columns
     ``series`` (it may lack), ``timestamp`` and ``value``: it puts the best constant in hindsight beside each error, and
-    warns of a unit shorter than values stay alike. What it shows depends on raw values. ``mean`` and ``data`` take a
-    policy of single numbers, too, as if each step were a unit.
+    warns of a unit shorter than values stay alike. What it shows depends on raw values. ``statistic`` ("mean" or
+    "sum"), ``step`` and ``data`` take a policy of single numbers, too, as if each of its steps were a unit.
 
     ``steps`` is how many events come, ``every_ms`` how far apart, ``start`` when the first does; else they follow from
     the policy. ``correlation`` is a file of the command `correlate`, else the one that the policy names and the
@@ -152,13 +154,13 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     apart = None if every_ms is None else whole(every_ms, "every_ms", "write milliseconds or a timedelta")
     events = None if steps is None else whole(steps, "steps", "write how many events come")
     wanted = None if error is None else exact(finite(error, "error", "write one in the unit of the value"))
-    if found.units is not None or mean is not None or data is not None:
+    if found.units is not None or any(given is not None for given in (statistic, step, data)):
         given = {"steps": steps, "every_ms": every_ms, "start": start, "correlation": correlation, "bound": bound}
         if others := [name for name, value in given.items() if value is not None]:
             raise Error.of(others[0], "is of single events, not of statistics of units; leave it out")
-        return plan_of_units(policy, mean, wanted, data)
+        return plan_of_units(policy, statistic, step, wanted, data)
     if wanted is not None and found.collect is None:
-        remedy = 'leave it out, or say what it is over, as in mean="day"'
+        remedy = 'leave it out, or say what it is over, as in step="day"'
         raise Error.of("error", f"is of statistics of units, or of data that contributors send; {remedy}")
     most = None if bound is None else finite(bound, "bound", "write the most temporal loss that there may be")
     adversary, note = _adversary(found, correlation, config)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, Literal, TypedDict, Unpack
+from typing import Any, Final, Literal, Required, TypedDict, Unpack, overload
 
 from stream_app.api.given import Error, length_of, path_of, told
 from stream_app.api.parts import (
@@ -55,11 +55,24 @@ class Others(TypedDict, total=False):
     renew: Sequence[Time] | Mapping[str, Any]
 
 
+class Members(Others, total=False):
+    """Members of a policy of level landmark."""
+
+    epsilon: Required[float]
+    value: Required[Kind]
+    landmarks: Iterable[Landmark]
+    spare: int
+    window: int | None
+    zone: str | None
+    dummies: Drawn | Padding | None
+
+
 class Policy(Page):
     """What is promised to each series that a glob matches, checked as `landmark-stream check` does.
 
-    Make one by its level: `landmark`, `event`, `user` or `w_event`. ``step`` is the time from one reading to the next,
-    in milliseconds, a timedelta or a text such as "5min".
+    ``Policy(epsilon=.., value=..)`` is one of level `landmark`; `event`, `user` and `w_event` make others. ``step`` is
+    the time from one reading to the next, in milliseconds, a timedelta or a text such as "5min"; it may only be left
+    out, which is 1 ms, where its length changes nothing: where landmarks are single moments, and at level `event`.
 
     With ``unit`` a step holds many readings, and ``statistic`` is what is released of it: ``unit="1h", step="1d",
     statistic="mean"`` publishes daily means, and protects any one hour; hours that a landmark touches are left out.
@@ -68,18 +81,25 @@ class Policy(Page):
     ``local_from`` on. ``within`` says what a unit with several readings holds, ``window`` how many units in a row are
     protected together, ``offset`` when steps begin. The scheme is then `Uniform` unless you name another: it has no
     filter, so each release is the statistic with noise, and no earlier release is in it.
-
-    The step left out it is 1 ms, and it may only be left out where its length changes nothing:
-    where landmarks are single moments, and at level `event`. Two policies are equal if their records are.
+    Two policies are equal if their records are.
     """
 
     __slots__ = ("_core", "_record")
 
-    def __init__(self, record: Mapping[str, Any], folder: Path = Path()) -> None:
-        """Take a policy record as a policy file has it; raises `Error` with every fault.
+    @overload
+    def __init__(self, record: Mapping[str, Any], folder: Path = ...) -> None: ...
+    @overload
+    def __init__(self, **members: Unpack[Members]) -> None: ...
 
-        ``folder`` is where the calendar files are that its landmarks name.
+    def __init__(self, record: Any = None, folder: Path = Path(), **members: Any) -> None:
+        """Take the members of a policy of level landmark, or a policy record as a policy file has it.
+
+        ``folder`` is where the calendar files are that the landmarks of a record name. Raises `Error` with every fault.
         """
+        if members:
+            if record is not None:
+                raise Error.of(next(iter(members)), "stands beside a whole record; put it into the record")
+            record = self.landmark(**members).record
         if not isinstance(record, Mapping):
             raise Error.of("policy", f"is no record but of type {type(record).__name__}; give a dict of its members")
         record = {str(name): plain(member, str(name)) for name, member in record.items()}
@@ -186,7 +206,7 @@ def compiled(policy: Policy) -> core.Policy:
 
 def _checked(found: object) -> Policy:
     if not isinstance(found, Policy):
-        remedy = "make one by Policy.landmark(epsilon=1, landmarks=[...], value=Number(0, 10, 0.001))"
+        remedy = "make one by Policy(epsilon=1, landmarks=[...], value=Number(0, 10, 0.001))"
         if isinstance(found, tuple):
             remedy = "Policy.load returns all policies of its file: take one of them, as in Policy.load(FILE)[0]"
         raise Error.of("policy", f"is no Policy but of type {type(found).__name__}; {remedy}")
@@ -197,11 +217,10 @@ def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> t
     """Return policies as the default policies of a run, the first that matches a series rules it; raises `Error`."""
     if isinstance(policies, Policy) or not isinstance(policies, Iterable):
         policies = [_checked(policies)]
-    records = (
-        [_checked(policy).record | {"series": series} for series, policy in policies.items()]
-        if isinstance(policies, Mapping)
-        else [_checked(policy).record for policy in policies]
-    )
+    if isinstance(policies, Mapping):
+        records = [_checked(policy).record | {"series": series} for series, policy in policies.items()]
+    else:
+        records = [_checked(policy).record for policy in policies]
     with told():
         return policies_from([Written(f"policy.{nth}", record) for nth, record in enumerate(records)], Limits())
 

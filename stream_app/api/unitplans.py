@@ -17,7 +17,7 @@ from stream_app.formats import wire
 from stream_app.formats.records import Observation
 from stream_app.outlook.plots import errors_by_unit, title
 from stream_app.outlook.units.request import UnitPlan, UnitsError, unit_plan
-from stream_app.outlook.units.table import UnitRow
+from stream_app.outlook.units.table import Planned, UnitRow
 from stream_app.pictures import PlotError, picture
 from stream_app.privacy.values import Raw
 
@@ -65,20 +65,24 @@ class PlanOfUnits(Page):
 
 
 def plan_of_units(
-    policy: Policy, mean: str | timedelta | None, error: Fraction | None, data: Frame | None
+    policy: Policy,
+    statistic: Planned | None,
+    step: str | timedelta | None,
+    error: Fraction | None,
+    data: Frame | None,
 ) -> PlanOfUnits:
     """Return the plan of a policy whose steps hold units, or of single numbers; raises `Error` for another one."""
-    if mean is not None and error is None:
-        raise Error.of("mean", "is what an error is over; say which one is wanted, as in error=5")
-    span = f"{length_of(mean, 'mean')} ms" if isinstance(mean, timedelta) else mean
+    if step is not None and error is None:
+        raise Error.of("step", "is what an error is over; say which one is wanted, as in error=5")
+    span = f"{length_of(step, 'step')} ms" if isinstance(step, timedelta) else step
     if span is not None and not isinstance(span, str):
-        raise Error.of("mean", 'is no span; write "day", "week", "30 days" or a length of time')
+        raise Error.of("step", 'is no span; write "day", "week", "30 days" or a length of time')
     try:
-        found = unit_plan(compiled(policy), span, None if error is None else float(error), _readings(data))
+        found = unit_plan(compiled(policy), span, None if error is None else float(error), _readings(data), statistic)
     except UnitsError as wrong:
         raise Error.of(wrong.member, str(wrong)) from None
     if found is None:
-        remedy = "is neither of single numbers nor of statistics of units; leave mean and data out"
+        remedy = "is neither of single numbers nor of statistics of units; leave statistic, step and data out"
         raise Error.of("policy", remedy)
     return PlanOfUnits(policy, found)
 

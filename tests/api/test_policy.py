@@ -170,6 +170,15 @@ def test_policies_are_values(tmp_path: Path) -> None:
     assert ls.Policy(one.record) == one
 
 
+def test_members_make_a_policy_of_level_landmark() -> None:
+    """As `Policy.landmark` does; beside a whole record they are a mistake."""
+    members: dict[str, Any] = {"epsilon": 1, "value": NUMBER, "unit": "1h", "statistic": "mean", "step": "1D"}
+    made = ls.Policy(**members)
+    assert made == ls.Policy.landmark(**members)
+    with pytest.raises(ls.Error, match="epsilon: stands beside a whole record"):
+        ls.Policy(made.record, epsilon=2)  # type: ignore[call-overload]
+
+
 def test_true_landmarks_under_dummies_do_not_show() -> None:
     """Whatever a policy shows of itself has neither the true landmarks nor their number."""
     start = 1_338_570_000_000

@@ -254,7 +254,7 @@ def test_without_a_scheme_a_release_is_the_statistic() -> None:
 
 def test_a_plan_of_units_has_a_table_an_answer_and_a_picture(tmp_path: Path) -> None:
     """As the command has them; data put the best constant beside each error."""
-    found = ls.plan(policy("mean"), mean="week", error=0.01)
+    found = ls.plan(policy("mean"), step="week", error=0.01)
     assert isinstance(found, ls.PlanOfUnits)
     own = next(row for row in found.table if row["unit"] == "1 h *")
     assert own["day"] == pytest.approx(0.5 / np.sinh(0.1) / 24)
@@ -269,7 +269,7 @@ def test_a_plan_of_units_has_a_table_an_answer_and_a_picture(tmp_path: Path) -> 
     assert beside.warning == ""
     assert all("day: constant" in row for row in beside.table if "day" in row)
     useless = [{"timestamp": 0, "value": "x"}]
-    for member, words in (("mean", {"mean": "day"}), ("bound", {"bound": 2.0}), ("data", {"data": useless})):
+    for member, words in (("step", {"step": "day"}), ("bound", {"bound": 2.0}), ("data", {"data": useless})):
         with pytest.raises(ls.Error) as caught:
             ls.plan(policy("mean"), **words)
         assert caught.value.faults[0].member == member

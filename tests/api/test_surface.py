@@ -13,8 +13,8 @@ FUNCTIONS = {
     "audit": "(ledger, releases=None, *, lifetime=None, heads=None, public_keys=(), witness=None)",
     "compare": "(frame, before, after, *, zone='UTC', policy=None)",
     "mean": "(frame, by='series', *, zone='UTC', policy=None, landmarks='apart')",
-    "plan": "(policy, *, steps=None, every_ms=None, start=None, correlation=None, bound=None, error=None, mean=None, "
-    "data=None, config=None)",
+    "plan": "(policy, *, steps=None, every_ms=None, start=None, correlation=None, bound=None, error=None, "
+    "statistic=None, step=None, data=None, config=None)",
     "profile": "(frame, *, policy=None)",
     "read_events": "(file, *, mapping=None, series=None, series_column=None, timestamp_column=None, time_format=None, "
     "zone=None, stamp=None, value_columns=None, where=None, single=None, words=None, missing=None, multiply=None, "

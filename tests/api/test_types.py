@@ -77,7 +77,7 @@ def test_members_of_a_policy_in_other_types() -> None:
     keys: Any = np.array(["a", "b"])
     assert ls.Policy.event(epsilon=1, value=ls.Counts(keys)).record["value"]["keys"] == ["a", "b"]
     with pytest.raises(ls.Error, match=r"^policy: is no record but of type list"):
-        ls.Policy([])  # type: ignore[arg-type]
+        ls.Policy([])  # type: ignore[call-overload]
 
 
 class Odd:

@@ -206,7 +206,7 @@ PLANTED: Final = (
     Planted(
         "readings of open steps not recalled",
         "the readings of open steps are read again at a start",
-        "stream_app.deciding.filling:recalled",
+        "stream_app.deciding.decision:recalled",
         27,
         (("if step is not None:", "if isinstance(step, Counters):"),),
     ),

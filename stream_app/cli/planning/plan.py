@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from rich.console import Console
 from rich.progress import Progress
@@ -28,6 +28,7 @@ from stream_app.outlook.course import CourseError, HorizonError, horizon_of
 from stream_app.outlook.outlook import Outlook, crowd_events, crowds, events_of, outlooks
 from stream_app.outlook.plots import errors_by_unit, errors_of, losses_of, noise_of, spends_of, title
 from stream_app.outlook.request import PlanRequest
+from stream_app.outlook.units.table import Planned
 from stream_app.outlook.ward import WANTED
 from stream_app.pictures import label_of
 from stream_app.privacy.policy import Policy
@@ -59,10 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--correlation", type=Path, metavar="FILE", help=correlation_help)
     parser.add_argument("--bound", type=float, metavar="X", help="find the epsilon that keeps temporal loss within it")
-    mean_help = (
-        "statistics of units: what --error is over, day, week, 30 days or a length such as 12h (default: the step)"
+    statistic_help = "what is made of single numbers, each of which is a unit (default: mean; units have their own)"
+    parser.add_argument("--statistic", choices=get_args(Planned), help=statistic_help)
+    step_help = (
+        "statistics of units: what --error is over, day, week, 30 days or a length such as 12h (default: the policy's)"
     )
-    parser.add_argument("--mean", metavar="SPAN", help=mean_help)
+    parser.add_argument("--step", metavar="SPAN", help=step_help)
     error_help = (
         "statistics of units: find the epsilon, or the unit, with this mean error; collected data: find how many "
         "contributors bring a release within it"
@@ -84,18 +87,19 @@ def run(arguments: argparse.Namespace) -> int:
     found = [document.times for document in documents]
     if arguments.picture is not None and len(found) != 1:
         raise UsageError(f"--picture: shows one policy, found {len(found)} in the file; plan them one by one")
-    if arguments.mean is not None and arguments.error is None:
-        raise UsageError("--mean: names what an error is over; say which error is wanted (--error)")
+    if arguments.step is not None and arguments.error is None:
+        raise UsageError("--step: names what an error is over; say which error is wanted (--error)")
     plain = all(times.policy.collect is None and times.policy.units is None for times in found)
-    if arguments.error is not None and arguments.mean is None and plain:
+    of_units = any(given is not None for given in (arguments.statistic, arguments.step))
+    if arguments.error is not None and not of_units and plain:
         raise UsageError(
             "--error: is of a statistic over units, or of data that contributors send (collect), and no policy of the "
-            "file has either; --mean day finds what the mean of a day takes"
+            "file has either; --statistic mean --step day finds what the mean of a day takes"
         )
     check_picture(arguments.picture)
     data = data_of(arguments)
     for times in found:
-        if times.policy.units is not None or arguments.mean is not None or data is not None:
+        if times.policy.units is not None or of_units or data is not None:
             _units(arguments, times, data)
         else:
             _schemes(arguments, times)
@@ -120,7 +124,8 @@ def _units(arguments: argparse.Namespace, times: PolicyTimes, data: Data | None)
     ]
     if given:
         raise UsageError(f"--{given[0]}: is of single events, not of statistics of units; leave it out")
-    plan = planned(times, data, arguments.mean, None if arguments.error is None else float(arguments.error))
+    error = None if arguments.error is None else float(arguments.error)
+    plan = planned(times, data, arguments.step, error, arguments.statistic)
     promise = times.promise(limits_in(arguments.config))
     if arguments.json:
         words = {"series": times.series, "times": times.document(), "promise": promise}

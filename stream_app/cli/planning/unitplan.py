@@ -18,7 +18,7 @@ from stream_app.formats import wire
 from stream_app.formats.records import Observation
 from stream_app.mapping.members import MEMBERS
 from stream_app.outlook.units.request import UnitPlan, UnitsError, unit_plan
-from stream_app.outlook.units.table import SpanError, spans_of
+from stream_app.outlook.units.table import Planned, SpanError, spans_of
 from stream_app.privacy.values import NANO, Raw
 
 Data = dict[str, list[tuple[int, Raw]]]
@@ -59,14 +59,20 @@ def matching(times: PolicyTimes, data: Data | None) -> Data | None:
     }
 
 
-def planned(times: PolicyTimes, data: Data | None, span: str | None = None, error: float | None = None) -> UnitPlan:
+def planned(
+    times: PolicyTimes,
+    data: Data | None,
+    span: str | None = None,
+    error: float | None = None,
+    statistic: Planned | None = None,
+) -> UnitPlan:
     """Return the plan of a policy for units; raises `UsageError` for a policy or options that have none."""
     try:
-        found = unit_plan(times.policy, span, error, matching(times, data))
+        found = unit_plan(times.policy, span, error, matching(times, data), statistic)
     except UnitsError as wrong:
         raise UsageError(f"--{wrong.member}: {wrong}") from None
     if found is None:
-        option = "--mean" if span is not None else "--data"
+        option = "--step" if span is not None else "--data" if statistic is None else "--statistic"
         raise UsageError(f"{option}: is of series of numbers, or of statistics of units; {times.whose} has neither")
     return found
 

@@ -7,14 +7,14 @@ from typing import Any
 from stream_app.analysis.units import unit_words
 from stream_app.calendar.words import duration_in_words, length_ms
 from stream_app.outlook.units.readings import Memory, SeriesReadings, memory_of
-from stream_app.outlook.units.table import SPANS, Answer, Asked, UnitRow, answered, unit_table
+from stream_app.outlook.units.table import SPANS, Answer, Asked, Planned, UnitRow, answered, unit_table
 from stream_app.privacy.collected.within import Aggregate
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO, Raw
 
 
 class UnitsError(ValueError):
-    """What gives no plan for units; ``member`` names what mends it: ``mean``, ``error`` or ``data``."""
+    """What gives no plan for units; ``member`` names what mends it: ``statistic``, ``step``, ``error`` or ``data``."""
 
     def __init__(self, member: str, problem: str) -> None:
         self.member = member
@@ -100,18 +100,22 @@ def unit_plan(
     span: str | None = None,
     error: float | None = None,
     data: Mapping[str, Iterable[tuple[int, Raw]]] | None = None,
+    statistic: Planned | None = None,
 ) -> UnitPlan | None:
     """Return the plan of a policy whose values are numbers, or whose steps hold units; None for another one.
 
     ``span`` is one of `SPANS`, or a length such as "12h"; an ``error`` without one is over the policy's own step.
-    ``data`` are the readings by series.
+    ``data`` are the readings by series. ``statistic`` is what single numbers become; units have their own.
 
     Raises:
-        UnitsError: for a span that is none or does not hold whole units, and for data without a valid value.
+        UnitsError: for a span that is none or does not hold whole units, for data without a valid value, and for a
+            statistic that is not the policy's own.
     """
-    asked = Asked.of(policy)
+    asked = Asked.of(policy, statistic)
     if asked is None:
         return None
+    if statistic not in {None, asked.kind.statistic}:
+        raise UnitsError("statistic", f"the policy publishes a {asked.kind.statistic}, found {statistic}; leave it out")
     series = [] if data is None else list(_series(policy, asked, data))
     if data is not None and not series:
         raise UnitsError("data", "has no valid value of this policy's kind; check columns and kind")
@@ -128,10 +132,10 @@ def span_named(asked: Asked, span: str | None) -> tuple[str, int]:
     length = asked.step_ms if span is None else SPANS.get(span) or (30 * SPANS["day"] if span == "month" else 0)
     length = length or length_ms(span or "") or 0
     if not length:
-        raise UnitsError("mean", f'found {span!r}; write "day", "week", "30 days", or a length such as "12h"')
+        raise UnitsError("step", f'found {span!r}; write "day", "week", "30 days", or a length such as "12h"')
     if length % asked.unit_ms or length < asked.unit_ms:
         unit = duration_in_words(asked.unit_ms)
-        raise UnitsError("mean", f"a span of {duration_in_words(length)} does not hold whole units of {unit}")
+        raise UnitsError("step", f"a span of {duration_in_words(length)} does not hold whole units of {unit}")
     named = {known: name for name, known in SPANS.items()}
     words = {"30 days": "month of 30 days"}
     found = named.get(length, "")

@@ -7,16 +7,18 @@ of w units is as accurate as a unit of w times the length: both protect the same
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from stream_app.analysis.units import needed_nano, needed_units, regular_nano, unit_error, with_window
 from stream_app.outlook.units.readings import SeriesReadings, Truth
-from stream_app.privacy.kinds import Number, UnitMean, UnitStatistic
+from stream_app.privacy.kinds import Number, UnitMean, UnitStatistic, UnitSum
 from stream_app.privacy.parameters import LARGEST_EPSILON
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.units.units import MOST_STEP_UNITS
 from stream_app.privacy.values import NANO
 
+Planned = Literal["mean", "sum"]
+"""What a plan makes of a policy's single numbers."""
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
@@ -45,13 +47,17 @@ class Asked(NamedTuple):
     step_ms: int  # what the policy publishes over
 
     @classmethod
-    def of(cls, policy: Policy) -> "Asked | None":
-        """Return what a policy with units asks; of a plain one of numbers a mean, each step a unit; None: neither."""
+    def of(cls, policy: Policy, statistic: Planned | None = None) -> "Asked | None":
+        """Return what a policy with units asks; of a plain one of numbers a mean, each step a unit; None: neither.
+
+        ``statistic`` is what is made of single numbers; where units already have one it is ignored.
+        """
         kind = policy.kind
         if policy.units is not None and isinstance(kind, UnitStatistic):
             return cls(kind, policy.units.unit_ms, policy.units.window, regular_nano(policy), policy.step_ms)
         if isinstance(kind, Number) and policy.collect is None and policy.level in {"landmark", "event"}:
-            return cls(UnitMean(kind, 1), policy.step_ms, 1, policy.epsilon_nano, policy.step_ms)
+            made = UnitSum(kind, 1) if statistic == "sum" else UnitMean(kind, 1)
+            return cls(made, policy.step_ms, 1, policy.epsilon_nano, policy.step_ms)
         return None
 
 

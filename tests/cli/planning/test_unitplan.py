@@ -45,7 +45,7 @@ COLUMNS = ["--series", "glucose", "--timestamp-column", "time", "--value-columns
 def test_an_error_takes_an_epsilon_or_a_unit(tmp_path: Path, cli: Cli) -> None:
     """The table, the answer and the promise, as text and as JSON; also for a plain policy of numbers."""
     file = saved(tmp_path / "policy.jsonl", POLICY)
-    shown = cli("plan", file, "--mean", "day", "--error", "5").out
+    shown = cli("plan", file, "--step", "day", "--error", "5").out
     assert "an error of 5 over a day takes epsilon 3 with the unit of 1 h or a unit of 20 min with epsilon 1" in shown
     assert "Landmarks that are registered before their step is published are left out as well." in " ".join(
         shown.split()
@@ -57,7 +57,7 @@ def test_an_error_takes_an_epsilon_or_a_unit(tmp_path: Path, cli: Cli) -> None:
     (own,) = [row for row in found["table"] if row["own"]]
     assert own["spans"]["day"] == {"units": 24, "error": pytest.approx(15.0, abs=0.001), "constant": None}
     assert found["times"]["unit_ms"] == 3_600_000
-    assert main(["plan", saved(tmp_path / "policy.jsonl", PLAIN), "--mean", "week", "--error", "0.1"]) == 0
+    assert main(["plan", saved(tmp_path / "policy.jsonl", PLAIN), "--step", "week", "--error", "0.1"]) == 0
     assert "an error of 0.1 over a week takes epsilon 0.5953" in cli.said().out
 
 
@@ -81,16 +81,16 @@ def test_data_put_the_best_constant_beside_and_warn(tmp_path: Path, readings: st
 @pytest.mark.parametrize(
     ("policy", "words", "message"),
     [
-        (POLICY, ["--mean", "day"], "--mean: names what an error is over; say which error is wanted (--error)"),
-        (POLICY, ["--mean", "90min", "--error", "1"], "does not hold whole units of 1 h"),
-        (POLICY, ["--mean", "fortnight", "--error", "1"], "--mean: found 'fortnight'; write \"day\""),
+        (POLICY, ["--step", "day"], "--step: names what an error is over; say which error is wanted (--error)"),
+        (POLICY, ["--step", "90min", "--error", "1"], "does not hold whole units of 1 h"),
+        (POLICY, ["--step", "fortnight", "--error", "1"], "--step: found 'fortnight'; write \"day\""),
         (POLICY, ["--steps", "5"], "--steps: is of single events, not of statistics of units"),
-        (PLAIN, ["--error", "1"], "--mean day finds what the mean of a day takes"),
+        (PLAIN, ["--error", "1"], "--statistic mean --step day finds what the mean of a day takes"),
         (PLAIN, ["--series", "a"], "--data: is missing"),
         (
             PLAIN | {"value": {"kind": "category", "categories": [True, False]}},
-            ["--mean", "day", "--error", "1"],
-            "--mean: is of series of numbers, or of statistics of units; glucose has neither",
+            ["--step", "day", "--error", "1"],
+            "--step: is of series of numbers, or of statistics of units; glucose has neither",
         ),
     ],
 )

@@ -171,7 +171,7 @@ def test_spans_and_what_is_none() -> None:
     for wrong in ("fortnight", "90min", "5 s"):
         with pytest.raises(UnitsError) as caught:
             span_named(plan, wrong)
-        assert caught.value.member == "mean"
+        assert caught.value.member == "step"
     with pytest.raises(UnitsError, match="no valid value"):
         unit_plan(policy(), data={"a": [(0, Raw("x"))]})
     assert (rounded_up(2.999965), rounded_up(0.00012341)) == (3.0, 0.0001235)
