@@ -131,12 +131,8 @@ class Policy(Page):
         **others: Unpack[Others],
     ) -> "Policy":
         """Return a policy that protects all landmarks and any one other step, or any ``window`` of them, together."""
-        protection = {
-            "landmarks": [plain(each, f"landmarks.{nth}") for nth, each in enumerate(_listed(landmarks))],
-            "spare": spare or None,
-            "window": window,
-            "zone": zone,
-        }
+        moments = [plain(each, f"landmarks.{nth}") for nth, each in enumerate(_listed(landmarks))]
+        protection = {"landmarks": moments, "spare": spare or None, "window": window, "zone": zone}
         return cls(_record("landmark", epsilon, value, protection, _usual(others), {"dummies": dummies, **others}))
 
     @classmethod
