@@ -217,7 +217,7 @@ def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_pat
         lambda: ls.plan(wrong),
     ):
         with pytest.raises(
-            ls.Error, match=r"^policy: is no Policy but of type (int|dict); make one by Policy\.landmark"
+            ls.Error, match=r"^policy: is no Policy but of type (int|dict); make one by Policy\("
         ):
             asked()
     with pytest.raises(ls.Error, match=r"^frame: is no frame; give one of pandas"):
