@@ -54,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
         found = _settings(file or arguments.config)
     problems, shown = found.problems, found.shown
     data = data_of(arguments)
-    notes = [*found.notes, *(note for times in found.times for note in (*times.warnings(), *noise_notes(times)))]
+    notes = [*found.notes, *(warning for times in found.times for warning in times.warnings())]
+    notes += dict.fromkeys(note for times in found.times for note in noise_notes(times))  # versions may say the same
     if data is not None and not problems:
         notes += [f"{times.whose}: {each}" for times in found.times for each in memory_notes(times, data)]
     if arguments.json:

@@ -192,8 +192,8 @@ def _price(plan: Plan) -> Iterator[str]:
     if leaving is None or not leaving.landmark.steps:
         return
     yield (
-        f"{leaving.variant.label} publishes no landmark: each one repeats the last release or is withheld, at no cost. "
-        "Every other step may spend all of epsilon."
+        f"With {leaving.variant.label} no landmark is published: each one repeats the last release or is withheld, at "
+        "no cost. Every other step may spend all of epsilon."
     )
     beside = [each for each in plan.outlooks if each.variant.scheme["name"] == "balanced" and each is not leaving]
     other = next((each for each in beside if each.variant.own), beside[len(beside) // 2])

@@ -77,7 +77,10 @@ def test_plan_leads_with_it_and_names_its_price(tmp_path: Path, cli: Cli) -> Non
     assert "balanced 0.5 *" in rows
     assert f"note: {LOUD}\n" in shown
     assert "becomes at most 23 % likely" in shown
-    assert "balanced 1 publishes no landmark: each one repeats the last release or is withheld, at no cost." in shown
+    assert (
+        "With balanced 1 no landmark is published: each one repeats the last release or is withheld, at no cost."
+        in shown
+    )
     assert "The price is a larger temporal loss where values resemble their neighbours; --correlation" in shown
     matrix = [[0.8, 0.2], [0.1, 0.9]]
     known = saved(tmp_path / "correlation.json", {"backward": matrix, "forward": matrix})
@@ -90,7 +93,7 @@ def test_plan_leads_with_it_and_names_its_price(tmp_path: Path, cli: Cli) -> Non
     own = f"{losses['balanced 1']:.4g} under balanced 1, {losses['balanced 0.5']:.4g} under balanced 0.5."
     assert PRICE + own in cli("plan", file, "--correlation", known).out
     event = saved(tmp_path / "event.jsonl", {**POLICY, "protection": {"level": "event", "step": HOUR}})
-    assert "publishes no landmark" not in cli("plan", event).out
+    assert "no landmark is published" not in cli("plan", event).out
     units = {**POLICY["protection"], "unit": HOUR, "step": 24 * HOUR, "open_steps": 1}
     mean = {**NUMBER, "statistic": "mean"}
     of_units = saved(tmp_path / "units.jsonl", {**POLICY, "protection": units, "value": mean})
