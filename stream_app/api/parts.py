@@ -199,7 +199,7 @@ class Skip(Part):
 
 @dataclass(frozen=True, slots=True)
 class Balanced(Part):
-    """A share of epsilon for the regular steps, the rest split over the landmarks."""
+    """A share of epsilon for the regular steps, the rest split over the landmarks; with 1 these are not published."""
 
     NAMED = "name", "balanced"
     _: KW_ONLY

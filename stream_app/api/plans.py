@@ -18,6 +18,7 @@ from stream_app.loss.planning import PlanError
 from stream_app.loss.temporal import Adversary
 from stream_app.outlook.bound import within_of
 from stream_app.outlook.course import CourseError, HorizonError, horizon_of
+from stream_app.outlook.loud import loud
 from stream_app.outlook.outlook import Outlook, outlooks
 from stream_app.outlook.request import PlanRequest
 from stream_app.outlook.units.table import Planned
@@ -28,6 +29,7 @@ from stream_app.setup.settings import Settings
 from stream_app.verify.experiment import experiment, gathered, here
 from stream_app.verify.trial import UnusableError
 from stream_app.verify.verdict import Judgement, Verdict, verdict
+from stream_app.words.odds import in_odds
 
 
 class Plan(Page):
@@ -62,8 +64,11 @@ class Plan(Page):
         return Html(paragraph(repr(self.policy), "\n".join([str(self.policy), *self._lines()])) + self.table.html())
 
     def _lines(self) -> Iterator[str]:
-        horizon = self._request.horizon
-        yield f"{horizon.events:,} events; errors of a measurement are {unit(self._request.policy.kind)}"
+        horizon, ruled = self._request.horizon, self._request.policy
+        yield in_odds(ruled.epsilon_nano)
+        if (found := loud(ruled)) is not None:
+            yield f"note: {found.sentence}"
+        yield f"{horizon.events:,} events; errors of a measurement are {unit(ruled.kind)}"
         if self.within is not None:
             yield (
                 f"temporal loss stays within {self.within['bound']:g}, whatever the scheme, if every event spends at "

@@ -11,8 +11,10 @@ from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.scheme import SCHEMES
 from stream_app.privacy.values import NANO
 
-REGULAR_SHARES = (0.25, 0.5, 0.75)
+REGULAR_SHARES = (0.75, 0.5, 0.25)
 """Of Balanced, beside the policy's own: a larger one lowers the error of regular steps and raises temporal loss."""
+ALL = 1
+"""The regular share that publishes no landmark: it leads where there are any, since what is left can be read."""
 FIXED = {"increase": 0.0, "decrease": 0.0}  # a sampling rate that stays what it is
 DRAWS = 20  # courses over which coins are averaged, for as long as they are short
 MOST_DRAWN = 100_000  # events over all courses of one variant, but for one whole course
@@ -30,6 +32,11 @@ class Variant(NamedTuple):
     own: bool  # whether the policy names this scheme so
 
     @property
+    def leaves_out(self) -> bool:
+        """Whether it is Balanced that publishes no landmark, which others are compared with by name."""
+        return self.scheme.get("regular_share") == ALL
+
+    @property
     def label(self) -> str:
         """Return the name of the variant in tables."""
         share = self.scheme.get("regular_share")
@@ -38,18 +45,19 @@ class Variant(NamedTuple):
 
 
 def variants(policy: Policy) -> tuple[Variant, ...]:
-    """Return what to compare, in the order of the level's schemes."""
+    """Return what to compare: Balanced with the largest share first, then the level's other schemes in their order."""
     own: Mapping[str, Any] = policy.parameters["scheme"]  # type: ignore[assignment] # an object, or no policy
-    level: Any = policy.parameters["protection"]
+    protection: Any = policy.parameters["protection"]
+    shares = (ALL, *REGULAR_SHARES) if protection["level"] == "landmark" else REGULAR_SHARES
     return tuple(
         variant
-        for name in SCHEMES[level["level"]]
-        for variant in _ends(name, own)
+        for name in sorted(SCHEMES[protection["level"]], key=lambda name: name != "balanced")
+        for variant in _ends(name, own, shares)
         if _admitted(policy.parameters, variant)
     )
 
 
-def _ends(name: str, own: Mapping[str, Any]) -> Iterator[Variant]:
+def _ends(name: str, own: Mapping[str, Any], shares: tuple[float, ...]) -> Iterator[Variant]:
     is_own = own["name"] == name
     scheme = own if is_own else {"name": name}
     match name:
@@ -62,7 +70,7 @@ def _ends(name: str, own: Mapping[str, Any]) -> Iterator[Variant]:
             yield Variant(scheme, f"rate {least:g}", fixed, least, moving=False, tosses=True, own=is_own)
         case "balanced":
             share = own.get("regular_share", 0.5) if is_own else None
-            for each in sorted({*REGULAR_SHARES, *([] if share is None else [share])}):
+            for each in sorted({*shares, *([] if share is None else [share])}, reverse=True):
                 of_share = {"name": name, "regular_share": each}
                 yield Variant(of_share, "", of_share, None, moving=False, tosses=False, own=each == share)
         case "skip" if not is_own:

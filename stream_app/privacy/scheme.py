@@ -67,7 +67,10 @@ class Skip(NamedTuple):
 
 
 class Balanced(NamedTuple):
-    """A fixed share of the budget for regular steps (units of 1e-6), the rest split over landmarks."""
+    """A fixed share of the budget for regular steps (units of 1e-6), the rest split over landmarks.
+
+    With all of it for regular steps landmarks are not published: repeated or withheld, at no cost.
+    """
 
     regular_millionth: int = MILLION // 2
     name: Literal["balanced"] = "balanced"
@@ -112,6 +115,9 @@ def propose(
             share = least(left // (landmarks_left + 1), (left - peak) // some)
         case Balanced():
             regular = budget * scheme.regular_millionth // MILLION
+            # PRIVACY: if regular steps have all of it (as under Skip), no landmark is published, so releases show which
+            # steps are landmarks. The ledger shows them anyway. With dummies it shows L', and true and drawn ones get
+            # the same 0: what is published depends on L' and on values outside of it, on nothing else of L.
             share = most(left - most(regular, peak), 0) // some
         case Skip():
             share = 0 * left

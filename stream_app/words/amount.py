@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 NANO: Final = 10**9  # nano-epsilon of epsilon 1
+_WRITTEN_OUT: Final = 10_000  # from here on, ``.4g`` would write an exponent
 
 
 def amount(nano: int) -> str:
@@ -65,3 +66,8 @@ def summed(nano: int, steps: int) -> str:
     """
     over = "1 step" if steps == 1 else f"all {steps:,} steps"
     return f"sum over {over}: {amount(nano)}; no promise is about this sum"
+
+
+def four_digits(figure: float) -> str:
+    """Return a figure with four digits; large ones are written out, with commas."""
+    return f"{figure:.4g}" if figure < _WRITTEN_OUT else f"{float(f'{figure:.4g}'):,.0f}"

@@ -74,6 +74,8 @@ def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Ite
             f"{factor(times * epsilon_nano)}."
         )
     if protection["level"] == "landmark":
+        if leaves_out_landmarks(parameters):
+            yield "Landmarks are not published: each one repeats the last release or is withheld, at no cost."
         yield from _later_landmarks(parameters, known)
         yield from blurred(parameters, known)
     if collect.get("intrusion_nano"):
@@ -182,6 +184,13 @@ def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:
             yield f"Each further {further} at which they differ makes them easier to tell apart."
 
 
+def leaves_out_landmarks(parameters: Parameters) -> bool:
+    """Return whether the scheme has no share for landmarks; where steps hold units none has, and other words say so."""
+    scheme = parameters["scheme"]
+    nothing = scheme["name"] == "skip" or (scheme["name"] == "balanced" and scheme.get("regular_share") == 1)
+    return nothing and not parameters["protection"].get("unit")
+
+
 def _later_landmarks(parameters: Parameters, known: Circumstances) -> Iterator[str]:
     if not (parameters.get("dummies") or known.dummies):
         spare = parameters["protection"].get("spare", 0)
@@ -192,7 +201,7 @@ def _later_landmarks(parameters: Parameters, known: Circumstances) -> Iterator[s
                 f"later count among them and use budget{kept}."
             )
             return
-        kept = f"; budget is kept for {spare:,} of them" if spare else ""
+        kept = f"; budget is kept for {spare:,} of them" if spare and not leaves_out_landmarks(parameters) else ""
         yield f"Landmarks that are registered later count among them{kept}."
 
 

@@ -44,6 +44,7 @@ SCHEMES: list[tuple[Scheme, dict[str, Any]]] = [
     (ls.Adaptive(minimum=0.2), {"name": "adaptive", "minimum": 0.2}),
     (ls.Skip(accept_risk=True), {"name": "skip", "accept_risk": True}),
     (ls.Balanced(regular_share=0.25), {"name": "balanced", "regular_share": 0.25}),
+    (ls.Balanced(regular_share=1), {"name": "balanced", "regular_share": 1}),
     (ls.BudgetDistribution(), {"name": "bd"}),
     (ls.BudgetAbsorption(dissimilarity="private"), {"name": "ba", "dissimilarity": "private"}),
 ]
@@ -191,3 +192,19 @@ def test_true_landmarks_under_dummies_do_not_show() -> None:
     )
     shown = [repr(policy), str(policy), policy._repr_html_(), str(policy.__rich__())]
     assert not any(str(start) in text or "2012" in text or "its 2 " in text for text in shown)
+
+
+def test_a_plan_says_the_odds_and_the_noise_at_landmarks() -> None:
+    """As the command does; nothing is noted where landmarks are not published."""
+    start = 1_338_570_000_000
+    half, alone = (
+        str(
+            ls.plan(ls.Policy.landmark(epsilon=1, value=NUMBER, landmarks=[start], scheme=ls.Balanced(regular_share=s)))
+        )
+        for s in (0.5, 1)
+    )
+    for text in (half, alone):
+        assert "a claim held 10 % likely becomes at most 23 % likely" in text
+    assert "note: the noise at a landmark has a scale of 20, which exceeds the range of 10." in half
+    assert "note:" not in alone
+    assert "Landmarks are not published" in alone

@@ -71,6 +71,16 @@ policy 1 {"epsilon": 1.01e-7, "scheme": {"name": "balanced", "regular_share": 0.
  5 perturbed    . 55 | 46 0 55      R=0 g=101-46
 """
 
+LEFT_OUT = """
+policy 1 {"epsilon": 1e-7, "scheme": {"name":"balanced","regular_share":1}, "landmarks":[1000,[3000,5000]], "spare":1}
+ 1 withheld     L  - |  0 3   0     G=E=100 a=max(0, 100-100)//4=0
+ 2 perturbed    . 100 | 0 3 100
+ 3 approximated L  - |  0 2 100
+landmarks [[6, 7]] 0 |  0 2 100
+ 5 perturbed    . 100 | 0 1 100
+ 6 approximated L  - |  0 0 100
+"""
+
 EVENT = """
 policy 1 {"epsilon": 7e-9, "scheme": {"name": "adaptive"}, "level": "event"}
  0 perturbed    .  7 |  0 0 7
@@ -110,6 +120,7 @@ LEDGERS = {
     "adaptive": ADAPTIVE,
     "skip": SKIP,
     "balanced": BALANCED,
+    "left-out": LEFT_OUT,
     "event": EVENT,
     "user": USER,
     "dummies": DUMMIES,

@@ -6,7 +6,7 @@ Nobody explains a paragraph that is handed over to a person, so it says no more 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from heapq import nlargest
-from math import ceil, exp
+from math import ceil
 from typing import Any, Final, NamedTuple
 
 from stream_app.audit.books.members import Members
@@ -16,7 +16,8 @@ from stream_app.audit.standing.standing import VersionStanding, version_of
 from stream_app.audit.standing.text import ending
 from stream_app.calendar.words import moment_in_words
 from stream_app.words import promise
-from stream_app.words.amount import NANO, Used, amount, promised, quoted
+from stream_app.words.amount import Used, amount, promised, quoted
+from stream_app.words.odds import PRIOR, most_likely
 from stream_app.words.unit import Parameters, Unit, protected, resemblance, statistic_of
 
 _MARKED: Final = "Some moments were marked as yours to protect together, such as the hours of a visit: landmarks."
@@ -94,8 +95,7 @@ def _chance(epsilon_nano: int) -> str:
     """Return what a chance of a tenth becomes at most, rounded up; "" where that is nearly certain."""
     if epsilon_nano > promise.LARGEST_FACTOR:
         return ""
-    change = exp(epsilon_nano / NANO)
-    likely = ceil(1000 * change / (change + 9)) / 10
+    likely = ceil(1000 * most_likely(PRIOR, epsilon_nano)) / 10
     return f": who held one for 10 % likely and the other for 90 % then holds it for {likely:g} % likely"
 
 

@@ -113,9 +113,17 @@ class Explanation(NamedTuple):
             return f"A share of {self.share_nano} was left unused, which {self.terms.scheme} never does."
         if self.entry.timestamp < self.opens_ms:
             return f"Until {self.opens_ms} windows hold steps that an earlier version spent on, so this one waits."
-        if self.landmark and self.terms.scheme == "skip":
-            return "Skip gives landmarks nothing."
+        if self.landmark and self.leaves_out:
+            of_share = "" if self.terms.scheme == "skip" else ": its regular share is 1"
+            return f"{self.terms.scheme.capitalize()} gives landmarks nothing{of_share}."
         return "The share is 0, and a share of 0 draws no noise."
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether the scheme gives landmarks nothing, even one alone before anything is spent."""
+        terms = self.terms
+        nothing = terms.scheme in {"skip", "balanced"} and terms.share(0, 0, 1, True) == 0  # noqa: FBT003 - as `Share`
+        return nothing and terms.units is None
 
     @property
     def _drawn(self) -> str:

@@ -210,7 +210,7 @@ def _why(found: Explanation) -> str:
         return f" Until {until} this version waits, since windows hold steps that an earlier version spent on."
     if found.share_nano >= found.terms.least_nano:
         return " It had no reading." if found.terms.gaps else ""
-    if found.landmark and found.terms.scheme == "skip":
+    if found.landmark and found.leaves_out:
         return " The scheme gives landmarks nothing."
     return " Nothing was left for it."
 
@@ -261,6 +261,9 @@ def _cost(found: Explanation) -> Iterator[str]:
         if terms.units is not None:
             noun = "unit that becomes a landmark late" if left == 1 else "units that become landmarks late"
             yield f"For {left:,} {noun}, {amount(found.reserved_nano)} is kept."
+            return
+        if found.leaves_out:
+            yield f"The scheme gives the {left:,} {noun} to come, unused spare included, nothing."
             return
         yield f"For {left:,} {noun} to come, unused spare included, {amount(found.reserved_nano)} is kept."
     if left and terms.level == "user":

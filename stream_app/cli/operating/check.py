@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from stream_app.cli import UsageError
+from stream_app.cli.planning.plantable import noise_notes
 from stream_app.cli.planning.unitplan import add_data, data_of, memory_notes
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.policyfile import (
@@ -29,6 +30,7 @@ from stream_app.setup.configuration import NO_LIFETIME, context_of
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 from stream_app.setup.views import joint_faults, view_faults
+from stream_app.words.odds import in_odds, odds_document
 from stream_app.words.promise import wrapped
 
 _AS_DEFAULT: Final = "`policy` takes today, but `policies_file` and `replay --policies` refuse it"
@@ -53,12 +55,16 @@ def run(arguments: argparse.Namespace) -> int:
     problems, shown = found.problems, found.shown
     data = data_of(arguments)
     notes = [*found.notes, *(warning for times in found.times for warning in times.warnings())]
+    notes += dict.fromkeys(note for times in found.times for note in noise_notes(times))  # versions may say the same
     if data is not None and not problems:
         notes += [f"{times.whose}: {each}" for times in found.times for each in memory_notes(times, data)]
     if arguments.json:
         listed = [problem._asdict() for problem in problems]
         document = {"holds": not problems, "problems": listed, "notes": notes, "in_force": dict(shown)}
-        promised = [each.document() | {"promise": each.promise(found.limits)} for each in found.times]
+        promised = [
+            each.document() | {"promise": each.promise(found.limits), "odds": odds_document(each.policy.epsilon_nano)}
+            for each in found.times
+        ]
         print(json.dumps({**document, "times": promised}))
     else:
         for name, value in shown.items():
@@ -66,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         for times in found.times:
             say(times.sentence)
             print(wrapped(times.promise(found.limits)))
+            print(wrapped(in_odds(times.policy.epsilon_nano)))
         if "defaults_only" in shown:
             print("defaults_only: with a glob, or without type or version; name the file in")
             print("`policies_file` or `replay --policies`, since `policy` sends none of these")

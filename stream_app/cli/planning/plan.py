@@ -36,6 +36,7 @@ from stream_app.privacy.value_forms import LARGEST_NUMBER, SMALLEST_RESOLUTION
 from stream_app.privacy.values import NANO, exact
 from stream_app.setup import correlationfile
 from stream_app.setup.correlationfile import CorrelationFileError
+from stream_app.words.odds import in_odds, odds_document
 from stream_app.words.promise import wrapped
 
 ERROR = number("takes a number from 1e-100 to 1e100, found {}", SMALLEST_RESOLUTION, LARGEST_NUMBER)
@@ -129,10 +130,12 @@ def _units(arguments: argparse.Namespace, times: PolicyTimes, data: Data | None)
     promise = times.promise(limits_in(arguments.config))
     if arguments.json:
         words = {"series": times.series, "times": times.document(), "promise": promise}
+        words["odds"] = odds_document(times.policy.epsilon_nano)
         print(wire.dump(words | plan.document()).decode())
     else:
         say(times.sentence)
         print(wrapped(promise))
+        print(wrapped(in_odds(times.policy.epsilon_nano)))
         print_units(plan)
     if arguments.picture is not None:
         whose = f"{label_of(times.series)}, epsilon {times.policy.epsilon_nano / NANO:g}"
@@ -181,7 +184,8 @@ def _document(plan: Plan) -> dict[str, Any]:
         "note": plan.note or None,
         "times": plan.times.document(),
         "promise": plan.promise,
-        "warnings": list(plan.times.warnings()),
+        "odds": odds_document(policy.epsilon_nano),
+        "warnings": list(plan.notes()),
         "schemes": [dict(_members(plan, outlook)) for outlook in plan.outlooks],
         "landmarks_against_noise": [
             {"landmarks": crowd.landmarks, "schemes": [_noise(outlook) for outlook in crowd.outlooks]}

@@ -11,14 +11,16 @@ from stream_app.analysis.error import sensitivity, unit
 from stream_app.calendar.words import duration_in_words
 from stream_app.cli.shared.policyfile import PolicyTimes
 from stream_app.cli.shared.terminal import say
+from stream_app.outlook.loud import loud
 from stream_app.outlook.outlook import Crowd, MeanRange, Outlook
 from stream_app.outlook.request import PlanRequest
 from stream_app.outlook.ward import MOST_CONTRIBUTORS, WANTED, within_words
 from stream_app.privacy.kinds import Choice
 from stream_app.privacy.values import NANO
+from stream_app.words.amount import four_digits
+from stream_app.words.odds import in_odds
 from stream_app.words.promise import wrapped
 
-_WRITTEN_OUT = 10_000  # from here on, ``.4g`` would write an exponent
 NARROWEST = 100  # least width of the table in a pipe, in characters
 
 
@@ -55,6 +57,11 @@ class Plan(NamedTuple):
         wanted = self.request.error
         return None if wanted is None else within_words(self.request.policy, float(wanted))
 
+    def notes(self) -> Iterator[str]:
+        """Yield what looks wrong with the policy, or too noisy."""
+        yield from self.times.warnings()
+        yield from noise_notes(self.times)
+
     @property
     def landmarks(self) -> int:
         """How many of the horizon's events are landmarks."""
@@ -88,8 +95,9 @@ def _head(plan: Plan) -> Iterator[str]:
     elif far is not None and policy.collect is not None:
         yield f"sensitivity: {far:g}"
     yield plan.times.words
-    yield from (f"note: {warning}" for warning in plan.times.warnings())
+    yield from (f"note: {note}" for note in plan.notes())
     yield wrapped(plan.promise)
+    yield wrapped(in_odds(policy.epsilon_nano))
 
 
 def _table(plan: Plan) -> Table:
@@ -144,10 +152,7 @@ def _rows(outlook: Outlook, bound: float | None, *, ward: bool) -> Iterator[list
 
 
 def _figure(mean: MeanRange | None) -> str:
-    """Return a figure with four digits; large ones are written out, with commas."""
-    if mean is None:
-        return "-"
-    return f"{mean.mean:.4g}" if mean.mean < _WRITTEN_OUT else f"{float(f'{mean.mean:.4g}'):,.0f}"
+    return "-" if mean is None else four_digits(mean.mean)
 
 
 def _lines(plan: Plan) -> list[str]:
@@ -155,6 +160,7 @@ def _lines(plan: Plan) -> list[str]:
         "* the policy's own. Means over published steps; repeated ones spend nothing, their error is the data's.",
         "No best constant stands beside them: which one that is only the data tell; `evaluate` has it.",
     ]
+    lines += _price(plan)
     if isinstance(plan.request.policy.kind, Choice):
         lines.append(f"lead: an item so many contributors ahead of all others is drawn {WANTED:.0%} of the time.")
     if plan.ward is not None:
@@ -178,3 +184,29 @@ def _lines(plan: Plan) -> list[str]:
             + ("." if within["between"] is None else f", {within['between']:.4g} between.")
         )
     return lines
+
+
+def _price(plan: Plan) -> Iterator[str]:
+    """Yield what it costs to publish no landmark; nothing where there are none, or where units leave them out."""
+    leaving = next((each for each in plan.outlooks if each.variant.leaves_out), None)
+    if leaving is None or not leaving.landmark.steps:
+        return
+    yield (
+        f"With {leaving.variant.label} no landmark is published: each one repeats the last release or is withheld, at "
+        "no cost. Every other step may spend all of epsilon."
+    )
+    beside = [each for each in plan.outlooks if each.variant.scheme["name"] == "balanced" and each is not leaving]
+    other = next((each for each in beside if each.variant.own), beside[len(beside) // 2])
+    if leaving.loss is None or other.loss is None:
+        yield "The price is a larger temporal loss where values resemble their neighbours; --correlation shows it."
+        return
+    yield (
+        f"The price is temporal loss where values resemble their neighbours: {max(leaving.loss.total):.4g} under "
+        f"{leaving.variant.label}, {max(other.loss.total):.4g} under {other.variant.label}."
+    )
+
+
+def noise_notes(times: PolicyTimes) -> Iterator[str]:
+    """Yield a note if the noise at landmarks exceeds the range."""
+    if (found := loud(times.policy)) is not None:
+        yield f"{times.whose}: scheme: {found.sentence}"

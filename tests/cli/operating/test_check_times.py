@@ -11,6 +11,11 @@ from tests.run import policy
 
 HOUR_MS = 3_600_000
 START_MS = 1_338_534_000_000
+NOISE = (
+    "the noise at a landmark has a scale of 20, which exceeds the range of 10. With "
+    '{"name":"balanced","regular_share":1} landmarks are not published, and the other steps have all of epsilon. The '
+    "price is a larger temporal loss."
+)
 
 TWO = "2012-06-01T07:00Z to 2012-06-01T08:00Z and 2012-06-01T16:00Z to 2012-06-01T18:00Z"
 
@@ -40,11 +45,13 @@ def of_level(level: str, **members: object) -> dict[str, Any]:
 def test_times_are_said(record: dict[str, Any], words: str, tmp_path: Path, cli: Cli) -> None:
     """By `check` behind the series, by `plan` under it; programs get integers beside."""
     file = saved(tmp_path / "policies.jsonl", record)
-    first, second, *promise = cli("check", file).out.splitlines()
+    first, second, *said = (line for line in cli("check", file).out.splitlines() if not line.startswith("note: "))
     assert [first, second] == ["policies = 1", f"home-1: {words}"]
-    planned = cli("plan", file).out.splitlines()
+    planned = [line for line in cli("plan", file).out.splitlines() if not line.startswith("note: ")]
     assert planned[1] == words
-    assert planned[2 : 2 + len(promise)] == promise
+    assert planned[2 : 2 + len(said)] == said
+    promise, odds = said[:-2], said[-2:]
+    assert odds[0].startswith("  In odds: a claim held 10 % likely becomes at most ")
     (times,) = cli("check", file, "--json").document["times"]
     assert (times["series"], times["step_ms"], times["words"]) == ("home-1", HOUR_MS, words)
     assert times["promise"] == " ".join(line.strip() for line in promise)
@@ -82,12 +89,13 @@ def test_what_looks_like_seconds_is_noted(tmp_path: Path, cli: Cli) -> None:
         "home-1: protection.step: 3600 looks like seconds: as milliseconds it is 3 s 600 ms; for 1 h write 3600000",
         f"home-1: protection.landmarks: {moment}",
         f"home-1: renew: {moment}",
+        f"home-1: scheme: {NOISE}",
     ]
     assert main(["check", file, "--config", str(config)]) == 0
     assert [line[6:] for line in cli.said().out.splitlines() if line.startswith("note: ")] == notes
     assert cli("plan", file, "--config", config, "--steps", "3", "--json").document["warnings"] == notes
     assert main(["plan", file, "--config", str(config), "--steps", "3"]) == 0
-    assert [line.removeprefix("note: ") for line in cli.said().out.splitlines()[2:5]] == notes
+    assert [line.removeprefix("note: ") for line in cli.said().out.splitlines()[2:6]] == notes
 
 
 def test_the_settings_bound_what_a_policy_promises(tmp_path: Path, cli: Cli) -> None:

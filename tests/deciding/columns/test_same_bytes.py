@@ -34,9 +34,13 @@ LEVELS: list[dict[str, Any]] = [
     {"level": "landmark", "landmarks": [5], "step": 3, "window": 3},
     {"level": "w-event", "window": 3},
 ]
+LEFT_OUT: dict[str, object] = {"name": "balanced", "regular_share": 1}
 SCHEMES: dict[str, list[dict[str, object]]] = {
-    "landmark": [UNIFORM, ADAPTIVE, SKIP, BALANCED, {"name": "adaptive", "increase": 1, "decrease": 1, "minimum": 0}],
-    "event": [UNIFORM, ADAPTIVE, SKIP, {"name": "balanced", "regular_share": 1}],
+    "landmark": [
+        *(UNIFORM, ADAPTIVE, SKIP, BALANCED, LEFT_OUT),
+        {"name": "adaptive", "increase": 1, "decrease": 1, "minimum": 0},
+    ],
+    "event": [UNIFORM, ADAPTIVE, SKIP, LEFT_OUT],
     "user": [UNIFORM, ADAPTIVE],
     "w-event": [UNIFORM],
 }

@@ -1,0 +1,44 @@
+"""Epsilon as odds: what a reader of the releases may come to believe at most.
+
+Histories that differ as the guarantee says change the odds of any two of them by e^epsilon at most, whatever is
+published. A claim holds for some of them and not for the others, so its odds change by no more either.
+"""
+
+from math import exp, floor, log10
+from typing import Final
+
+from stream_app.words.amount import NANO
+
+PRIOR: Final = 0.1
+"""How likely a claim is held before anything is published, in what people read."""
+_NEARLY: Final = 99.0  # percent: beyond it the distance from 100 is rounded, so that none is called certain
+_LEAST: Final = 1e-4  # percent: a smaller distance from 100 is not written out
+
+
+def most_likely(prior: float, epsilon_nano: int) -> float:
+    """Return how likely a claim becomes at most that was held with probability ``prior``: p e^E / (1 - p + p e^E)."""
+    return prior / (prior + (1 - prior) * exp(-epsilon_nano / NANO))
+
+
+def percent(epsilon_nano: int, prior: float = PRIOR) -> str:
+    """Return `most_likely` in percent as people read it: whole, above 99 with as many digits as tell it from 100."""
+    rest = (1 - prior) * exp(-epsilon_nano / NANO)
+    missing = 100 * rest / (prior + rest)
+    if 100 - missing <= _NEARLY:
+        return f"{100 - missing:.0f}"
+    if missing < _LEAST:
+        return "nearly 100"
+    return f"{round(100 - missing, -floor(log10(missing))):g}"
+
+
+def in_odds(epsilon_nano: int) -> str:
+    """Return a sentence that says by its odds what an epsilon allows."""
+    return (
+        f"In odds: a claim held {100 * PRIOR:g} % likely becomes at most {percent(epsilon_nano)} % likely, if it is "
+        "about that difference alone."
+    )
+
+
+def odds_document(epsilon_nano: int) -> dict[str, float]:
+    """Return the same for programs: how likely the claim is held, and how likely it becomes at most."""
+    return {"prior": PRIOR, "at_most": most_likely(PRIOR, epsilon_nano)}
