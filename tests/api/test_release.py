@@ -216,9 +216,7 @@ def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_pat
         lambda: ls.release(rows, [wrong], out=tmp_path / "run"),
         lambda: ls.plan(wrong),
     ):
-        with pytest.raises(
-            ls.Error, match=r"^policy: is no Policy but of type (int|dict); make one by Policy\("
-        ):
+        with pytest.raises(ls.Error, match=r"^policy: is no Policy but of type (int|dict); make one by Policy\("):
             asked()
     with pytest.raises(ls.Error, match=r"^frame: is no frame; give one of pandas"):
         ls.release(pd.DataFrame(rows)["value"], policy, out=tmp_path / "run")
