@@ -78,7 +78,9 @@ class Parser(argparse.ArgumentParser):
         if found := MISSING.fullmatch(message):
             return f"{found[1]} is missing"
         if found := NEEDS.fullmatch(message):
-            return f"{found['name']} needs {found['number']} value{'' if found['number'] == 'one' else 's'} behind it"
+            if found["number"] != "one":
+                return f"{found['name']} needs {found['number']} values"
+            return f"{found['name']} needs one value; one that begins with a dash is given as {found['name']}=VALUE"
         if found := VALUE.fullmatch(message):
             return f'{found["name"]}: "{found["found"]}" is not {KINDS[found["kind"]]}'
         if found := EXCLUDED.fullmatch(message):
