@@ -6,7 +6,8 @@ from typing import Final
 
 from stream_app.calendar.localtime import EPOCH, LAST_DAY, MILLISECOND
 
-UNITS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))
+DAY_MS: Final = 86_400_000
+UNITS = (("d", DAY_MS), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))
 SECONDS_BEGIN, SECONDS_END = 300_000_000, 100_000_000_000
 """Moments that are days of 1970 to 1973 in ms, and days of 1979 to 5138 in seconds."""
 
@@ -65,3 +66,22 @@ def moment_as_seconds(moment_ms: int) -> str:
         return ""
     said, meant = moment_in_words(moment_ms), moment_in_words(1000 * moment_ms)
     return f"{moment_ms} looks like seconds: as milliseconds it is {said}; for {meant} write {1000 * moment_ms}"
+
+
+def days_cut(step_ms: int, start_ms: int, zone: tzinfo, offset_ms: int | None) -> str:
+    """Return the warning that steps of whole days do not start at midnight of a zone; empty where they do.
+
+    ``start_ms`` is when one of them starts, ``offset_ms`` the policy's offset; None: it can have none.
+    """
+    if step_ms % DAY_MS:
+        return ""
+    local = (EPOCH + start_ms * MILLISECOND).astimezone(zone)
+    late_ms = (local.hour * 60 + local.minute) * 60_000
+    if not late_ms:
+        return ""
+    said = f"steps of {duration_in_words(step_ms)} start at {local:%H:%M} in {zone}, so they are not its days"
+    if offset_ms is None:
+        return said
+    minutes = (offset_ms - late_ms) % step_ms // 60_000
+    wanted = f"{minutes}min" if minutes % 60 else f"{minutes // 60}h"
+    return f'{said}; with "offset":"{wanted}" they start at midnight there until its clocks change'

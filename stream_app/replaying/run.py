@@ -275,8 +275,8 @@ def _left_open(steps: int) -> Iterator[str]:
     # PRIVACY: how many are open follows from timestamps and watermarks alone, as what has a release does.
     if steps:
         counted = "1 step is still open and has" if steps == 1 else f"{steps:,} steps are still open and have"
-        it = "it" if steps == 1 else "them"
-        yield f"{counted} no release yet: a later reading closes {it}, or a watermark"
+        record = '{"type":"watermark","series":..,"timestamp":..}'
+        yield f"{counted} no release yet; a later reading or the record {record} closes what is open"
 
 
 def _mixed(keys: KeyRing, found: dict[str, Any]) -> dict[str, Any]:

@@ -230,7 +230,7 @@ def test_steps_that_are_still_open_are_told(tmp_path: Path) -> None:
         for series in ("a", "b")
         for nth in range(8)
     ]
-    told = "2 steps are still open and have no release yet: a later reading closes them, or a watermark"
+    told = "2 steps are still open and have no release yet; a later reading or the record "
     assert told in str(ls.release(quarters, policy, out=tmp_path / "run"))
     end = [{"type": "watermark", "series": series, "timestamp": START + 2 * HOUR} for series in ("a", "b")]
     assert "still open" not in str(ls.release([*quarters, *end], policy, out=tmp_path / "run"))

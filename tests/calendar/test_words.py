@@ -1,13 +1,22 @@
 """Milliseconds in words, and back."""
 
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.calendar.words import UNITS, duration_in_words, moment_as_seconds, moment_in_words, step_as_seconds
+from stream_app.calendar.words import (
+    DAY_MS,
+    UNITS,
+    days_cut,
+    duration_in_words,
+    length_ms,
+    moment_as_seconds,
+    moment_in_words,
+    step_as_seconds,
+)
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 
 
@@ -52,3 +61,45 @@ def test_what_is_said_of_seconds() -> None:
     said = "1338534000 looks like seconds: as milliseconds it is 1970-01-16T11:48:54Z; for 2012-06-01T07:00Z write "
     assert moment_as_seconds(1338534000) == said + "1338534000000"
     assert not any(map(moment_as_seconds, (0, 5, 36_000_000, 1338534000000, LAST_TIMESTAMP_MS)))
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+WINTER_MS, SUMMER_MS, HOUR_MS = 1_773_964_800_000, 1_783_814_400_000, 3_600_000
+"""2026-03-20 and 2026-07-12, both at 00:00 UTC."""
+
+
+@pytest.mark.parametrize(
+    ("start_ms", "zone", "days", "offset_ms", "said"),
+    [
+        (WINTER_MS, BERLIN, 1, 0, 'start at 01:00 in Europe/Berlin, so they are not its days; with "offset":"23h"'),
+        (SUMMER_MS, BERLIN, 1, 0, 'start at 02:00 in Europe/Berlin, so they are not its days; with "offset":"22h"'),
+        (WINTER_MS, BERLIN, 7, 4 * DAY_MS, '"offset":"95h"'),
+        (
+            WINTER_MS,
+            ZoneInfo("Asia/Kolkata"),
+            1,
+            0,
+            'start at 05:30 in Asia/Kolkata, so they are not its days; with "off',
+        ),
+        (WINTER_MS, BERLIN, 1, None, "steps of 1 d start at 01:00 in Europe/Berlin, so they are not its days"),
+    ],
+)
+def test_steps_of_days_that_are_not_those_of_the_zone(
+    start_ms: int, zone: tzinfo, days: int, offset_ms: int | None, said: str
+) -> None:
+    """What is said names the offset with which they are, and that one is right at that moment."""
+    found = days_cut(days * DAY_MS, start_ms, zone, offset_ms)
+    assert said in found
+    assert ("offset" in found) == (offset_ms is not None)
+    if offset_ms is not None:
+        wanted = length_ms(found.split('"')[3])
+        assert wanted is not None
+        moved_ms = start_ms - offset_ms + wanted
+        assert not days_cut(days * DAY_MS, moved_ms - days * DAY_MS, zone, wanted)
+
+
+def test_other_steps_are_nobodys_days() -> None:
+    """Hours, and days that start at midnight there."""
+    assert not days_cut(HOUR_MS, WINTER_MS, BERLIN, 0)
+    assert not days_cut(DAY_MS, WINTER_MS, UTC, 0)
+    assert not days_cut(DAY_MS, WINTER_MS - HOUR_MS, BERLIN, 23 * HOUR_MS)

@@ -13,13 +13,13 @@ from stream_app.cli.planning.unitplan import add_data, data_of, memory_notes
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.policyfile import (
     EMPTY,
-    PolicyTimes,
     documents_in,
     hindrances_of,
     policy_in,
     problems_of,
     weaker_of,
 )
+from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.terminal import say
 from stream_app.cli.shared.together import JointClaims, caps_exceeded, limits_in, together
 from stream_app.deciding.context import DefaultPolicy, Limits

@@ -17,7 +17,8 @@ from stream_app.cli.planning.plantable import Plan, print_plan
 from stream_app.cli.planning.unitplan import Data, add_data, data_of, planned, print_units
 from stream_app.cli.shared.arguments import add_config, check_picture, moment_of, number, write_picture
 from stream_app.cli.shared.configured import settings_of
-from stream_app.cli.shared.policyfile import PolicyTimes, add_outputs, add_policies, policies_in
+from stream_app.cli.shared.policyfile import add_outputs, add_policies, policies_in
+from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.terminal import say
 from stream_app.cli.shared.together import caps_exceeded, limits_in, together
 from stream_app.formats import wire

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from stream_app.analysis.error import sensitivity, unit
 from stream_app.calendar.words import duration_in_words
-from stream_app.cli.shared.policyfile import PolicyTimes
+from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.terminal import say
 from stream_app.outlook.loud import loud
 from stream_app.outlook.outlook import Crowd, MeanRange, Outlook

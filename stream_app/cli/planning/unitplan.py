@@ -12,7 +12,7 @@ from stream_app.analysis.units import unit_words
 from stream_app.calendar.words import duration_in_words
 from stream_app.cli import UsageError
 from stream_app.cli.shared.eventfile import EventFile, add_columns
-from stream_app.cli.shared.policyfile import PolicyTimes
+from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.terminal import say
 from stream_app.formats import wire
 from stream_app.formats.records import Observation

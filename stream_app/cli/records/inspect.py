@@ -114,8 +114,8 @@ def _sort(column: Column, found: Inspection) -> str:
 
 
 def _empty(column: Column) -> str:
-    words = f"; words: {', '.join(column.words)}" if column.words else ""
-    return (f"  ({column.empty:,} empty)" if column.empty else "") + words
+    rows, words = column.empty + len(column.cells), f"; words: {', '.join(column.words)}" if column.words else ""
+    return (f"  ({column.empty:,} of the first {rows:,} empty)" if column.empty else "") + words
 
 
 def _of_times(found: Inspection, times: Times | None, *, newest_first: bool) -> Iterator[str]:

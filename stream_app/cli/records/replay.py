@@ -11,7 +11,7 @@ from stream_app.cli.shared.arguments import writable
 from stream_app.cli.shared.doubtful import add_accept, refuse_doubts, tell_clamped
 from stream_app.cli.shared.eventfile import EventFile, add_mapping, rereadable
 from stream_app.cli.shared.mapped import tell_file
-from stream_app.cli.shared.policyfile import PolicyTimes
+from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.rejected import explained
 from stream_app.cli.shared.terminal import tracked
 from stream_app.deciding.context import DefaultPolicy
@@ -56,7 +56,7 @@ def _run(arguments: argparse.Namespace) -> int:
             policies = () if arguments.policies is None else policies_in(arguments.policies, limits_of(settings))
             file = stack.enter_context(rereadable(arguments, arguments.out))
             for default in policies:
-                for warning in PolicyTimes(default.glob, default.policy).warnings():
+                for warning in PolicyTimes(default.glob, default.policy, file.zone).warnings():
                     _warn(warning)
             wanted = Wanted(settings, policies, arguments.key, arguments.replace, file.zone)
 

@@ -60,6 +60,9 @@ class UnitPlan:
         if unit_ms is not None:
             ways.append(f"a unit of {duration_in_words(unit_ms)} with epsilon {self.asked.spend_nano / NANO:g}")
         found = " or ".join(ways) or "neither an epsilon nor a unit that policies may have"
+        if now <= error:
+            wide = f"for an error of {error:g}, {found} is enough"
+            return f"over a {self.span} the error is {now:.3g} now, if each unit has a reading; {wide}"
         return (
             f"an error of {error:g} over a {self.span} takes {found}; it is {now:.3g} now, if each unit has a reading"
         )

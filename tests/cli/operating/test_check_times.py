@@ -161,7 +161,8 @@ def test_what_no_clock_decides_is_said_before_replay_refuses_it(
     saved(file, record)
     events.write_text('{"series":"home-7","timestamp":1700000000000,"value":3}')
     assert main(["check", str(file), "--config", str(config)]) == 0
-    (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    notes = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
+    (note,) = [line for line in notes if f" {member}: " in line]
     words = ["replay", str(events), "--policies", str(file), "--out", str(tmp_path / "out"), "--config", str(config)]
     assert main(words) == 2
     (refused,) = capsys.readouterr().err.splitlines()

@@ -58,7 +58,7 @@ def test_an_error_takes_an_epsilon_or_a_unit(tmp_path: Path, cli: Cli) -> None:
     assert own["spans"]["day"] == {"units": 24, "error": pytest.approx(15.0, abs=0.001), "constant": None}
     assert found["times"]["unit_ms"] == 3_600_000
     assert main(["plan", saved(tmp_path / "policy.jsonl", PLAIN), "--step", "week", "--error", "0.1"]) == 0
-    assert "an error of 0.1 over a week takes epsilon 0.5953" in cli.said().out
+    assert "for an error of 0.1, epsilon 0.5953" in cli.said().out
 
 
 def test_data_put_the_best_constant_beside_and_warn(tmp_path: Path, readings: str, cli: Cli) -> None:
@@ -99,3 +99,25 @@ def test_what_cannot_be_planned(
 ) -> None:
     """The option that is at fault, and the remedy."""
     assert message in cli("plan", saved(tmp_path / "policy.jsonl", policy), *words, code=2).err
+
+
+def test_an_error_that_is_met(tmp_path: Path, cli: Cli) -> None:
+    """It does not read as if something had to change."""
+    shown = cli("plan", saved(tmp_path / "policy.jsonl", POLICY), "--step", "day", "--error", "30").out
+    assert "over a day the error is 15 now, if each unit has a reading; for an error of 30, epsilon 0.5 with" in shown
+
+
+def test_days_that_are_not_those_of_the_zone(tmp_path: Path, cli: Cli) -> None:
+    """`check` says so, and `replay` by the zone of the file; with the offset that they name neither does."""
+    (tmp_path / "data.csv").write_text("when,mgdl\n2026-03-20 12:00:00,100\n2026-03-21 12:00:00,100\n")
+    protection: dict[str, Any] = {"level": "landmark", "step": "1d", "unit": "1h", "open_steps": 1}
+    protection |= {"zone": "Europe/Berlin", "landmarks": ["2026-03-20"]}
+    for offset, told in ((None, True), ("23h", False)):
+        given = protection | ({} if offset is None else {"offset": offset})
+        file = saved(tmp_path / "policy.jsonl", POLICY | {"protection": given})
+        assert ('with "offset":"23h" they start at midnight there' in cli("check", file).out) == told
+        columns = ["--timestamp-column", "when", "--value-columns", "mgdl", "--zone", "Europe/Berlin"]
+        out = tmp_path / f"out-{offset}"
+        more = ["--series", "glucose", *columns]
+        found = cli("replay", tmp_path / "data.csv", *more, "--policies", file, "--out", out).err
+        assert ("steps of 1 d start at 01:00 in Europe/Berlin" in found) == told
