@@ -91,20 +91,22 @@ class Policy(Page):
     @overload
     def __init__(self, **members: Unpack[Members]) -> None: ...
 
-    def __init__(self, record: Any = None, folder: Path = Path(), **members: Any) -> None:
+    def __init__(self, record: Any = None, folder: Path | None = None, **members: Any) -> None:
         """Take the members of a policy of level landmark, or a policy record as a policy file has it.
 
         ``folder`` is where the calendar files are that the landmarks of a record name. Raises `Error` with every fault.
         """
         if members:
-            if record is not None:
-                raise Error.of(next(iter(members)), "stands beside a whole record; put it into the record")
+            if record is not None or folder is not None:
+                raise Error.of(next(iter(members)), "stands beside a whole record or its folder; give either")
+            if missing := [name for name in ("epsilon", "value") if name not in members]:
+                raise Error(Fault(name, "is missing") for name in missing)
             record = self.landmark(**members).record
         if not isinstance(record, Mapping):
             raise Error.of("policy", f"is no record but of type {type(record).__name__}; give a dict of its members")
         record = {str(name): plain(member, str(name)) for name, member in record.items()}
         with told():
-            found, wrongs = in_integers(record, lambda name: (folder / name).read_bytes())
+            found, wrongs = in_integers(record, lambda name: ((folder or Path()) / name).read_bytes())
         parameters = {name: value for name, value in found.items() if name not in wire.POLICY_ENVELOPE}
         faults = [Fault(wrong.member, wrong.message) for wrong in wrongs]
         faults += _envelope_faults(found)

@@ -182,17 +182,21 @@ class Collection:
         del steps[index]
         if not steps:
             del self._series[series]
-        self._count -= 1
-        if len(self._opened) > 2 * self._count + _SPARE:
-            self._opened[:] = sorted(
-                (one.offset, name, nth) for name, steps in self._series.items() for nth, one in steps.items()
-            )
+        self._forget(1)
         return step.closed()
 
     def drop(self, series: str) -> None:
         """Forget all open steps of a series, without reading what they hold."""
-        self._count -= len(self._series.pop(series, ()))
         self._collected.discard(series)
+        self._forget(len(self._series.pop(series, ())))
+
+    def _forget(self, closed: int) -> None:
+        """Count steps that are open no more, and sort them out of the heap once they are most of it."""
+        self._count -= closed
+        if len(self._opened) > 2 * self._count + _SPARE:
+            self._opened[:] = sorted(
+                (one.offset, name, nth) for name, steps in self._series.items() for nth, one in steps.items()
+            )
 
     def opened(self, series: str) -> dict[int, Open]:
         """Return the open steps of a series."""

@@ -218,7 +218,7 @@ def _cells(keys: KeyRing, before: SeriesRow, row: SeriesRow, collection: Collect
     policy, opened = row.policy, before.open_steps
     if before.open_units is not None:
         return taking.closed(keys, row, collection.units, before.open_units, index)
-    found = collection.close(row.series, index) if opened is not None and index in opened.begun else None
+    found = collection.close(row.series, index) if opened is not None and opened.offset_of(index) >= 0 else None
     if found is not None:
         return found
     if policy.collect is not None:  # nobody could contribute to a step that was never open

@@ -34,7 +34,7 @@ class _Series:
         self._over = 0  # landmark steps of earlier versions
         self._newest = -1  # the newest step with an event
         self._first_open = 0  # the first step that may still get an event
-        self._seen = set[int]()  # which of those that may have one already
+        self._seen = 0  # which steps from that one on have one already, as bits
 
     @property
     def steps(self) -> int:
@@ -46,12 +46,17 @@ class _Series:
         self._over += self.landmarks.count_before(self._first_open)
         if policy.grid != self.grid:
             self._newest = policy.grid.index_of(self.newest_ms) if self.events else -1
-            self._seen.clear()
+            self._seen = self._first_open = 0
+        self.met -= sum(step in self.landmarks for step in self._steps_seen())
         self.policy, self.grid, self.landmarks = policy, policy.grid, policy.landmarks
-        self._first_open = 0
+        self.met += sum(step in self.landmarks for step in self._steps_seen())
         if self.events:
             self._close_before(self._first_open_after(self.newest_ms))
         self._reach(policy.landmarks)
+
+    def _steps_seen(self) -> Iterator[int]:
+        """Yield the steps that may still be open and have an event."""
+        return (self._first_open + nth for nth in range(self._seen.bit_length()) if self._seen >> nth & 1)
 
     def _reach(self, landmarks: LandmarkSet) -> None:
         intervals = landmarks.intervals
@@ -64,8 +69,8 @@ class _Series:
         """Note that nothing before ``step``, of the policy's steps, takes an event any more."""
         first_open = step if self.policy is None else step * (self.policy.step_ms // self.grid.length_ms)
         if first_open > self._first_open:
+            self._seen >>= first_open - self._first_open
             self._first_open = first_open
-            self._seen = {each for each in self._seen if each >= first_open}
 
     def _first_open_after(self, timestamp_ms: int) -> int:
         """Return the first of the policy's steps that may be open after an event."""
@@ -77,7 +82,7 @@ class _Series:
         """Register landmarks; of a step that is over nobody knows here whether an event came."""
         added, first_open = aligned(spans, self.grid.length_ms, self.grid.origin_ms), self._first_open
         following = LandmarkSet.of((max(first, first_open), end) for first, end in added.intervals if end > first_open)
-        self.met += sum(step in following and step not in self.landmarks for step in self._seen)
+        self.met += sum(step in following and step not in self.landmarks for step in self._steps_seen())
         self.landmarks = self.landmarks.union(following)
         self._reach(following)
 
@@ -88,7 +93,7 @@ class _Series:
             return
         self.first_ms = timestamp_ms if self.first_ms < 0 else min(self.first_ms, timestamp_ms)
         self.newest_ms = max(self.newest_ms, timestamp_ms)
-        if step in self._seen:
+        if self._seen >> (step - self._first_open) & 1:
             return
         self.met += step in self.landmarks
         self.events += 1
@@ -96,8 +101,9 @@ class _Series:
             gap_ms = (step - self._newest) * self.grid.length_ms if self.events > 1 else 0
             self.gap_ms = min(self.gap_ms or gap_ms, gap_ms)
             self._newest = step
-        self._seen.add(step)
         self._close_before(self._first_open_after(timestamp_ms))
+        if step >= self._first_open:
+            self._seen |= 1 << step - self._first_open
 
     def watermark(self, timestamp_ms: int) -> None:
         """Take a watermark, which closes every step that ends at or before it."""

@@ -79,7 +79,9 @@ class FileMapping:
 
     def remedy_without(self, missing: Collection[str]) -> str:
         """Return what to do where a file lacks columns that are in `single` alone; empty where others are missing."""
-        if not missing or not set(missing) <= {*self.single} - {*self.timestamp_columns, *self.value_columns.values()}:
+        others = {*self.timestamp_columns, *self.value_columns.values(), self.series_column}
+        others |= {condition.column for condition in self.where}
+        if not missing or not set(missing) <= {*self.single} - others:
             return ""
         return "readings of several sorts are told apart by that; if the file has one sort, add --single ''"
 

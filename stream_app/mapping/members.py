@@ -46,13 +46,15 @@ def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> Fil
         found["series_column"] = None
     elif "series_column" in found:
         found["series"] = None
+    single = found.pop("single", None)
+    if single is not None:
+        kept = () if base is None or "" in single or not single else base.single
+        found["single"] = tuple(dict.fromkeys((*kept, *filter(None, single))))
     if base is None:
         return FileMapping(**found)
     if "where" in found:
         chosen = {condition.column for condition in found["where"] if condition.equal}
         found["where"] = (*(each for each in base.where if each.column not in chosen), *found["where"])
-    if found.get("single"):
-        found["single"] = tuple(dict.fromkeys((*base.single, *found["single"])))
     return replace(base, **found)
 
 
@@ -143,7 +145,7 @@ class _Reader:
         names = names_of(found) if isinstance(found, str) else found
         if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
             raise ValueError("is no column; write its name, several as a list, or '' for none")
-        return tuple(name.strip() for name in names if name not in {"", "''", '""'})
+        return tuple("" if name in {"''", '""'} else name.strip() for name in names)
 
     def _value_columns(self, found: object) -> dict[str, str]:
         if isinstance(found, Mapping):

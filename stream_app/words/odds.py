@@ -32,10 +32,10 @@ def percent(epsilon_nano: int, prior: float = PRIOR) -> str:
 
 
 def in_odds(epsilon_nano: int) -> str:
-    """Return a sentence that says by its odds what an epsilon allows."""
+    """Return a sentence, behind a promise in words, that says by its odds what the epsilon of one version allows."""
     return (
-        f"In odds: a claim held {100 * PRIOR:g} % likely becomes at most {percent(epsilon_nano)} % likely, if it is "
-        "about that difference alone."
+        f"In odds: a claim held {100 * PRIOR:g} % likely becomes at most about {percent(epsilon_nano)} % likely, if it "
+        "is about the first difference above. Only one version counts."
     )
 
 

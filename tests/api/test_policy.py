@@ -178,6 +178,10 @@ def test_members_make_a_policy_of_level_landmark() -> None:
     assert made == ls.Policy.landmark(**members)
     with pytest.raises(ls.Error, match="epsilon: stands beside a whole record"):
         ls.Policy(made.record, epsilon=2)  # type: ignore[call-overload]
+    with pytest.raises(ls.Error, match="epsilon: stands beside a whole record or its folder"):
+        ls.Policy(**members, folder=Path())  # a calendar file would be looked for elsewhere
+    with pytest.raises(ls.Error, match="value: is missing"):
+        ls.Policy(epsilon=1)  # type: ignore[call-overload]
 
 
 def test_true_landmarks_under_dummies_do_not_show() -> None:
@@ -204,7 +208,7 @@ def test_a_plan_says_the_odds_and_the_noise_at_landmarks() -> None:
         for s in (0.5, 1)
     )
     for text in (half, alone):
-        assert "a claim held 10 % likely becomes at most 23 % likely" in text
+        assert "a claim held 10 % likely becomes at most about 23 % likely" in text
     assert "note: the noise at a landmark has a scale of 20, which exceeds the range of 10." in half
     assert "note:" not in alone
     assert "Landmarks are not published" in alone

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stream_app.deciding import rows
 from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Rejected
+from stream_app.privacy.collected.collect import Tally
 from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, Move, OpenSteps, moved
 from stream_app.privacy.reason import Refused
 from tests.collected import PAN_PRIVATE, REPLACE, SEED, STEP, collected, contribution, intrusion, schedules, watermark
@@ -228,3 +229,15 @@ def test_lost_counters_are_noticed() -> None:
         run.collection = Collection(bytes(32))
         with pytest.raises(LostCountersError, match="step 0 is open"):
             run.feed(record)
+
+
+def test_series_that_come_and_go_leave_nothing_behind() -> None:
+    """Where one step stays open, what told of the others is sorted out when they are dropped."""
+    collection = Collection(bytes(32))
+    for nth in range(1000):
+        gathers = Tally(("walk",), 1, 1)
+        collection.put(f"a-{nth}", 0, collection.counters(f"a-{nth}", gathers, 0, nth, (0,)))
+        if nth:
+            collection.drop(f"a-{nth}")
+    assert (len(collection), collection.floor()) == (1, 0)
+    assert len(collection._opened) < 200  # noqa: SLF001 (nothing shows it)

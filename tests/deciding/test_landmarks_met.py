@@ -91,6 +91,20 @@ def test_steps_that_are_open_count_in_any_order() -> None:
         assert ": the events are from 1970-01-01T00:00:00.003Z to 1970-01-01T00:00:00.2" in met.sentence
 
 
+def test_a_version_brings_landmarks_of_units_that_are_open() -> None:
+    """Readings of their units came before the version: they count, as they do if a record registers the landmark."""
+    protection: dict[str, Any] = {"level": "landmark", "step": 10, "unit": 2, "open_steps": 2}
+    later = {"type": "landmarks", "series": "a", "add": [4]}
+    version = units(series="a", protection=protection | {"landmarks": [4]}) | {"version": 2}
+    for registered in (later, version):
+        met = LandmarksMet()
+        records = [units(series="a", protection=protection), *(observation("a", at, 1.0) for at in (1, 3, 5))]
+        records += [registered, *(observation("a", at, 1.0) for at in range(7, 56, 2))]
+        list(met.sent(json.dumps(each).encode() for each in records))
+        assert met.document() == {"landmark_steps": 1, "landmark_steps_met": 1}
+        assert met.missed == []
+
+
 def test_watermarks_close_steps() -> None:
     """A reading behind one is refused as late; a landmark step that it would have met has met nothing."""
     protection = {"level": "landmark", "step": 2, "within": "sum", "open_steps": 30, "landmarks": [[10, 14]]}

@@ -267,9 +267,14 @@ SORTED: Final = {
 def test_a_file_of_one_sort_needs_no_column_of_sorts(name: str, tmp_path: Path) -> None:
     """Without a word it is refused, as it may hold several; the message names the option that says it holds one."""
     (tmp_path / "file").write_text(SORTED[name])
+    value_column = "_value" if name == "influxdb" else "value"
     with pytest.raises(Error, match="if the file has one sort, add --single ''"):
         read_events(tmp_path / "file", mapping=name, series="s")
-    none: tuple[str, list[str]] = ("", [])
+    column = "_field" if name == "influxdb" else "type"
+    with pytest.raises(Error, match=column) as refused:
+        read_events(tmp_path / "file", mapping=name, series_column=column)
+    assert "--single" not in str(refused.value), "it is the series, too"
+    none: tuple[str | list[str], ...] = ("", [], ["", value_column])
     for single in none:
         found = read_events(tmp_path / "file", mapping=name, series="s", single=single)
         assert [row["value"] for row in found] == [20.5]

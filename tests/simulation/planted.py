@@ -215,7 +215,7 @@ PLANTED: Final = (
         "a version under which steps do not stay open drops their readings",
         "stream_app.deciding.collection:Collection.drop",
         201,
-        (("self._count -=", "if series in self._collected: self._count -="),),
+        (("self._forget(len(self._series.pop(series, ())))", "pass"),),
     ),
     Planted(
         "another application's claim taken for one's own",

@@ -191,9 +191,11 @@ def _price(plan: Plan) -> Iterator[str]:
     leaving = next((each for each in plan.outlooks if each.variant.leaves_out), None)
     if leaving is None or not leaving.landmark.steps:
         return
+    window = plan.request.policy.window
+    alone = "Every other step" if window == 1 else f"Any {window:,} other steps in a row together"
     yield (
         f"With {leaving.variant.label} no landmark is published: each one repeats the last release or is withheld, at "
-        "no cost. Every other step may spend all of epsilon."
+        f"no cost. {alone} may spend all of epsilon."
     )
     beside = [each for each in plan.outlooks if each.variant.scheme["name"] == "balanced" and each is not leaving]
     other = next((each for each in beside if each.variant.own), beside[len(beside) // 2])

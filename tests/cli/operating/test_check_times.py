@@ -51,7 +51,7 @@ def test_times_are_said(record: dict[str, Any], words: str, tmp_path: Path, cli:
     assert planned[1] == words
     assert planned[2 : 2 + len(said)] == said
     promise, odds = said[:-2], said[-2:]
-    assert odds[0].startswith("  In odds: a claim held 10 % likely becomes at most ")
+    assert odds[0].startswith("  In odds: a claim held 10 % likely becomes at most about ")
     (times,) = cli("check", file, "--json").document["times"]
     assert (times["series"], times["step_ms"], times["words"]) == ("home-1", HOUR_MS, words)
     assert times["promise"] == " ".join(line.strip() for line in promise)
