@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from stream_app.deciding.units import taking
 from stream_app.privacy.guard import Guard
 from stream_app.privacy.kinds import ByBins, Histogram, Kind, UnitMean, UnitStatistic
 from stream_app.privacy.kinds.units import UnitCell
@@ -71,7 +72,7 @@ _TALLIED, _COUNTED, _CHARGED = steps.tallied, steps._counted, Guard.charge_units
 noise_without_window = of_kind(_without_window)
 one_for_two_bins = of_kind(_one_bin)
 noise_divided_twice = of_kind(_divided_twice)
-landmarks_counted = patched(steps, tallied=_with_landmarks)
+landmarks_counted = patched(taking, tallied=_with_landmarks)
 unit_counted_twice = patched(steps, _counted=_last_twice)
 late_units_charged_once = patched(Guard, charge_units=_charged_once)
 late_units_uncharged = patched(Guard, charge_units=lambda guard, *_: guard)

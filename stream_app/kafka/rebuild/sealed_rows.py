@@ -33,7 +33,8 @@ class SealedRows:
             # PRIVACY: only what is sealed comes here, and the file is readable by its owner alone.
             handle, name = tempfile.mkstemp(prefix="recover-", dir=self._folder)
             os.close(handle)
-            self._database: Final = sqlite3.connect(name)
+            # Garbage is collected in whichever thread allocates, and so is this closed.
+            self._database: Final = sqlite3.connect(name, check_same_thread=False)
             weakref.finalize(self, self._database.close)
             try:
                 for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_PAGES_KIB}"):

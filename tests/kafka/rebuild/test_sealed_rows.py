@@ -2,6 +2,7 @@
 
 import resource
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,14 @@ def test_a_full_disk_is_named(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert caught.value.reason == "disk-full"
+
+
+@pytest.mark.filterwarnings("error")
+def test_they_are_closed_in_any_thread() -> None:
+    """The collector of garbage runs wherever something is allocated: elsewhere the file stayed open."""
+    kept = [SealedRows()]
+    kept[0].put({b"a": b"1"})
+    handles = len(list(Path("/proc/self/fd").iterdir()))
+    with ThreadPoolExecutor(1) as other:
+        other.submit(kept.clear).result()
+    assert len(list(Path("/proc/self/fd").iterdir())) < handles
