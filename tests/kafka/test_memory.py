@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -146,13 +147,18 @@ def test_an_idle_worker_keeps_nothing_of_what_it_decided(installation: Installat
 
 
 def found_of(process: int, known: Secrets) -> list[str]:
-    """Return what is found that should be gone, after the process had time to let go of it."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    """Return what is found that should be gone, after the process had time to let go of it.
+
+    A look that finds something is told as a warning, so that a run that passes late says what was let go so late.
+    """
+    start = time.monotonic()
     while True:
         time.sleep(3)
         memory = memory_of(process)
         held = held_in(memory, known.held | known.gone.keys())
         assert known.held <= held, "the scan finds what is there"
         found = sorted({what for secret, what in known.gone.items() if secret in held})
-        if not found or time.monotonic() > deadline:
+        elapsed = time.monotonic() - start
+        if not found or elapsed > PATIENCE_SECONDS:
             return found
+        warnings.warn(f"after {elapsed:.0f} s {len(memory):,} bytes hold {len(found)}, as {found[0]}", stacklevel=2)
