@@ -21,7 +21,8 @@ from stream_app.calendar.localtime import (
     transitions,
     zone_of,
 )
-from stream_app.calendar.words import length_ms
+from stream_app.calendar.words import days_cut, length_ms
+from stream_app.privacy.policy import Policy
 
 MOST_RENEWALS = 1_000  # bounds in the member `renew` of a policy record
 MEMBERS = ("every", "zone", "first", "until")
@@ -158,6 +159,18 @@ def zone_in(document: Mapping[str, Any]) -> tzinfo | None:
     """Return the zone of a record's landmarks that name none; raises `WrongTimesError` for what is no zone."""
     protection = document.get("protection")
     return zone_of(protection["zone"]) if isinstance(protection, Mapping) and "zone" in protection else None
+
+
+def days_cut_by(policy: Policy, zone: tzinfo, now_ms: int) -> str:
+    """Return the warning that a policy's steps of whole days are not those of a zone; empty if they are.
+
+    It looks at the step of the first landmark, or of now if there is none.
+    """
+    # PRIVACY: landmarks that dummies hide are not among those of the policy: the warning shows nothing of them.
+    marked = policy.landmarks.intervals
+    at_ms = policy.grid.span_of(marked[0])[0] if marked else now_ms
+    offset_ms = None if policy.units is None else policy.offset_ms
+    return days_cut(policy.step_ms, policy.start_of(policy.index_of(at_ms)), zone, offset_ms)
 
 
 def _protection(

@@ -69,15 +69,16 @@ def moment_as_seconds(moment_ms: int) -> str:
 
 
 def days_cut(step_ms: int, start_ms: int, zone: tzinfo, offset_ms: int | None) -> str:
-    """Return the warning that steps of whole days do not start at midnight of a zone; empty where they do.
+    """Return the warning that steps of whole days never start at midnight of a zone; empty if they do in one season.
 
     ``start_ms`` is when one of them starts, ``offset_ms`` the policy's offset; None: it can have none.
     """
     if step_ms % DAY_MS:
         return ""
-    local = (EPOCH + start_ms * MILLISECOND).astimezone(zone)
+    half_year_ms = max(1, 182 * DAY_MS // step_ms) * step_ms
+    local, other = ((EPOCH + each * MILLISECOND).astimezone(zone) for each in (start_ms, start_ms + half_year_ms))
     late_ms = (local.hour * 60 + local.minute) * 60_000
-    if not late_ms:
+    if not late_ms or (other.hour, other.minute) == (0, 0):
         return ""
     said = f"steps of {duration_in_words(step_ms)} start at {local:%H:%M} in {zone}, so they are not its days"
     if offset_ms is None:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from datetime import UTC, date, datetime, timedelta
@@ -123,6 +124,17 @@ def test_times_as_people_say_them() -> None:
     assert policy.record["renew"] == [1772323200000]
     with pytest.raises(ls.Error, match=r"landmarks\.0: a time without a zone"):
         ls.Policy.landmark(epsilon=1, value=NUMBER, landmarks=[datetime(2026, 1, 31)])  # noqa: DTZ001 - the fault
+
+
+def test_days_that_are_not_those_of_the_zone() -> None:
+    """The warning names the offset with which they are; with it there is none."""
+    members: dict[str, Any] = {"value": NUMBER, "unit": "1h", "step": "1d", "statistic": "mean", "open_steps": 1}
+    with pytest.warns(UserWarning, match=r'not its days; with "offset":"(22|23)h"'):
+        ls.Policy(epsilon=1, zone="Europe/Berlin", **members)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ls.Policy(epsilon=1, zone="Europe/Berlin", offset="23h", **members)
+        ls.Policy(epsilon=1, **members)
 
 
 def test_every_fault_at_once() -> None:

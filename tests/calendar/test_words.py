@@ -103,3 +103,9 @@ def test_other_steps_are_nobodys_days() -> None:
     assert not days_cut(HOUR_MS, WINTER_MS, BERLIN, 0)
     assert not days_cut(DAY_MS, WINTER_MS, UTC, 0)
     assert not days_cut(DAY_MS, WINTER_MS - HOUR_MS, BERLIN, 23 * HOUR_MS)
+
+
+def test_days_that_start_at_midnight_in_one_season() -> None:
+    """No offset follows the clocks, so neither season's is warned of in the other."""
+    assert not days_cut(DAY_MS, SUMMER_MS - HOUR_MS, BERLIN, 23 * HOUR_MS)
+    assert not days_cut(DAY_MS, WINTER_MS - 2 * HOUR_MS, BERLIN, 22 * HOUR_MS)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from datetime import UTC, tzinfo
 from typing import Any, NamedTuple
 
-from stream_app.calendar.words import days_cut, duration_in_words, moment_as_seconds, moment_in_words, step_as_seconds
+from stream_app.calendar.policy import days_cut_by
+from stream_app.calendar.words import duration_in_words, moment_as_seconds, moment_in_words, step_as_seconds
 from stream_app.deciding.context import Limits
 from stream_app.privacy.guard import WindowLevel
 from stream_app.privacy.policy import Policy
@@ -95,17 +96,12 @@ class PolicyTimes(NamedTuple):
         """Yield what looks like seconds, with what was perhaps meant, and steps of days that are not the zone's."""
         found = (
             ("protection.step", step_as_seconds(self.policy.step_ms)),
-            ("protection.offset", self._days_cut()),
+            ("protection.offset", days_cut_by(self.policy, self.zone, time.time_ns() // 1_000_000)),
             ("protection.landmarks", "" if self.reach_ms is None else moment_as_seconds(self._first_ms())),
             ("dummies.start", "" if self.range_ms is None else moment_as_seconds(self.range_ms[0])),
             ("renew", moment_as_seconds(self.policy.renew[0]) if self.policy.renew else ""),
         )
         yield from (f"{self.whose}: {member}: {warning}" for member, warning in found if warning)
-
-    def _days_cut(self) -> str:
-        policy, offset_ms = self.policy, None if self.policy.units is None else self.policy.offset_ms
-        at_ms = time.time_ns() // 1_000_000 if self.reach_ms is None else self.reach_ms[0]
-        return days_cut(policy.step_ms, policy.start_of(policy.index_of(at_ms)), self.zone, offset_ms)
 
     def _first_ms(self) -> int:
         written: Any = self.policy.parameters["protection"]
