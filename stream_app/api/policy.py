@@ -1,7 +1,5 @@
 """`Policy`: what is promised to a series, as a frozen value that is the policy record of the wire format."""
 
-import time
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import timedelta
@@ -22,9 +20,9 @@ from stream_app.api.parts import (
     Within,
     plain,
 )
-from stream_app.api.units import Statistic, value_of, with_units
+from stream_app.api.units import Statistic, value_of, warn_of_days, with_units
 from stream_app.api.views import Html, Page, paragraph
-from stream_app.calendar.policy import days_cut_by, in_integers, zone_in
+from stream_app.calendar.policy import in_integers
 from stream_app.deciding.context import DefaultPolicy, Limits
 from stream_app.formats import documents, wire
 from stream_app.privacy import policy as core
@@ -118,9 +116,7 @@ class Policy(Page):
             raise Error([*faults, *error.faults]) from None
         if faults:
             raise Error(faults)
-        zone = zone_in(record)
-        if zone is not None and (warning := days_cut_by(compiled, zone, time.time_ns() // 1_000_000)):
-            warnings.warn(f"protection.offset: {warning}", stacklevel=2)
+        warn_of_days(record, compiled)
         self._core: Final = compiled
         self._record: Final = wire.dump({"type": "policy", "series": "*", "version": 1} | dict(found))
 

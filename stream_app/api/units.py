@@ -1,12 +1,15 @@
 """The members of a policy whose steps hold units, as the library takes them and as the record has them."""
 
+import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from stream_app.api.given import Error, length_of, whole
 from stream_app.api.parts import Part, plain
-from stream_app.privacy.policy import Fault
+from stream_app.calendar.policy import days_cut_by, zone_in
+from stream_app.privacy.policy import Fault, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +99,10 @@ def _day(first: Any) -> Any:
     if isinstance(found, int):
         raise Error.of("local_from", 'is no day; write one, as in "2026-01-01"')
     return found
+
+
+def warn_of_days(record: Mapping[str, Any], policy: Policy) -> None:
+    """Warn if steps of whole days are not those of the zone that a record names; the record has no faults."""
+    zone = zone_in(record)
+    if zone is not None and (warning := days_cut_by(policy, zone, time.time_ns() // 1_000_000)):
+        warnings.warn(f"protection.offset: {warning}", stacklevel=3)
