@@ -243,9 +243,7 @@ def _check_stepless(protection: Mapping[str, Any], others: Mapping[str, Any]) ->
     parts = [name for name in ("within", "collect", "dummies", "unit") if others.get(name) is not None]
     because = [*counts, *parts, *(["landmarks"] if spans else [])]
     if because:
-        remedy = (
-            "write the time from one reading to the next, as in step=timedelta(hours=1); step=1 if it is 1 ms indeed"
-        )
+        remedy = "write the time from one reading to the next, as in step=timedelta(hours=1); step=1 if it is 1 ms"
         raise Error.of("step", f"is left out, which is 1 ms, and counted in steps: {', '.join(because)}; {remedy}")
 
 
