@@ -1,5 +1,5 @@
 # The worker's image: installed in a stage with a compiler, run in one without it and without pip, never as root.
-# docs/how-to/run-with-compose.md says how to pin the base to a digest.
+# docs/how-to/run-in-production.md says how to pin the base to a digest.
 ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build

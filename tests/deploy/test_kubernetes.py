@@ -204,7 +204,7 @@ def user_of(container: dict[str, Any]) -> str | None:
 
 def test_the_page_makes_these_users_and_secrets() -> None:
     """Who follows the page gives rights to the users of the manifests, and makes every Secret that they mount."""
-    page = (ROOT / "docs" / "how-to" / "run-on-kubernetes.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "run-in-production.md").read_text()
     granted = dict(re.findall(r"--acls (\w+)=User:([\w-]+)", page))
     assert granted == {role: f"landmark-{role}" for role in ROLE_OF.values()}
     loops = re.findall(r"^for role in ([^;]+); do", page, re.MULTILINE)
