@@ -38,7 +38,7 @@ FIRST ?= 1
 simulate: $(TEST)  ## Run whole lives of workers in virtual time: make simulate SEEDS=10000 FIRST=1
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --first $(FIRST)
 
-lint: style types layers docstrings  ## Check style, types, layers and docstrings
+lint: style types layers docstrings spelling  ## Check style, types, layers, docstrings and spelling
 
 style: $(TEST)
 	$(BIN)/ruff check
@@ -53,6 +53,9 @@ layers: $(TEST)
 
 docstrings: $(TEST)
 	$(BIN)/interrogate --quiet stream_app landmark_stream benchmarks tests deploy
+
+spelling: $(TEST)
+	$(BIN)/codespell
 
 format: $(TEST)  ## Put the code in the formatter's shape
 	$(BIN)/ruff check --fix

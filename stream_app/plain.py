@@ -44,7 +44,7 @@ def shown(found: object) -> str:
         case bool():
             return "true or false"
         case str():
-            return "a text"
+            return "text"
         case int():
             return "a whole number"
         case float():
@@ -61,13 +61,13 @@ NAMED: dict[str, str] = {
     "finite": "a number that is finite",
     "decimal": "a number",
     "bool": "true or false",
-    "string": "a text",
+    "string": "text",
     "tuple": "a list",
     "list": "a list",
     "dict": "an object, in braces",
     "model": "an object, in braces",
     "path": "the path of a file",
-    "secret": "a text",
+    "secret": "text",
 }
 """What would do, by the beginning of the name that pydantic has for an error."""
 BOUNDS = {

@@ -1,4 +1,4 @@
-"""A trial: one setting of an experiment under one seed. A pure function of setting, data and seed (but for times).
+"""A trial: one setting of an experiment under one seed. A pure function of setting, data and seed (except for times).
 
 The seed makes the noise key and draws the landmarks; what is measured went through the fold that the worker uses.
 """

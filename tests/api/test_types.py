@@ -32,7 +32,7 @@ def policy_of(**members: Any) -> ls.Policy:
         ({"epsilon": float("inf")}, "epsilon: write a number"),
         ({"epsilon": Decimal("NaN")}, "epsilon: write a number"),
         ({"epsilon": -1}, "epsilon: write a number above 0"),
-        ({"epsilon": "1"}, "epsilon: found a text; write a number"),
+        ({"epsilon": "1"}, "epsilon: found text; write a number"),
         ({"epsilon": {1, 2}}, "epsilon: of type set, found what no policy holds"),
         ({"step": "an hour"}, r'step: is no length of time; write a text such as "5min", a timedelta, as in'),
         ({"step": timedelta(microseconds=1500)}, "step: is no whole number of milliseconds"),

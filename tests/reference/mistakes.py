@@ -16,7 +16,7 @@ It never holds a value: an example stands for the form that was found. Lines tha
 report on standard output, all others go to standard error. [Exit codes](exit-codes.md) has what 0 and 2 mean: with 0
 the command did its work, and warns.
 
-The files are `energy.csv` and `policies.jsonl`, but for what the first column says:
+The files are `energy.csv` and `policies.jsonl`, except for what the first column says:
 
 ```csv file="energy.csv"
 {ENERGY}```

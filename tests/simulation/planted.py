@@ -163,7 +163,7 @@ PLANTED: Final = (
     ),
     Planted(
         "group's offset at the input's beginning taken for decided input",
-        "the group's offset where the input begins tells of nothing that was decided",
+        "the group's offset where the input begins shows nothing that was decided",
         f"{_OWNER}.restore:Restorer._first_row",
         17,
         (("(committed or 0) > 0", "committed is not None"),),

@@ -1,4 +1,4 @@
-"""Style, types, layers and docstrings, beside the other tests: the parts of `make lint`."""
+"""Style, types, layers, docstrings and spelling, beside the other tests: the parts of `make lint`."""
 
 import re
 import subprocess

@@ -73,7 +73,7 @@ def _list(arguments: argparse.Namespace, settings: "Settings | None") -> int:
     else:
         if report.found:
             print(f"{report.verdict}; `audit` tells all of them")
-        print(table_of(members) if members else "no cap in the ledger, so it tells of no members")
+        print(table_of(members) if members else "no cap in the ledger, so it names no members")
     return 1 if report.found else 0
 
 

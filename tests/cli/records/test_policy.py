@@ -97,7 +97,7 @@ def test_what_may_have_passed_is_a_note(tmp_path: Path, cli: Cli) -> None:
     (noise,) = [line for line in shown.splitlines() if line.startswith("note: ")]
     assert noise.startswith("note: home-1: scheme: the noise at a landmark"), "once for both versions"
     assert main(["check", written(tmp_path, policy("home-1", weaker="yes"))]) == 2
-    assert ": weaker: found a text; write true or false" in cli.said().out
+    assert ": weaker: found text; write true or false" in cli.said().out
 
 
 WEEKENDS = {
