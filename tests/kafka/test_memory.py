@@ -3,6 +3,7 @@
 import json
 import os
 import secrets  # noqa: TID251 - seeds and members that no other run has
+import signal
 import struct
 import subprocess
 import sys
@@ -24,10 +25,31 @@ from tests.kafka.wards import COLLECTS, contribution, ward_policy, watermark
 from tests.patience import PATIENCE_SECONDS, awaited
 
 WIPING = {
-    "PYTHONMALLOC": "malloc",
+    "PYTHONMALLOC": "malloc_debug",
     "GLIBC_TUNABLES": "glibc.malloc.perturb=85:glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0",
 }
-"""Has the C library overwrite what is freed (docs/guarantee.md): what a scan finds then is held by somebody."""
+"""Has Python and the C library overwrite what is freed (docs/guarantee.md): what a scan finds then somebody holds.
+
+The C library alone leaves the last eight bytes of a block, which are the number of a float.
+"""
+WORKER = 'import sys; from stream_app.cli import main; sys.exit(main(["worker"]))'
+LEAVING = """
+import gc, signal, sys
+from stream_app.cli import main
+
+def leave(*_):
+    seed = int(sys.stdin.readline())
+    cycle = [None, (seed**3).to_bytes(16)]
+    cycle[0] = cycle
+    gc.collect()
+    floats = [(seed + nth) / 7 for nth in range(200)]
+    print("left", flush=True)
+
+signal.signal(signal.SIGUSR1, leave)
+sys.exit(main(["worker"]))
+"""
+"""A worker that drops, when it is told to, floats and a cycle that outlived a collection, as its libraries do."""
+IDLE_SECONDS = 5  # a start and a fetch have their own collections
 HOMES, WARD = 40, "ward-1"  # on two partitions: enough on each to be decided together
 MICRO = 1_000_000
 RATE_NANO: int = COLLECTS[2]["intrusion_nano"]
@@ -106,20 +128,23 @@ def _bits(stream: BitStream, what: str) -> dict[bytes, str]:
 
 
 @contextmanager
-def wiping_worker(installation: Installation) -> Iterator[int]:
-    """Run a worker in a process of its own, whose freed memory is overwritten from its start; yield its id."""
+def wiping_worker(installation: Installation, code: str = WORKER) -> Iterator["subprocess.Popen[str]"]:
+    """Run a worker in a process of its own, whose freed memory is overwritten from its start; yield it."""
     settings = installation.settings().model_dump(mode="json", exclude_none=True)
     named = {
         f"LANDMARK_STREAM_{name.upper()}": value if isinstance(value, str) else json.dumps(value)
         for name, value in settings.items()
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "stream_app", "worker"],
+        [sys.executable, "-c", code],
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         env={**os.environ, **named, **WIPING},  # noqa: TID251 (the child's environment, not ours)
         cwd=installation.folder,
     )
     try:
-        yield process.pid
+        yield process
         process.terminate()
         assert process.wait(PATIENCE_SECONDS) == 0
     finally:
@@ -139,14 +164,30 @@ def test_an_idle_worker_keeps_nothing_of_what_it_decided(installation: Installat
         wards += [{"type": "intrusion", "series": WARD, "seed": secrets.token_hex(32)}]
         known.send([*wards, *homes(0)])
         known.await_releases(1 + HOMES)
-        assert found_of(process, known) == []
+        assert found_of(process, known.held, known.gone) == []
     with wiping_worker(installation) as process:  # reads watermarks and contributions again, whose steps are open
         known.send(homes(1))
         known.await_releases(1 + 2 * HOMES)
-        assert found_of(process, known) == []
+        assert found_of(process, known.held, known.gone) == []
 
 
-def found_of(process: int, known: Secrets) -> list[str]:
+def test_an_idle_worker_collects_what_is_old(installation: Installation) -> None:
+    """Nor numbers in the free list of floats, nor cycles that a collection of younger objects would miss."""
+    seed = 2**40 + secrets.randbelow(2**40)
+    gone = {struct.pack("<d", (seed + nth) / 7): "a float" for nth in range(200)} | {(seed**3).to_bytes(16): "a cycle"}
+    total = installation.send(homes(0))
+    with wiping_worker(installation, LEAVING) as process:
+        awaited(lambda: installation.committed() >= total)
+        time.sleep(IDLE_SECONDS)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        print(seed, file=process.stdin, flush=True)
+        process.send_signal(signal.SIGUSR1)
+        assert process.stdout.readline() == "left\n"
+        assert found_of(process, {keyfile.load(installation.folder / "key").secret}, gone) == []
+
+
+def found_of(process: "subprocess.Popen[str]", kept: set[bytes], gone: dict[bytes, str]) -> list[str]:
     """Return what is found that should be gone, after the process had time to let go of it.
 
     A look that finds something is told as a warning, so that a run that passes late says what was let go so late.
@@ -154,10 +195,10 @@ def found_of(process: int, known: Secrets) -> list[str]:
     start = time.monotonic()
     while True:
         time.sleep(3)
-        memory = memory_of(process)
-        held = held_in(memory, known.held | known.gone.keys())
-        assert known.held <= held, "the scan finds what is there"
-        found = sorted({what for secret, what in known.gone.items() if secret in held})
+        memory = memory_of(process.pid)
+        held = held_in(memory, kept | gone.keys())
+        assert kept <= held, "the scan finds what is there"
+        found = sorted({what for secret, what in gone.items() if secret in held})
         elapsed = time.monotonic() - start
         if not found or elapsed > PATIENCE_SECONDS:
             return found

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -28,8 +28,8 @@ _FETCH_WAIT_MS = 250
 _AGREE_SECONDS = 1.0
 """How long a consumer that ends lets its group come to an agreement that is under way; then it leaves at once."""
 _LEAVE_SECONDS = 3.0
-_COLLECTIONS = 2
-"""Whole collections of an idle worker after a seek: a fetch that was under way may be dropped behind the first."""
+_IDLE_SHARE = 50
+"""An idle worker collects garbage for a fiftieth of its time at most, however many objects it keeps."""
 
 
 class ConsumerEndedError(KafkaConnectionError):
@@ -46,7 +46,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self._waiting: set[asyncio.Future[Any]] = set()
         self._silent = False
         self._looks = False
-        self._seeks = 0
+        self._collects_from = 0.0
 
     async def on_start(self) -> None:
         """Start a consumer, or another one if a broker left a request of the first unanswered."""
@@ -167,16 +167,20 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             waiter.cancel()
             records = await self._drain(consumer, active_partitions)
             if not done:
-                # PRIVACY: fetches that the client dropped, for a seek or a rebalance, hang in cycles of its own. The
-                # collector comes by itself after a hundred thousand other objects: in an idle worker, hours later. What
-                # a seek dropped may be old already, so that a collection of younger objects would never find it.
-                gc.collect(2 if self._seeks else 1)
-                self._seeks = max(0, self._seeks - 1)
+                self._collect()
         return records
 
-    async def _seek_wait(self, consumer: AIOKafkaConsumer, partitions: Mapping[TP, int]) -> None:
-        self._seeks = _COLLECTIONS
-        await super()._seek_wait(consumer, partitions)
+    def _collect(self) -> None:
+        """Have Python let go of what nobody uses any more; by itself it does so hours later in an idle worker.
+
+        PRIVACY: fetches that the client dropped hang in cycles, some of them old, and Python keeps the numbers of freed
+        floats in its free list, which only a collection of the oldest generation empties. So all are collected.
+        """
+        start = time.monotonic()
+        if start >= self._collects_from:
+            gc.collect()
+            end = time.monotonic()
+            self._collects_from = end + _IDLE_SHARE * (end - start)
 
     def look(self) -> None:
         """Look at once at what was fetched: partitions are wanted that were not. Called from the app's loop."""
