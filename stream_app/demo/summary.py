@@ -181,7 +181,7 @@ def _mean(numbers: list[float]) -> float:
 def table_of(summaries: Iterable[SeriesSummary]) -> Table:
     """Return the figures as a table."""
     table = Table(title="What was published", box=SIMPLE, padding=0)
-    for column in ("series", "events", "perturbed", "repeated", "used of\npromised", "error", "constant"):
+    for column in ("series", "events", "perturbed", "repeated", "used of\nlimit", "error", "constant"):
         table.add_column(column, justify="left" if column == "series" else "right", no_wrap=True)
     for one in summaries:
         counts = (one.events, one.perturbed, one.approximated)

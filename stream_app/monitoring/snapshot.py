@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from stream_app.monitoring.metric import Counter, Histogram, Metric
 from stream_app.monitoring.metrics import CLAIMED, AuditMetric, WorkerMetric
 from stream_app.monitoring.scrape import Distribution, Scrape, distribution_of, per_second
-from stream_app.words.amount import promised, worse
+from stream_app.words.amount import of_limit, worse
 
 DISTRIBUTIONS: Final = (WorkerMetric.BUDGET_LEFT_SHARE, WorkerMetric.SAMPLING_RATE, WorkerMetric.BACKWARD_LOSS)
 """The histograms that the page draws."""
@@ -81,8 +81,8 @@ class WorkerSnapshot:
 
     @property
     def most_used(self) -> str:
-        """Return in words how much of that promise is used; a dash before any series changed."""
-        return promised(self.used_nano, self.promised_nano).removesuffix(" promised") if self.promised_nano else "-"
+        """Return in words how much of that limit is used; a dash before any series changed."""
+        return of_limit(self.used_nano, self.promised_nano) if self.promised_nano else "-"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Amounts of budget as people read them: in epsilon, what was used beside what was promised."""
+"""Amounts of budget as people read them: in epsilon, the loss so far beside its limit."""
 
 from typing import Final, NamedTuple
 
@@ -13,25 +13,31 @@ def amount(nano: int) -> str:
     return f"{sign}{whole}.{decimals}"
 
 
-def promised(used_nano: int, epsilon_nano: int) -> str:
-    """Return how much of a promise was used, such as "0.7 of 1.0 promised".
+def of_limit(used_nano: int, limit_nano: int) -> str:
+    """Return how much of a limit is used, both in nano-epsilon, such as "0.7 of 1.0"."""
+    return f"{amount(used_nano)} of {amount(limit_nano)}"
 
-    ``used_nano`` is the largest loss that the promise bounds, so far: over all steps t, what the landmarks and t spent
-    together; with windows, what the landmarks and the dearest window did; at level event the dearest step; at level
-    user all steps. It is never a sum over steps that no promise is about. ``epsilon_nano`` is the epsilon of the policy
-    version that promised it. Both in nano-epsilon.
+
+def largest_loss(used_nano: int, epsilon_nano: int, least: str = "", whose: str = "") -> str:
+    """Return the largest loss so far beside its limit, such as "largest loss so far: 0.7 (limit 1.0)".
+
+    ``used_nano`` is the largest loss that the guarantee limits: over all steps t, what the landmarks and t spent
+    together; with windows, what the landmarks and the costliest window spent; at level event what the costliest step
+    spent; at level user what all steps spent. It is never a sum over steps that no guarantee limits. ``epsilon_nano``
+    is the epsilon of the policy version. Both in nano-epsilon. ``least`` stands before the loss, ``whose`` after its
+    limit.
     """
-    return f"{amount(used_nano)} of {amount(epsilon_nano)} promised"
+    return f"largest loss so far: {least}{amount(used_nano)} (limit {amount(epsilon_nano)}{whose})"
 
 
 def worse(used_nano: int, epsilon_nano: int, than_used_nano: int, than_epsilon_nano: int) -> bool:
-    """Return whether a larger share of a promise was used, or the same share of a larger one; of 0 it is the least."""
+    """Return whether a larger share of a limit was used, or the same share of a larger limit; of 0 it is the least."""
     share, other = used_nano * than_epsilon_nano, than_used_nano * epsilon_nano
     return share > other or (share == other and (used_nano, epsilon_nano) > (than_used_nano, than_epsilon_nano))
 
 
 class Used(NamedTuple):
-    """How much of the promise of one policy version to one series was used, in nano-epsilon, as `promised` says it."""
+    """The largest loss of one policy version of one series and its limit, in nano-epsilon, as in `largest_loss`."""
 
     series: str
     policy: int
@@ -39,19 +45,18 @@ class Used(NamedTuple):
     epsilon_nano: int
 
     def worse(self, than: "Used") -> bool:
-        """Return whether a larger share of the promise was used, or the same share of a larger one.
+        """Return whether a larger share of the limit was used, or the same share of a larger limit.
 
-        Of equal ones that of the first name counts, so that whoever reads a ledger in whatever order names the same.
+        Of equal ones the first name counts, so that every order of reading a ledger finds the same one.
         """
         mine, other = (self.used_nano, self.epsilon_nano), (than.used_nano, than.epsilon_nano)
         return worse(*mine, *other) or (mine == other and self[:2] < than[:2])
 
-    def sentence(self, series: int, *, versions: bool) -> str:
-        """Return it in words, as that of which most was used of so many series; ``versions``: any had several."""
-        found = promised(self.used_nano, self.epsilon_nano)
+    def sentence(self, series: int, *, versions: bool, least: str = "") -> str:
+        """Return it in words, as the largest share of so many series; ``versions``: any had several."""
         whose = f"{quoted(self.series)}, policy {self.policy}" if versions else quoted(self.series)
-        most = f"; the most of {series:,} series" if series > 1 else ""
-        return f"{found} ({whose}{most})"
+        most = f"; the largest share of {series:,} series" if series > 1 else ""
+        return largest_loss(self.used_nano, self.epsilon_nano, least, f"; {whose}{most}")
 
 
 def quoted(series: str) -> str:
@@ -62,10 +67,10 @@ def quoted(series: str) -> str:
 def summed(nano: int, steps: int) -> str:
     """Return the sum of all that was measured, in nano-epsilon, over so many decided steps of however many series.
 
-    It bounds the loss where all steps of all series may differ, which no policy promises anything about.
+    It bounds the loss where all steps of all series may differ, which no policy limits.
     """
     over = "1 step" if steps == 1 else f"all {steps:,} steps"
-    return f"sum over {over}: {amount(nano)}; no promise is about this sum"
+    return f"sum over {over}: {amount(nano)} (no guarantee limits this sum)"
 
 
 def four_digits(figure: float) -> str:

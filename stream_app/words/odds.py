@@ -32,10 +32,11 @@ def percent(epsilon_nano: int, prior: float = PRIOR) -> str:
 
 
 def in_odds(epsilon_nano: int) -> str:
-    """Return a sentence, behind a promise in words, that says by its odds what the epsilon of one version allows."""
+    """Return a sentence that says in odds what the epsilon of one version allows; it follows the guarantee in words."""
     return (
-        f"In odds: a claim held {100 * PRIOR:g} % likely becomes at most about {percent(epsilon_nano)} % likely, if it "
-        "is about the first difference above. Only one version counts."
+        f"In odds: someone who thought a claim {100 * PRIOR:g} % likely thinks it at most about "
+        f"{percent(epsilon_nano)} % likely afterwards. This holds for claims about the first difference above, and for "
+        "one version alone."
     )
 
 

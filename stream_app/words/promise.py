@@ -1,7 +1,7 @@
-"""A policy in words: one paragraph that says what it promises, of what it does not, and for how long.
+"""A policy in words: one paragraph that says what it guarantees, what it does not, and for how long.
 
-It is written from the parameters of a policy record, which the ledger has too, so the core's shells and the audit say
-the same of it. Every sentence follows docs/guarantee.md.
+It is written from the parameters of a policy record. The ledger has them too, so `check` and the audit say the same.
+Every sentence follows docs/guarantee.md.
 """
 
 from collections.abc import Iterator
@@ -16,30 +16,30 @@ from stream_app.words.unit import Parameters, Unit, in_figures, of_units, protec
 
 _GLOB: Final = frozenset("*?[")
 LARGEST_FACTOR: Final = 6_900_000_000
-"""Up to this epsilon (in nano-epsilon) the factor itself is said, which is below 1,000; beyond it nobody reads it."""
+"""Up to this epsilon (in nano-epsilon) the factor is below 1,000 and written out; nobody reads a larger one."""
 
 DRAWN: Final = "drawn"  # dummies are among the landmarks, by a method that is not known
 
 
 class Circumstances(NamedTuple):
-    """What a policy's parameters do not say, and its paragraph should: from the settings, or from the ledger."""
+    """What the paragraph says beyond the policy's parameters: from the settings, or from the ledger."""
 
     lifetime_nano: int | None = None
-    """What bounds all versions of the series together; None: what the policy says, else the first version's epsilon."""
-    cap_nano: int | None = None  # what bounds all series of a member together; None: nothing is known to
-    landmarks: int | None = None  # landmark steps by now, with those registered since; None: those of the parameters
-    first_nano: int | None = None  # epsilon of the first version, which bounds all of them where nothing else does
-    dummies: str = ""  # how the landmarks were drawn, from the ledger, or DRAWN where that is not known; "": none were
+    """The limit of all versions of the series together; None: the policy's, else the first version's epsilon."""
+    cap_nano: int | None = None  # the limit of all series of a person together; None: no limit is known
+    landmarks: int | None = None  # landmark steps now, registered ones included; None: those of the parameters
+    first_nano: int | None = None  # epsilon of the first version, which limits all versions if nothing else does
+    dummies: str = ""  # how the ledger says they were drawn, or DRAWN if the method is unknown; "": none were
 
 
 _ALONE: Final = Circumstances()
-_FROM_KAFKA: Final = "to anyone who reads releases or ledger from Kafka, where the header `input` counts records"
+_FROM_KAFKA: Final = "for readers of Kafka's releases or ledger, whose header `input` counts records"
 
 
 def in_words(parameters: Parameters, series: str = "", known: Circumstances = _ALONE) -> str:
-    """Return one paragraph on what a policy promises to a series, or to each one that a glob matches.
+    """Return one paragraph on what a policy guarantees for a series, or for each one that a glob matches.
 
-    ``series`` "" is any series. ``series`` must be printable: a name out of a ledger is made so before.
+    ``series`` "" is any series. ``series`` must be printable; names from a ledger are escaped before.
     """
     return " ".join(_sentences(parameters, series, known))
 
@@ -59,9 +59,9 @@ def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Ite
     unit = protected(parameters)
     epsilon_nano = epsilon_nano_of(parameters)
     yield (
-        f"Any two histories of {_whose(series)} that differ only {where(parameters, unit, known)}"
-        f"{how_far(parameters, unit)} look alike up to a factor {factor(epsilon_nano)}: whatever is published is at "
-        "most so many times as probable under one as under the other."
+        f"Take two histories of {_whose(series)} that differ only {where(parameters, unit, known)}"
+        f"{how_far(parameters, unit)}. Whatever is published is at most {factor(epsilon_nano)} times as likely under "
+        "one as under the other."
     )
     if protection.get("unit"):
         yield from of_units(parameters, unit)
@@ -70,29 +70,29 @@ def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Ite
     yield from beyond(parameters, unit)
     if (times := changes(parameters)) > 1:
         yield (
-            "Replacing one contributor's item removes one and adds one: that can cost twice as much, a factor "
+            "Replacing one contributor's item removes one item and adds one. This can cost twice as much, a factor "
             f"{factor(times * epsilon_nano)}."
         )
     if protection["level"] == "landmark":
         if leaves_out_landmarks(parameters):
-            yield "Landmarks are not published: each one repeats the last release or is withheld, at no cost."
+            yield "Landmarks are not published. Each one repeats the last release or is withheld, at no cost."
         yield from _later_landmarks(parameters, known)
         yield from blurred(parameters, known)
     if collect.get("intrusion_nano"):
         look = amount(collect["intrusion_nano"])
         yield (
-            "Who also looks at the counters in memory, at announced moments, learns up to epsilon "
-            f"{look} more for each {unit.name} exposed to that."
+            "Anyone who also sees the counters in memory, at announced moments, learns up to epsilon "
+            f"{look} more for each {unit.name} that was exposed."
         )
     yield not_hidden(parameters, unit, known)
-    others = "other series of the same person or of others tell"
+    others = "other series of the same person or of other people reveal"
     if known.cap_nano is not None and not collect:
-        others = "is published of the same person in any other way, or of others"
+        others = "is published about the same person in any other way, or about other people"
     if protection.get("unit"):
         yield f"{resemblance(unit)} Choose a unit, or a window of several, no shorter than values stay alike."
-    yield f"Not counted: what neighbouring {unit.plural} tell of each other, nor what {others}."
+    yield f"Not covered: what neighbouring {unit.plural} reveal about each other, and what {others}."
     yield from _versions(parameters, known)
-    yield "The guarantee is computational: the noise comes of a secret key, and who has that can take it off."
+    yield "The guarantee is computational: the noise comes from a secret key, and anyone who has the key can remove it."
 
 
 def _whose(series: str) -> str:
@@ -116,14 +116,14 @@ def where(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
 def _marked(parameters: Parameters, known: Circumstances) -> str:
     if parameters.get("dummies"):
         # PRIVACY: the true landmarks are a secret, their number too.
-        return "its landmarks, dummies among them,"
+        return "its landmarks, dummies included,"
     number = landmark_steps(parameters) if known.landmarks is None else known.landmarks
     out = ", which are left out," if parameters["protection"].get("unit") else ""
     if not number:
         return f"its landmarks (none so far){out}"
     noun = "landmark" if number == 1 else "landmarks"
     out = out.replace("are", "is") if number == 1 else out
-    return f"its {number:,} {noun}, dummies among them{out or ','}" if known.dummies else f"its {number:,} {noun}{out}"
+    return f"its {number:,} {noun}, dummies included{out or ','}" if known.dummies else f"its {number:,} {noun}{out}"
 
 
 def landmark_steps(parameters: Parameters) -> int:
@@ -141,7 +141,7 @@ def landmark_steps(parameters: Parameters) -> int:
 
 
 def how_far(parameters: Parameters, unit: Unit) -> str:
-    """Return by how much neighbours may differ where they do; "" for any two values."""
+    """Return by how much neighbours may differ at such a step; "" for any two values."""
     value, collect = parameters["value"], parameters.get("collect")
     if collect:
         who = (
@@ -149,17 +149,17 @@ def how_far(parameters: Parameters, unit: Unit) -> str:
             if collect["neighbours"] == "replace"
             else "whether one contributor takes part"
         )
-        return f", and at each such {unit.name} only in {who},"
+        return f", and at each such {unit.name} only in {who}"
     match value["kind"]:
         case "number" if (
             value.get("sensitivity") is not None and value["sensitivity"] < value["upper"] - value["lower"]
         ):
-            gathered = " in what the readings come to" if parameters["protection"].get("within") else ""
-            return f", and there by {in_figures(value['sensitivity'])} at most{gathered},"
+            gathered = " in the aggregate of the readings" if parameters["protection"].get("within") else ""
+            return f", and there by at most {in_figures(value['sensitivity'])}{gathered}"
         case "counts":
-            return f", and there by counts that sum to {value.get('sensitivity', 1):,} at most,"
+            return f", and there by counts that sum to at most {value.get('sensitivity', 1):,}"
         case "location":
-            return f", and there by {in_figures(value['radius'])} m at most, inside its bounds,"
+            return f", and there by at most {in_figures(value['radius'])} m, inside its bounds"
         case _:
             return ""
 
@@ -170,22 +170,22 @@ def changes(parameters: Parameters) -> int:
 
 
 def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:
-    """Say what becomes of the promise where accounts differ at more than that."""
+    """Say what the guarantee becomes for histories that differ at more steps."""
     protection = parameters["protection"]
     match protection["level"]:
         case "event":
-            yield f"Each further {unit.name} at which they differ multiplies this by the same factor again."
+            yield f"Each further {unit.name} at which they differ multiplies this limit by the same factor."
         case "w-event":
-            yield "Nothing bounds what many such windows tell together."
+            yield "Nothing limits what many such windows reveal together."
         case "user":
-            yield f"Once these {unit.plural} are over nothing more is measured."
+            yield f"After these {unit.plural} nothing more is measured."
         case _:
-            further = "such window" if (protection.get("window") or 1) > 1 else unit.name
-            yield f"Each further {further} at which they differ makes them easier to tell apart."
+            further = "in more such windows" if (protection.get("window") or 1) > 1 else f"at more {unit.plural}"
+            yield f"Histories that differ {further} are easier to distinguish."
 
 
 def leaves_out_landmarks(parameters: Parameters) -> bool:
-    """Return whether the scheme has no share for landmarks; where steps hold units none has, and other words say so."""
+    """Return whether the scheme has no share for landmarks; with units none has, and other words say so."""
     scheme = parameters["scheme"]
     nothing = scheme["name"] == "skip" or (scheme["name"] == "balanced" and scheme.get("regular_share") == 1)
     return nothing and not parameters["protection"].get("unit")
@@ -195,27 +195,32 @@ def _later_landmarks(parameters: Parameters, known: Circumstances) -> Iterator[s
     if not (parameters.get("dummies") or known.dummies):
         spare = parameters["protection"].get("spare", 0)
         if parameters["protection"].get("unit"):
-            kept = f", which is kept for {spare:,} of them" if spare else ""
+            kept = f", which is reserved for {spare:,} of them" if spare else ""
             yield (
-                "Landmarks that are registered before their step is published are left out as well. Those registered "
-                f"later count among them and use budget{kept}."
+                "Landmarks that are registered before their step is published are left out as well. Landmarks that are "
+                f"registered later are protected too, but they use budget{kept}."
             )
             return
-        kept = f"; budget is kept for {spare:,} of them" if spare and not leaves_out_landmarks(parameters) else ""
-        yield f"Landmarks that are registered later count among them{kept}."
+        kept = (
+            f", and budget is reserved for {spare:,} of them" if spare and not leaves_out_landmarks(parameters) else ""
+        )
+        yield f"Landmarks that are registered later are protected too{kept}."
 
 
 def blurred(parameters: Parameters, known: Circumstances) -> Iterator[str]:
-    """Say what dummies are worth; nothing where there are none."""
+    """Say what dummies are worth; nothing if there are none."""
     method = parameters["dummies"]["method"] if parameters.get("dummies") else known.dummies
     if method:
-        yield "The dummies blur which landmarks are true ones; that is no differential privacy of where these are."
+        yield "Dummies blur which landmarks are true. This is not differential privacy of their positions."
     if method == DRAWN:
-        yield "Were they drawn by padding, that it is one may cost each true landmark ln(1/p) besides."
+        yield "If padding drew them, each true landmark may lose another ln(1/p) about the fact that it is a landmark."
     if method == "padding":
         chance = (parameters.get("dummies") or {}).get("probability")
         loss = "" if chance is None else f" = {max(0.0, -log(chance)):.3g}"
-        yield f"That it is one may cost each true landmark ln(1/p){loss} besides, p the chance by which others join."
+        yield (
+            f"Each true landmark may lose another ln(1/p){loss} about the fact that it is a landmark; p is the chance "
+            "with which each other step joins."
+        )
 
 
 def not_hidden(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
@@ -225,41 +230,41 @@ def not_hidden(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
     if collect and collect["neighbours"] == "replace":
         told.append(f"which {unit.plural} are published and how many items each of them has")
     elif collect:
-        told.append(f"which {unit.plural} are published and that records come in, and how many came in {_FROM_KAFKA}")
+        told.append(f"which {unit.plural} are published; that records arrive; and how many, {_FROM_KAFKA}")
     elif protection.get("unit"):
-        told.append(f"at which {unit.plural} there are readings, and how many of them are counted")
+        told.append(f"which {unit.plural} have readings, and how many of them are counted")
     elif protection.get("absent", "approximated") == "approximated":
-        told.append(f"at which {unit.plural} there are {'readings' if protection.get('within') else 'events'}")
+        told.append(f"which {unit.plural} have {'readings' if protection.get('within') else 'events'}")
     else:
-        told.append(f"that records come in, though no release says at which {unit.plural}, and at which {_FROM_KAFKA}")
+        told.append(f"that records arrive, but not in which {unit.plural}, except {_FROM_KAFKA}")
     if parameters["value"].get("invalid", "reject") == "reject":
         told.append(f"whether {'an item' if collect else 'a value'} was valid")
     if protection["level"] == "landmark" and not (parameters.get("dummies") or known.dummies):
         told.append("where the landmarks are")
-    return f"Not hidden: {'; '.join(told)}."
+    return f"Visible to everyone: {'; '.join(told)}."
 
 
 def _versions(parameters: Parameters, known: Circumstances) -> Iterator[str]:
     said = parameters.get("lifetime")
     bounds = [nano for nano in (known.lifetime_nano, None if said is None else _nano(said)) if nano is not None]
-    first = "the epsilon of the first" if known.first_nano is None else f"epsilon {amount(known.first_nano)}"
+    first = "the epsilon of the first version" if known.first_nano is None else f"epsilon {amount(known.first_nano)}"
     bound = f"the configured lifetime (without one, {first})"
     if bounds:
         bound = f"epsilon {amount(min(bounds))}"
     yield (
-        "Each further version promises this anew; for histories that differ so under every version all of them "
-        f"together cost at most {bound}."
+        "Each later version gives this guarantee again. For histories that differ in this way under every version, "
+        f"all versions together cost at most {bound}."
     )
     if renew := parameters.get("renew"):
         many = f"{len(renew):,} moments, {moment_in_words(renew[0])} to {moment_in_words(renew[-1])}"
         when = moment_in_words(renew[0]) if len(renew) == 1 else many
-        yield f"It begins its next version by itself at {when}, where that bound has room."
+        yield f"It starts its next version by itself at {when}, if that limit has room."
     if known.cap_nano is not None and not parameters.get("collect"):
-        yield f"What all series of one member may cost together is epsilon {amount(known.cap_nano)} at most."
+        yield f"All series of one person together cost at most epsilon {amount(known.cap_nano)}."
 
 
 def factor(epsilon_nano: int) -> str:
-    """Return by which factor odds change at most."""
+    """Return the factor by which odds change at most."""
     power = f"e^{amount(epsilon_nano).removesuffix('.0')}"
     return f"{power} (about {exp(epsilon_nano / NANO):.3g})" if epsilon_nano <= LARGEST_FACTOR else power
 

@@ -76,7 +76,7 @@ def statistic_of(value: Mapping[str, Any], unit: Unit) -> str:
 def resemblance(unit: Unit) -> str:
     """Return a sentence on what a unit does not protect."""
     return (
-        f"Values of neighbouring {unit.plural} are often alike: this protects what {unit.one} alone would reveal, and "
+        f"Values of neighbouring {unit.plural} are often alike. This protects what {unit.one} alone would reveal, but "
         "not what its neighbours suggest about it."
     )
 

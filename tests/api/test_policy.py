@@ -220,7 +220,7 @@ def test_a_plan_says_the_odds_and_the_noise_at_landmarks() -> None:
         for s in (0.5, 1)
     )
     for text in (half, alone):
-        assert "a claim held 10 % likely becomes at most about 23 % likely" in text
+        assert "thought a claim 10 % likely thinks it at most about 23 % likely" in text
     assert "note: the noise at a landmark has a scale of 20, which exceeds the range of 10." in half
     assert "note:" not in alone
     assert "Landmarks are not published" in alone

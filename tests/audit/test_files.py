@@ -95,8 +95,8 @@ def test_findings_exit_1(folder: Path, cli: Cli) -> None:
     lines = cli(*BOTH, code=1).out.splitlines()
     assert lines[0] == "DOES NOT HOLD: 1 finding"
     assert lines[1:3] == [
-        "promise broken: no finding says so; that it was kept nobody can tell from such books",
-        "books wrong: changed-release 1",
+        "guarantee violated: no finding says so, but such books cannot show that it was kept",
+        "integrity errors: changed-release 1",
     ]
     assert lines[4].startswith("changed-release  home-7 #2  ")
 
@@ -153,7 +153,7 @@ def test_the_lifetime_needed_is_told(folder: Path, cli: Cli) -> None:
     config = folder / "configuration.toml"
     config.write_text("lifetime_epsilon = 1.34e-7\n")
     cli.said()
-    assert "allowed is epsilon 0.000000134" in cli(*audit, "--config", config).out
+    assert "; epsilon 0.000000134 is allowed" in cli(*audit, "--config", config).out
 
 
 def test_a_picture_is_drawn(folder: Path, cli: Cli) -> None:

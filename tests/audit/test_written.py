@@ -107,9 +107,9 @@ def test_the_report_tells_what_was_read() -> None:
     written: Written = write(LEDGERS["uniform"])
     text = audit(written.lines(), written.release_lines()).text().splitlines()
     assert text[0] == "HOLDS: no findings"
-    assert text[1] == "0.0000001 of 0.0000001 promised (home-7)"
+    assert text[1] == "largest loss so far: 0.0000001 (limit 0.0000001; home-7)"
     steps = len(written.releases)
-    assert text[-1] == f"sum over all {steps} steps: 0.000000148; no promise is about this sum"
+    assert text[-1] == f"sum over all {steps} steps: 0.000000148 (no guarantee limits this sum)"
     assert not any("lifetime" in line for line in text), "a series with one policy version needs none"
     assert f"{NANO}" not in text
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.words.amount import Used, amount, promised, summed
+from stream_app.words.amount import Used, amount, largest_loss, of_limit, summed
 
 nanos = st.integers(0, 10**15)
 
@@ -20,11 +20,11 @@ def test_an_amount_is_exact(nano: int) -> None:
     assert text.endswith(".0") or not text.endswith("0")
 
 
-def test_what_was_used_stands_before_what_was_promised() -> None:
+def test_a_loss_stands_before_its_limit() -> None:
     """The order of the words, and amounts that are no whole numbers."""
-    assert promised(4 * 10**9, 4 * 10**9) == "4.0 of 4.0 promised"
-    assert promised(0, 1) == "0.0 of 0.000000001 promised"
-    assert promised(1_399_999_992, 10**9) == "1.399999992 of 1.0 promised"
+    assert of_limit(4 * 10**9, 4 * 10**9) == "4.0 of 4.0"
+    assert largest_loss(0, 1) == "largest loss so far: 0.0 (limit 0.000000001)"
+    assert largest_loss(1_399_999_992, 10**9, "at least ") == "largest loss so far: at least 1.399999992 (limit 1.0)"
 
 
 @given(nanos, st.integers(1, 10**15), nanos, st.integers(1, 10**15))
@@ -37,20 +37,21 @@ def test_the_worse_of_two_has_the_larger_share_used(used: int, epsilon: int, oth
 
 
 def test_whose_promise_it_was() -> None:
-    """The version is named where some series had several, and of how many series it is the one."""
+    """The version is named if some series had several, and so is the number of series."""
     used = Used("home-7", 2, 700_000_000, 10**9)
-    assert used.sentence(1, versions=False) == "0.7 of 1.0 promised (home-7)"
-    assert used.sentence(1, versions=True) == "0.7 of 1.0 promised (home-7, policy 2)"
-    assert used.sentence(1200, versions=False) == "0.7 of 1.0 promised (home-7; the most of 1,200 series)"
+    assert used.sentence(1, versions=False) == "largest loss so far: 0.7 (limit 1.0; home-7)"
+    assert used.sentence(1, versions=True) == "largest loss so far: 0.7 (limit 1.0; home-7, policy 2)"
+    several = used.sentence(1200, versions=False, least="at least ")
+    assert several == "largest loss so far: at least 0.7 (limit 1.0; home-7; the largest share of 1,200 series)"
 
 
 def test_a_name_cannot_drive_the_terminal() -> None:
     """Nor write a verdict of its own into a line below."""
     used = Used("a\x1b[2J\nHOLDS: no findings", 1, 10**9, 10**9)
-    assert used.sentence(1, versions=False) == "1.0 of 1.0 promised ('a\\x1b[2J\\nHOLDS: no findings')"
+    assert used.sentence(1, versions=False) == "largest loss so far: 1.0 (limit 1.0; 'a\\x1b[2J\\nHOLDS: no findings')"
 
 
 def test_a_sum_is_named_for_what_it_is() -> None:
-    """It is no one's promise."""
-    assert summed(12_300_000_000, 1440) == "sum over all 1,440 steps: 12.3; no promise is about this sum"
-    assert summed(41_666_666, 1) == "sum over 1 step: 0.041666666; no promise is about this sum"
+    """No guarantee limits it."""
+    assert summed(12_300_000_000, 1440) == "sum over all 1,440 steps: 12.3 (no guarantee limits this sum)"
+    assert summed(41_666_666, 1) == "sum over 1 step: 0.041666666 (no guarantee limits this sum)"

@@ -20,7 +20,7 @@ def test_a_claim_held_a_tenth_likely(epsilon: str, likely: str) -> None:
     """At the epsilons of the table."""
     epsilon_nano = round(float(epsilon) * NANO)
     assert percent(epsilon_nano) == likely
-    assert f"a claim held 10 % likely becomes at most about {likely} % likely" in in_odds(epsilon_nano)
+    assert f"thought a claim 10 % likely thinks it at most about {likely} % likely afterwards" in in_odds(epsilon_nano)
     assert odds_document(epsilon_nano) == {"prior": 0.1, "at_most": most_likely(0.1, epsilon_nano)}
 
 

@@ -24,9 +24,9 @@ def parameters(level: str = "event", /, **members: Any) -> dict[str, Any]:
 
 
 def first(found: dict[str, Any], series: str = "home-7") -> str:
-    """Return the first sentence, up to the factor, of a policy that the core takes."""
+    """Return the first sentence of a policy that the core takes."""
     text = in_words(policy_of(found, 1).parameters, series)
-    return text.partition(" look alike")[0]
+    return text.partition(". Whatever")[0]
 
 
 LANDMARKS = [[17 * HOUR, 20 * HOUR], 30 * HOUR + 5]
@@ -63,27 +63,27 @@ WARD = {"neighbours": "replace", "open_steps": 2}
         (parameters("w-event", window=24), "at any 24 hours in a row"),
         (parameters("w-event", window=1), "at one hour"),
         (parameters("user", length=1000), "at the 1,000 hours from its first event on"),
-        (parameters(value=NUMBER | {"sensitivity": 0.5}), "at one hour, and there by 0.5 at most,"),
+        (parameters(value=NUMBER | {"sensitivity": 0.5}), "at one hour, and there by at most 0.5"),
         (parameters(value=NUMBER | {"sensitivity": 99.0}), "at one hour"),
         (
             parameters(value=NUMBER | {"sensitivity": 0.5}, within="mean", open_steps=1),
-            "at one hour, and there by 0.5 at most in what the readings come to,",
+            "at one hour, and there by at most 0.5 in the aggregate of the readings",
         ),
-        (parameters(value=COUNTS | {"sensitivity": 3}), "at one hour, and there by counts that sum to 3 at most,"),
-        (parameters(value=PLACE), "at one hour, and there by 500 m at most, inside its bounds,"),
+        (parameters(value=COUNTS | {"sensitivity": 3}), "at one hour, and there by counts that sum to at most 3"),
+        (parameters(value=PLACE), "at one hour, and there by at most 500 m, inside its bounds"),
         (
             parameters(value=COUNTS, collect=WARD),
-            "at one hour, and at each such hour only in the item of one contributor,",
+            "at one hour, and at each such hour only in the item of one contributor",
         ),
         (
             parameters(collect=WARD | {"neighbours": "add-remove", "statistic": "mean"}),
-            "at one hour, and at each such hour only in whether one contributor takes part,",
+            "at one hour, and at each such hour only in whether one contributor takes part",
         ),
     ],
 )
 def test_where_two_histories_may_differ(found: dict[str, Any], sentence: str) -> None:
     """For each level, kind and way of collecting, as docs/guarantee.md defines neighbours."""
-    assert first(found) == f"Any two histories of home-7 that differ only {sentence}"
+    assert first(found) == f"Take two histories of home-7 that differ only {sentence}"
 
 
 @pytest.mark.parametrize(
@@ -92,37 +92,40 @@ def test_where_two_histories_may_differ(found: dict[str, Any], sentence: str) ->
 )
 def test_whose_histories(series: str, whose: str) -> None:
     """One series, those of a default policy, or any."""
-    assert first(parameters(), series).startswith(f"Any two histories of {whose} that")
+    assert first(parameters(), series).startswith(f"Take two histories of {whose} that")
 
 
 @pytest.mark.parametrize(
     ("found", "sentences"),
     [
-        (parameters("landmark", spare=2), ("registered later count among them; budget is kept for 2 of them.",)),
+        (
+            parameters("landmark", spare=2),
+            ("registered later are protected too, and budget is reserved for 2 of them.",),
+        ),
         (
             parameters("landmark"),
             (
-                "registered later count among them.",
+                "registered later are protected too.",
                 "where the landmarks are.",
-                "nor what other series of the same person or of others tell.",
+                "and what other series of the same person or of other people reveal.",
             ),
         ),
-        (parameters("event"), ("Each further hour at which they differ multiplies this by the same factor again.",)),
-        (parameters("w-event", window=3), ("Nothing bounds what many such windows tell together.",)),
-        (parameters("user", length=3), ("Once these hours are over nothing more is measured.",)),
+        (parameters("event"), ("Each further hour at which they differ multiplies this limit by the same factor.",)),
+        (parameters("w-event", window=3), ("Nothing limits what many such windows reveal together.",)),
+        (parameters("user", length=3), ("After these hours nothing more is measured.",)),
         (
             parameters(within="mean", open_steps=2, absent=0),
             (
                 "All readings of an hour count as one event.",
-                "Not hidden: that records come in, though no release says at which hours, and at which to anyone",
+                "Visible to everyone: that records arrive, but not in which hours, except for readers of",
             ),
         ),
-        (parameters(within="mean", open_steps=2), ("Not hidden: at which hours there are readings; whether",)),
-        (parameters(value=NUMBER | {"invalid": 0}), ("Not hidden: at which hours there are events. Not counted",)),
+        (parameters(within="mean", open_steps=2), ("Visible to everyone: which hours have readings; whether",)),
+        (parameters(value=NUMBER | {"invalid": 0}), ("Visible to everyone: which hours have events. Not covered",)),
         (
             parameters(value=COUNTS, collect=WARD | {"intrusion_nano": 250_000_000}),
             (
-                "at announced moments, learns up to epsilon 0.25 more for each hour exposed to that.",
+                "at announced moments, learns up to epsilon 0.25 more for each hour that was exposed.",
                 "which hours are published and how many items each of them has; whether an item was valid.",
             ),
         ),
@@ -131,16 +134,16 @@ def test_whose_histories(series: str, whose: str) -> None:
             (
                 "All readings of an hour count as one event; its value is its last reading.",
                 "Each day publishes the mean of its hours.",
-                "Not hidden: at which hours there are readings, and how many of them are counted; whether",
-                "about it. Choose a unit, or a window of several, no shorter than values stay alike. Not counted:",
+                "Visible to everyone: which hours have readings, and how many of them are counted; whether",
+                "about it. Choose a unit, or a window of several, no shorter than values stay alike. Not covered:",
             ),
         ),
         (parameters("landmark", **HOURLY), ("Each day publishes the sum of its hours for each hour of the week.",)),
-        (parameters(lifetime=3.5), ("all of them together cost at most epsilon 3.5.",)),
+        (parameters(lifetime=3.5), ("all versions together cost at most epsilon 3.5.",)),
         (parameters("user", length=9, renew=[0, 2 * HOUR]), ("2 moments, 1970-01-01T00:00Z to 1970-01-01T02:00Z",)),
-        (parameters("user", length=9, renew=[HOUR]), ("its next version by itself at 1970-01-01T01:00Z, where",)),
-        (parameters(epsilon=8), ("look alike up to a factor e^8: whatever",)),
-        (parameters(epsilon=0.5), ("look alike up to a factor e^0.5 (about 1.65): whatever",)),
+        (parameters("user", length=9, renew=[HOUR]), ("its next version by itself at 1970-01-01T01:00Z, if",)),
+        (parameters(epsilon=8), ("is at most e^8 times as likely",)),
+        (parameters(epsilon=0.5), ("is at most e^0.5 (about 1.65) times as likely",)),
     ],
 )
 def test_what_else_is_said(found: dict[str, Any], sentences: tuple[str, ...]) -> None:
@@ -149,7 +152,7 @@ def test_what_else_is_said(found: dict[str, Any], sentences: tuple[str, ...]) ->
     for sentence in sentences:
         assert sentence in text
     assert text.endswith(
-        "The guarantee is computational: the noise comes of a secret key, and who has that can take it off."
+        "The guarantee is computational: the noise comes from a secret key, and anyone who has the key can remove it."
     )
 
 
@@ -159,12 +162,12 @@ def test_dummies_hide_how_many_landmarks_are_true() -> None:
     found = parameters("landmark", landmarks=LANDMARKS, dummies=asked)
     for source in (found, dict(policy_of(found, 1).parameters)):
         text = in_words(source)
-        assert "differ only at its landmarks, dummies among them, and at one other hour" in text
-        assert "may cost each true landmark ln(1/p) = 0.693 besides" in text
+        assert "differ only at its landmarks, dummies included, and at one other hour" in text
+        assert "Each true landmark may lose another ln(1/p) = 0.693 about the fact" in text
         assert "where the landmarks are" not in text
     drawn = parameters("landmark", landmarks=[[0, 9 * HOUR]])
-    assert "that is no differential privacy of where these are" in told(drawn, Circumstances(dummies="drawn"))
-    assert "at its 9 landmarks, dummies among them, and" in in_words(drawn, "a", Circumstances(dummies="padding"))
+    assert "This is not differential privacy of their positions." in told(drawn, Circumstances(dummies="drawn"))
+    assert "at its 9 landmarks, dummies included, and" in in_words(drawn, "a", Circumstances(dummies="padding"))
 
 
 def test_what_the_settings_and_the_ledger_add() -> None:
@@ -172,9 +175,9 @@ def test_what_the_settings_and_the_ledger_add() -> None:
     found = parameters("landmark", landmarks=LANDMARKS, lifetime=3)
     text = in_words(found, "p-1/a", Circumstances(lifetime_nano=2 * 10**9, cap_nano=5 * 10**9, landmarks=6))
     assert "together cost at most epsilon 2.0." in text
-    assert "What all series of one member may cost together is epsilon 5.0 at most." in text
+    assert "All series of one person together cost at most epsilon 5.0." in text
     assert "at its 6 landmarks and" in text
-    assert "nor what is published of the same person in any other way, or of others." in text
+    assert "and what is published about the same person in any other way, or about other people." in text
 
 
 @given(policies("a", 1))
@@ -184,7 +187,7 @@ def test_the_figures_are_those_of_the_core(record: dict[str, Any]) -> None:
     policy = policy_of(found, 1)
     assert epsilon_nano_of(policy.parameters) == policy.epsilon_nano
     assert landmark_steps(policy.parameters) == len(policy.landmarks)
-    power = in_words(policy.parameters).partition("factor e^")[2].replace(":", " ").partition(" ")[0]
+    power = in_words(policy.parameters).partition("at most e^")[2].partition(" ")[0]
     assert Decimal(power) * 10**9 == policy.epsilon_nano
 
 
@@ -197,18 +200,18 @@ def told(found: dict[str, Any], known: Circumstances, versions: str = "") -> str
 def test_what_becomes_of_further_differences_stands_beside_the_odds(found: dict[str, Any]) -> None:
     """Else "they" would be the versions that another sentence is about, and what they multiply the cap."""
     text = told(found, Circumstances(cap_nano=3 * 10**9), "Of versions.")
-    _, _, after = text.partition("90 % then holds it for 23.2 % likely. ")
-    assert after.startswith(("Each further hour", "Once these hours", "Nothing bounds"))
+    _, _, after = text.partition("90 % then thinks the first at most 23.2 % likely. ")
+    assert after.startswith(("Each further hour", "After these hours", "Nothing limits"))
     _, _, after = after.partition(". ")
-    assert after.startswith("All series kept as yours")
-    assert after.partition(". ")[2].startswith("Of versions. Not hidden:")
+    assert after.startswith("For accounts that differ in each of your series")
+    assert after.partition(". ")[2].startswith("Of versions. Visible to everyone:")
 
 
 @given(st.integers(1, 6_900_000_000))
 def test_the_chance_that_is_told_is_never_too_small(epsilon_nano: int) -> None:
     """What a tenth becomes by a factor e^epsilon of its odds, in 50 digits, rounded up to a tenth of a per cent."""
     text = told(parameters() | {"epsilon": epsilon_nano / 10**9}, Circumstances())
-    said = Decimal(text.partition("then holds it for ")[2].partition(" %")[0])
+    said = Decimal(text.partition("then thinks the first at most ")[2].partition(" %")[0])
     with localcontext() as digits:
         digits.prec = 50
         factor = Decimal(epsilon_nano_of({"epsilon": epsilon_nano / 10**9})).scaleb(-9).exp()
@@ -218,22 +221,22 @@ def test_the_chance_that_is_told_is_never_too_small(epsilon_nano: int) -> None:
 
 def test_no_chance_is_told_where_nearly_all_may_be_learnt() -> None:
     """A factor of a thousand and more says that by itself."""
-    assert "likely" not in told(parameters() | {"epsilon": 7.0}, Circumstances())
+    assert "% likely" not in told(parameters() | {"epsilon": 7.0}, Circumstances())
 
 
 def test_a_person_is_told_of_all_their_series() -> None:
     """The factor is of one series; that of all of them is the cap's, and without a cap they are not counted."""
     capped, free = (told(parameters(), Circumstances(cap_nano=cap)) for cap in (3 * 10**9, None))
     for text in (capped, free):
-        assert "what is published of p-17/heart changes them by a factor e^1 (about 2.72) at most" in text
+        assert "what is published about p-17/heart changes these odds by a factor of at most e^1 (about 2.72)." in text
     together = (
-        "All series kept as yours together change the odds of accounts that differ in each as its promise says by "
-        "a factor e^3 (about 20.1) at most."
+        "For accounts that differ in each of your series as its guarantee says, all your series together change the "
+        "odds by a factor of at most e^3 (about 20.1)."
     )
     assert together in capped
-    assert "All series" not in free
-    assert "nor what is published of you outside of these series or of people near you." in capped
-    assert "nor what is published of you in any other way or of people near you." in free
+    assert "all your series" not in free
+    assert "and what is published about you outside of these series or about people near you." in capped
+    assert "and what is published about you in any other way or about people near you." in free
 
 
 ADDED = {"neighbours": "add-remove", "open_steps": 2}
@@ -242,15 +245,15 @@ ADDED = {"neighbours": "add-remove", "open_steps": 2}
 def test_an_item_that_is_replaced_costs_two_that_come_or_go() -> None:
     """Under add-remove: the promise says it beside its own factor, and a person is told the larger one alone."""
     added, replaced = (parameters(value=COUNTS, collect=collect) for collect in (ADDED, WARD))
-    twice = "Replacing one contributor's item removes one and adds one: that can cost twice as much, a factor e^2"
+    twice = "Replacing one contributor's item removes one item and adds one. This can cost twice as much, a factor e^2"
     assert f"{twice} (about 7.39)." in in_words(added, "ward-3")
     assert "twice" not in in_words(replaced, "ward-3")
-    assert "changes them by a factor e^1 (about 2.72) at most" in told(replaced, Circumstances())
+    assert "changes these odds by a factor of at most e^1 (about 2.72)." in told(replaced, Circumstances())
     text = told(added, Circumstances())
-    assert "and at each such hour only in whether you took part and what you sent, and nowhere else." in text
-    assert "changes them by a factor e^2 (about 7.39) at most: who held one for 10 %" in text
-    assert "Of the budget, which counts a change of what you sent as two, 0.0 of 1.0 promised is used so far." in text
-    assert "by a factor e^6 (about 403) at most." in later(10**9, Circumstances(lifetime_nano=3 * 10**9), added)
+    assert "and at each such hour only in whether you took part and what you sent. Whatever odds" in text
+    assert "changes these odds by a factor of at most e^2 (about 7.39). Someone who thought one account 10 %" in text
+    assert "used so far is 0.0 of 1.0, which counts a change of what you sent as two changes." in text
+    assert "by a factor of at most e^6 (about 403)." in later(10**9, Circumstances(lifetime_nano=3 * 10**9), added)
 
 
 @given(st.lists(st.integers(0, 30) | st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=6), st.integers(1, 4))

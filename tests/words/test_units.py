@@ -38,7 +38,7 @@ def parameters(statistic: dict[str, Any] | None = None, /, **protection: Any) ->
 def test_where_two_histories_may_differ(protection: dict[str, Any], where: str) -> None:
     """In units, whatever the step; the landmarks are left out."""
     text = in_words(parameters(**protection), "home-7")
-    assert text.partition(" look alike")[0] == f"Any two histories of home-7 that differ only {where}"
+    assert text.partition(". Whatever")[0] == f"Take two histories of home-7 that differ only {where}"
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_what_is_said_besides() -> None:
     text = in_words(parameters(within="max", spare=24))
     assert "All readings of an hour count as one event; its value is its largest reading." in text
     assert "registered before their step is published are left out as well." in text
-    assert "Those registered later count among them and use budget, which is kept for 24 of them." in text
-    assert "Not hidden: at which hours there are readings, and how many of them are counted;" in text
-    assert "this protects what an hour alone would reveal, and not what its neighbours suggest about it." in text
+    assert "registered later are protected too, but they use budget, which is reserved for 24 of them." in text
+    assert "Visible to everyone: which hours have readings, and how many of them are counted;" in text
+    assert "This protects what an hour alone would reveal, but not what its neighbours suggest about it." in text
     assert "use budget." in in_words(parameters())
     assert "landmark" not in in_words(parameters(level="event"))
 
@@ -90,6 +90,6 @@ def test_landmarks_count_units_on_their_grid() -> None:
 def test_what_a_person_is_told() -> None:
     """A statistic of the person's hours is published, and marked moments are left out."""
     text = for_the_person(parameters(), "p-3", Circumstances(landmarks=48), 10**8, "It ends.")
-    assert text.startswith("Of each day of yours (p-3), the mean of its hours is published, with noise added.")
-    assert "differ only at your 48 marked moments, which are left out, and at one other hour and nowhere else" in text
+    assert text.startswith("For each day, the mean of its hours is published about you (p-3), with noise added.")
+    assert "differ only at your 48 marked moments, which are left out, and at one other hour. Whatever" in text
     assert "not what its neighbours suggest about it." in text

@@ -1,6 +1,6 @@
-"""The answers, from the books of all series when the ledger ends; of many series those that matter most.
+"""The answers, from the books of all series when the ledger ends; of many series, those that matter most.
 
-Nobody explains a paragraph that is handed over to a person, so it says no more than the books behind it can show.
+Nobody explains a paragraph that is handed to a person, so it says no more than the books can show.
 """
 
 from collections import Counter
@@ -16,34 +16,39 @@ from stream_app.audit.standing.standing import VersionStanding, version_of
 from stream_app.audit.standing.text import ending
 from stream_app.calendar.words import moment_in_words
 from stream_app.words import promise
-from stream_app.words.amount import Used, amount, promised, quoted
+from stream_app.words.amount import Used, amount, of_limit, quoted
 from stream_app.words.odds import PRIOR, most_likely
 from stream_app.words.unit import Parameters, Unit, protected, resemblance, statistic_of
 
-_MARKED: Final = "Some moments were marked as yours to protect together, such as the hours of a visit: landmarks."
+_MARKED: Final = (
+    "Some of your moments were marked to be protected together, such as the hours of a visit: these are landmarks."
+)
 _BOOKS: Final = (
-    "Who has the secret key of the noise could take it off: ask the publisher who has it. That the budget was kept "
-    "to anybody can check in the ledger, without that key and without your data. That the noise is what the ledger "
-    "says it is no ledger shows: that is for the publisher to answer for."
+    "Anyone who has the secret key of the noise can remove it: ask the publisher who has the key. Anyone can check in "
+    "the ledger that the budget was kept, without that key and without your data. No ledger shows that the noise is "
+    "what the ledger says; the publisher has to answer for this."
 )
 
 
 def for_the_person(
     parameters: Parameters, series: str, known: promise.Circumstances, used_nano: int, end: str, versions: str = ""
 ) -> str:
-    """Return a paragraph for the person whose series it is: what is promised to them, and how much of it is used.
+    """Return a paragraph for the person whose series it is: their guarantee, and how much of the budget is used.
 
-    ``end`` is a sentence that says when publishing ends, ``versions`` are some on earlier and later promises, if any.
+    ``end`` is a sentence that says when publishing ends; ``versions`` are sentences on earlier and later guarantees.
     """
     unit, collect = protected(parameters), parameters.get("collect")
     step = Unit.of(parameters["protection"].get("step", 1))
     epsilon_nano = promise.epsilon_nano_of(parameters)
-    published = f"About you ({series}) values are published, by the {unit.name}, with noise added to each"
+    published = f"Values about you ({series}) are published for each {unit.name}, with noise added to each value"
     if parameters["protection"].get("unit"):
         what = statistic_of(parameters["value"], unit)
-        published = f"Of each {step.name} of yours ({series}), {what} is published, with noise added"
+        published = f"For each {step.name}, {what} is published about you ({series}), with noise added"
     if collect:
-        published = f"What you send to {series} is published with what others send, by the {unit.name}, with noise"
+        published = (
+            f"What you send to {series} is combined with what others send, and the result is published for each "
+            f"{unit.name}, with noise added"
+        )
     differing = promise.where(parameters, unit, known).replace("its first event", "the first event")
     if not collect:
         differing = differing.replace("at its ", "at your ").replace("landmark", "marked moment")
@@ -51,25 +56,25 @@ def for_the_person(
     yours = yours.replace("whether one contributor takes part", "whether you took part and what you sent")
     times = promise.changes(parameters)
     differ = (
-        f"Take two accounts of what happened that differ only {differing}{yours} and nowhere else. Whatever odds "
-        f"somebody gave one against the other, what is published of {series} changes them by a factor "
-        f"{promise.factor(times * epsilon_nano)} at most{_chance(times * epsilon_nano)}."
+        f"Take two accounts of what happened that differ only {differing}{yours}. Whatever odds somebody gave to one "
+        f"account against the other, what is published about {series} changes these odds by a factor of at most "
+        f"{promise.factor(times * epsilon_nano)}.{_chance(times * epsilon_nano)}"
     )
     capped = known.cap_nano is not None and not collect
     together = (
-        "All series kept as yours together change the odds of accounts that differ in each as its promise says by "
-        f"a factor {promise.factor(known.cap_nano or 0)} at most."
+        "For accounts that differ in each of your series as its guarantee says, all your series together change the "
+        f"odds by a factor of at most {promise.factor(known.cap_nano or 0)}."
     )
     marked = _MARKED * (parameters["protection"]["level"] == "landmark" and not collect)
     hidden = [*promise.blurred(parameters, known), promise.not_hidden(parameters, unit, known)]
     elsewhere = "outside of these series" if capped else "in any other way"
     uncounted = (
-        f"Not counted: what neighbouring {unit.plural} tell of each other, nor what is published of you {elsewhere} or "
-        "of people near you."
+        f"Not covered: what neighbouring {unit.plural} reveal about each other, and what is published about you "
+        f"{elsewhere} or about people near you."
     )
-    budget = "Of the budget for that" if times == 1 else "Of the budget, which counts a change of what you sent as two,"
-    used = f"{budget} {promised(used_nano, epsilon_nano)} is used so far."
-    stays = "What was published stays public, and the promise about it has no end."
+    twice = "" if times == 1 else ", which counts a change of what you sent as two changes"
+    used = f"The part of your budget that is used so far is {of_limit(used_nano, epsilon_nano)}{twice}."
+    stays = "What was published stays public, and its guarantee does not expire."
     ends = f"When publishing ends: {end[0].lower()}{end[1:]} {stays}"
     further = [*promise.beyond(parameters, unit), together * capped, versions]
     if parameters["protection"].get("unit"):
@@ -83,20 +88,23 @@ def later(epsilon_nano: int, known: promise.Circumstances, parameters: Parameter
     bound_nano = known.lifetime_nano or known.first_nano
     if bound_nano is None or (known.lifetime_nano is not None and bound_nano <= epsilon_nano):
         return ""
-    unless = ", unless the publisher allows more, which the ledger does not say" * (known.lifetime_nano is None)
+    unless = ", unless the publisher allows more; the ledger does not say" * (known.lifetime_nano is None)
     anew = promise.factor(promise.changes(parameters) * bound_nano)
     return (
-        "Rules that come later may promise this anew: all of them together change the odds of accounts that differ "
-        f"under each of them only as it says by a factor {anew} at most{unless}."
+        "Later rules may give this guarantee again. For accounts that differ under each of them only as its guarantee "
+        f"says, all of them together change the odds by a factor of at most {anew}{unless}."
     )
 
 
 def _chance(epsilon_nano: int) -> str:
-    """Return what a chance of a tenth becomes at most, rounded up; "" where that is nearly certain."""
+    """Return what a chance of a tenth becomes at most, rounded up; "" if that is nearly certain."""
     if epsilon_nano > promise.LARGEST_FACTOR:
         return ""
     likely = ceil(1000 * most_likely(PRIOR, epsilon_nano)) / 10
-    return f": who held one for 10 % likely and the other for 90 % then holds it for {likely:g} % likely"
+    return (
+        " Someone who thought one account 10 % likely and the other 90 % then thinks the first at most "
+        f"{likely:g} % likely."
+    )
 
 
 MOST_PROMISES: Final = 20
@@ -110,7 +118,7 @@ class UsedUp(NamedTuple):
 
     series: str
     policy: int
-    used: str  # of what was promised
+    used: str  # of the limit
     earlier: int  # versions before it
     state: str
     end: str  # when it ends, and what then
@@ -122,7 +130,7 @@ class Person(NamedTuple):
     member: str
     series: tuple[str, ...]  # the first of them
     many: int
-    claimed: str  # of its cap
+    claimed: str  # of the person's limit
 
     @property
     def more(self) -> str:
@@ -133,11 +141,11 @@ class Person(NamedTuple):
 class Answers(NamedTuple):
     """What is answered beside the verdict; texts may hold anything that a ledger holds as a name, and are escaped."""
 
-    promises: tuple[tuple[str, int], ...]  # in words, with how many series are under each now, most first
-    further: int  # promises that are not listed
+    promises: tuple[tuple[str, int], ...]  # guarantees in words, with how many series have each now, most first
+    further: int  # guarantees that are not listed
     unknown: int  # series under terms that this audit does not know
     closed: int  # series
-    used: tuple[UsedUp, ...]  # the largest share of a promise first
+    used: tuple[UsedUp, ...]  # the largest share of a limit first
     separator: str  # of members; "" where the ledger names none
     people: tuple[Person, ...]
     members: int
@@ -225,22 +233,21 @@ def _standing(series: Series) -> VersionStanding:
 
 
 def _before(series: Series, together_nano: int) -> str:
-    """Return what accounts tell that differ under earlier versions, too; "" where these published nothing."""
+    """Return what accounts lose that also differ under earlier versions; "" if these published nothing."""
     closed_nano, books = series.guarantee.closed_nano, series.books
     if not closed_nano or books is None:
         return ""
     began = moment_in_words(min(books.floor_ms, MAX_TIMESTAMP))  # a step may end in the year 10000
     return (
-        f"That is about what they differ in from {began} on. Before, other promises held, of which epsilon "
-        f"{amount(closed_nano)} is used. For accounts that differ before only as those promises say, and from then on "
-        f"only as this one says, all of them together cost epsilon {amount(together_nano)} at most; what else they "
-        "differ in costs more."
+        f"This covers differences from {began} on. Earlier differences fall under earlier guarantees, which used "
+        f"epsilon {amount(closed_nano)}. For accounts that differ under each guarantee only as it says, all guarantees "
+        f"together cost at most epsilon {amount(together_nano)}. Other differences cost more."
     )
 
 
 def _used(series: Series) -> UsedUp:
     found = _standing(series)
-    used, earlier = promised(found.used_nano, found.promised_nano), 1 if series.guarantee.closed_nano else 0
+    used, earlier = of_limit(found.used_nano, found.promised_nano), 1 if series.guarantee.closed_nano else 0
     state = "closed" if series.closed else "in force"
     return UsedUp(series.name, found.version, used, earlier, state, _end(series, found))
 
@@ -256,7 +263,7 @@ def _end(series: Series, found: VersionStanding) -> str:
 
 def _person(name: str, series: list[str], members: Members) -> Person:
     member = members.known.get(name)
-    claimed = "no cap"
+    claimed = "no limit"
     if member is not None and member.cap_nano is not None:
-        claimed = promised(member.claims_nano, member.cap_nano).replace("promised", "claimed")
+        claimed = f"{of_limit(member.claims_nano, member.cap_nano)} reserved"
     return Person(name, tuple(sorted(series)[:NAMED]), len(series), claimed)

@@ -45,14 +45,16 @@ class KeyTimes:
 
 
 NO_FAULT: Final = (
-    "That all of it is used is no fault: other steps still publish, each up to the dearest so far; new landmarks "
-    "cannot, nor can anything at level user."
+    "A fully used limit is no fault. Other steps are still published if none costs more than the costliest so far. New "
+    "landmarks are not published, and neither is anything at level user."
 )
-TO_HAND: Final = "A paragraph of each series that was looked at closely (--series names others), to hand to the person."
-WRONG_BOOKS: Final = "As this ledger says, which does not hold."
+TO_HAND: Final = (
+    "One paragraph to hand to the person, for each series that was examined closely (--series names others)."
+)
+WRONG_BOOKS: Final = "This is what the ledger says, but its audit failed."
 ALONE: Final = (
-    "The ledger names no members, so it does not tell which series are one person's. The promises of several series of "
-    "one person add up."
+    "The ledger names no persons, so it does not say which series belong to one person. The losses of several series "
+    "of one person add up."
 )
 
 
@@ -66,10 +68,10 @@ def sections_of(
 
 def _promises(answers: Answers, *, holds: bool) -> Section:
     rows = [(text, f"{count:,}") for text, count in answers.promises]
-    rows += [("further promises, each to fewer series", f"{answers.further:,}")] if answers.further else []
+    rows += [("further guarantees, each for fewer series", f"{answers.further:,}")] if answers.further else []
     rows += [("terms that this audit does not know", f"{answers.unknown:,}")] if answers.unknown else []
     note = f"{'' if holds else WRONG_BOOKS + ' '}Under the policies in force when the ledger ends."
-    return Section("What was promised, and to how many", note, table(("the promise", "series"), rows, 1))
+    return Section("What is guaranteed, and for how many series", note, table(("guarantee", "series"), rows, 1))
 
 
 def _used(answers: Answers, *, holds: bool) -> Section:
@@ -79,9 +81,9 @@ def _used(answers: Answers, *, holds: bool) -> Section:
         for one in answers.used
     ]
     closed = f" {answers.closed:,} series are closed." if answers.closed else ""
-    note = f"The series that used the largest shares of their promises. {NO_FAULT}{closed}"
+    note = f"The series that used the largest shares of their limits. {NO_FAULT}{closed}"
     heads = ("series", "policy", "used", "state", "when it ends, and what then")
-    return Section("Used against promised", note, table(heads, rows))
+    return Section("Used, and the limit", note, table(heads, rows))
 
 
 def _members(answers: Answers) -> Section:
@@ -90,17 +92,17 @@ def _members(answers: Answers) -> Section:
     rows = [(one.member, ", ".join(one.series) + one.more, str(one.many), one.claimed) for one in answers.people]
     names = f"The part of a name before {answers.separator!r} names the person or household"
     note = " ".join((f"{names}; {answers.members:,} of them.", *unlisted(answers)))
-    return Section("Which series are one person's", note, table(("member", "series", "how many", "of its cap"), rows))
+    return Section("Which series are one person's", note, table(("person", "series", "how many", "limit"), rows))
 
 
 def unlisted(answers: Answers) -> list[str]:
     """Return sentences on the members and series that the list of members does not have."""
     said, further = [], answers.members - len(answers.people)
     if further > 0:
-        said.append(f"{further:,} further {'member is' if further == 1 else 'members are'} not listed.")
+        said.append(f"{further:,} further {'person is' if further == 1 else 'persons are'} not listed.")
     if answers.alone:
-        belong = "belongs to no member: the ledger does not tell whose it is."
-        several = "belong to no member: the ledger does not tell whose they are."
+        belong = "belongs to no person: the ledger does not say whose it is."
+        several = "belong to no person: the ledger does not say whose they are."
         said.append(f"{answers.alone:,} series {belong if answers.alone == 1 else several}")
     return said
 
@@ -108,25 +110,25 @@ def unlisted(answers: Answers) -> list[str]:
 def _keys(keys: Sequence[tuple[str, int, int]]) -> Section:
     rows = [(key, moment_in_words(first), moment_in_words(last)) for key, first, last in keys]
     note = (
-        "By the times of the steps that were decided. Who has a key can take the noise off what was published under it."
+        "By the times of the published steps. Anyone who has a key can remove the noise of what was published under it."
     )
     return Section("Which key since when", note, table(("key", "first step", "last step"), rows))
 
 
 def _told(people: Sequence[str], *, holds: bool) -> Section:
-    note = "The audit found faults: nothing here may be handed to anybody before they are explained."
+    note = "The audit found faults. Hand nothing of this to anybody before they are explained."
     told = "\n".join(f"<p>{escape(text)}</p>" for text in people)
     return Section("What to tell the person", TO_HAND if holds else note, told if holds else "")
 
 
-_UNKNOWN = "This version does not know the terms that it is under."
+_UNKNOWN = "This version of the program does not know the terms of its policy."
 
 
 def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
     """Return titles and paragraphs, of all series that were asked for; call it after the ledger was read.
 
-    Nothing may be told where anything that was read has a fault: a paragraph is about all series of the person. Raises
-    `UnknownNameError` for a name that the ledger does not have.
+    Nothing may be told if anything that was read has a fault, because a paragraph is about all series of the person.
+    Raises `UnknownNameError` for a name that the ledger does not have.
     """
     found, faults = [], len(inquiry.answer().findings)
     few = "1 fault" if faults == 1 else f"{faults:,} faults"
@@ -134,13 +136,13 @@ def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
     for series in inquiry.followed():
         name = quoted(series.name)
         if series.books is None:
-            found.append((f"{name}: the promise", _UNKNOWN))
+            found.append((f"{name}: the guarantee", _UNKNOWN))
             continue
         promise = in_words(parameters(series), name, circumstances(series, members, lifetime_nano))
-        found.append((f"{name}: the promise", f"{WRONG_BOOKS} {promise}" if faults else promise))
+        found.append((f"{name}: the guarantee", f"{WRONG_BOOKS} {promise}" if faults else promise))
         told = for_a_person(series, members, lifetime_nano)
         if faults:
-            told = f"Nothing may be told yet: the ledger has {few} here, which `audit` names."
+            told = f"Tell nothing yet: the ledger has {few} here, which `audit` names."
         found.append((f"{name}: what to tell the person", told))
     return found
 
@@ -150,16 +152,18 @@ KeyTime = tuple[str, int, int]  # a key's fingerprint with its first and last st
 
 def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> str:
     """Return the answers as titled paragraphs; ``people`` are told if the ledger ``holds``."""
-    lines = ["", "What was promised, and to how many"]
+    lines = ["", "What is guaranteed, and for how many series"]
     lines += [] if holds else [wrapped(WRONG_BOOKS)]
     for promise, count in answers.promises:
         lines += [f"  {count:,} series:", wrapped(promise, "    ")]
     lines += [f"  {answers.further:,} further promises, each to fewer series"] * bool(answers.further)
     lines += [f"  {answers.unknown:,} series under terms that this audit does not know"] * bool(answers.unknown)
-    lines += ["", "Used against promised, the largest shares first"]
+    lines += ["", "Used, and the limit; the largest shares first"]
     least = "" if holds else AT_LEAST
     for one in answers.used:
-        lines.append(wrapped(f"{quoted(one.series)}, policy {one.policy}, {one.state}: {least}{one.used}. {one.end}"))
+        lines.append(
+            wrapped(f"{quoted(one.series)}, policy {one.policy}, {one.state}: {least}{one.used} used. {one.end}")
+        )
     lines += [wrapped(NO_FAULT), "", "Which series are one person's"]
     lines += [] if answers.separator else [wrapped(ALONE)]
     for person in answers.people:
@@ -172,7 +176,7 @@ def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *,
     if holds:
         lines.append("\n\n".join(map(wrapped, (TO_HAND, *people))))
     else:
-        lines.append("  nothing, before the faults that were found are explained")
+        lines.append("  nothing, until the faults that were found are explained")
     return "\n".join(lines)
 
 

@@ -11,7 +11,7 @@ from stream_app.audit.explain.formula import Formula
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED
 from stream_app.audit.report.report import epsilon, line_of
 from stream_app.calendar.words import duration_in_words, moment_in_words
-from stream_app.words.amount import NANO, amount, promised, quoted
+from stream_app.words.amount import NANO, amount, of_limit, quoted
 
 SHOWN: Final = 5  # findings that a text lists; the audit lists all
 
@@ -28,7 +28,7 @@ _BOTH_LEGEND: Final = (
     ("M", "largest sum of spends on other steps in a window"),
     _LEGEND[3],
     ("w", "steps of a window"),
-    ("H", "spent by the other steps of the window that ends here, landmarks apart"),
+    ("H", "spent by the other steps of the window that ends here, without landmarks"),
 )
 _WINDOW_LEGEND: Final = (
     ("E", "budget of a window"),
@@ -63,11 +63,11 @@ def text_of(found: Explanation) -> str:
         lines.append(
             f"  Of S, {found.dummies.charged_nano} were charged for drawing the landmarks ({found.dummies.method});"
         )
-        lines.append("  which of them are true and which are dummies cannot be told.")
+        lines.append("  the ledger does not say which of them are true and which are dummies.")
     lines += ["", f"The share, by {terms.scheme}"]
     for formula in found.shares.formulas:
         lines += _derived(formula)
-    whose = "The step is a landmark" if found.landmark else "The step is no landmark"
+    whose = "The step is a landmark" if found.landmark else "The step is not a landmark"
     if terms.level == "w-event":
         whose = "The step ends a window"
     if terms.units is not None:
@@ -81,7 +81,7 @@ def text_of(found: Explanation) -> str:
     if found.unknown:
         lines += [f"  {line}" for line in wrap(found.unknown, WIDTH)]
     if found.scale is not None:
-        lines += [f"  {line}" for line in wrap(f"{entry.epsilon_nano} were spent, for {_noise(found)}.", WIDTH)]
+        lines += [f"  {line}" for line in wrap(f"{entry.epsilon_nano} were spent on {_noise(found)}.", WIDTH)]
     if found.reach is not None and found.reach.charge_nano and entry.timestamp >= found.opens_ms:
         lines.append(f"  The private dissimilarity cost {found.reach.charge_nano}, as at every event.")
     lines += ["", "After the step, in nano-epsilon", *_rest(found)]
@@ -93,14 +93,14 @@ def _noise(found: Explanation) -> str:
     if isinstance(scale, dict):
         return "noise of scale " + ", ".join(f"{each:.6g} on {quoted(name)}" for name, each in scale.items())
     what = "items" if found.terms.units is None else "units"
-    items = f", divided by the number of {what} that its release names" if found.terms.divides else ""
+    items = f", divided by the number of {what} that the release states" if found.terms.divides else ""
     return f"noise of scale {scale:.6g}{items}"
 
 
 def _doubts(found: Explanation) -> list[str]:
     if not found.findings:
         return []
-    lines = [f"THE LEDGER DOES NOT HOLD up to here: findings {len(found.findings)}; `audit` tells all of them"]
+    lines = [f"THE LEDGER DOES NOT HOLD up to here: {len(found.findings)} findings; `audit` lists all of them"]
     return lines + [f"  {line_of(finding)}" for finding in found.findings[:SHOWN]]
 
 
@@ -126,10 +126,10 @@ def _figures(found: Explanation) -> list[str]:
 def _rest(found: Explanation) -> list[str]:
     after, rest = found.after, found.next
     if found.terms.level == "w-event":
-        lost = f"the windows up to here lost {after.regular_peak_nano} of {after.budget_nano} at most"
+        lost = f"the windows up to here lost at most {after.regular_peak_nano} of {after.budget_nano}"
         return [f"  {lost}; the step after this one would get {rest.regular_nano}"]
     other = "another step" if found.reach is None else "the other steps of a window"
-    spent = f"{after.landmark_spent_nano} spent on landmarks, {after.regular_peak_nano} at most on {other}"
+    spent = f"{after.landmark_spent_nano} spent on landmarks, at most {after.regular_peak_nano} on {other}"
     lines = [f"  {spent}: {after.left_nano} of {after.budget_nano} left"]
     if found.terms.units is not None:
         lines.append(
@@ -171,12 +171,14 @@ def _sentences(found: Explanation) -> Iterator[str]:
     entry, terms = found.entry, found.terms
     if found.findings:
         yield f"The ledger has {len(found.findings)} faults up to here, so do not rely on what follows."
-    what = "is a landmark" if found.landmark else "is no landmark"
+    what = "is a landmark" if found.landmark else "is not a landmark"
     if terms.level != "landmark":
-        together = "is one of those that count together" if found.landmark else "comes after those that count together"
+        together = (
+            "is one of the steps that count together" if found.landmark else "comes after the steps that count together"
+        )
         what = {"user": together, "event": "counts alone"}.get(terms.level, "ends a window")
     if terms.units is not None:
-        what = "counts without the units that are landmarks"
+        what = "is counted without the units that are landmarks"
     length = duration_in_words(terms.step_ms)
     begins = moment_in_words(entry.timestamp)
     yield f"The step of {quoted(entry.series)} that begins at {begins} and lasts {length} {what}."
@@ -190,24 +192,24 @@ def _sentences(found: Explanation) -> Iterator[str]:
 
 def _decided(found: Explanation) -> str:
     compared = found.terms.compares and found.is_tossed
-    coin = " Whether to publish was drawn at random, with odds that follow from what was published before."
+    coin = " A coin decided whether to publish, with odds that follow from earlier releases."
     if compared:
-        coin = " Whether to publish was decided by comparing its value with the last release, under noise of its own."
+        coin = " A comparison of its value with the last release, under separate noise, decided whether to publish."
     coin = coin if found.is_tossed else ""
     if found.entry.decision == PERTURBED:
         return f"Its value was published with fresh noise.{coin}"
     if found.entry.decision == APPROXIMATED:
         source = "" if found.source_ms is None else f" at {moment_in_words(found.source_ms)}"
-        said = f"Its value was not published: the release repeats what is known from the step{source}."
+        said = f"Its value was not published. The release repeats what is known from the step{source}."
     else:
-        said = "Nothing was published: there was nothing to repeat yet."
+        said = "Nothing was published, because there was nothing to repeat yet."
     return said + (coin or _why(found))
 
 
 def _why(found: Explanation) -> str:
     if found.entry.timestamp < found.opens_ms:
         until = moment_in_words(found.opens_ms)
-        return f" Until {until} this version waits, since windows hold steps that an earlier version spent on."
+        return f" This version waits until {until}, because windows contain steps on which an earlier version spent."
     if found.share_nano >= found.terms.least_nano:
         return " It had no reading." if found.terms.gaps else ""
     if found.landmark and found.leaves_out:
@@ -228,43 +230,43 @@ def _noise_in_words(found: Explanation) -> str:
     if kind == "category":
         # exp(e) / (exp(e) + k - 1), of Kairouz et al. (2016), in a form that no epsilon takes out of range
         chance = 1 / (1 + (len(terms.value["categories"]) - 1) * exp(-nano / NANO))
-        return f"It is the true category with probability {100 * chance:.3g} %, else any of the others."
+        return f"It is the true category with a probability of {100 * chance:.3g} %, and otherwise any of the others."
     if kind == "choice":
         fewer = (2 if terms.neighbours == "replace" else 1) * NANO / nano
-        return f"In the draw an item weighs e (2.72) times less for every {fewer:.4g} contributors fewer that chose it."
+        return f"An item that {fewer:.4g} fewer contributors chose is e (2.72) times less likely to be drawn."
     if scale is not None and not terms.counts_items and not terms.intrusion_nano:
         if kind == "counts":  # the mean size of discrete Laplace noise; 1 / sinh(x) of large x is 0
-            return f"Each count is off by {1 / sinh(min(1 / scale, _LARGE)):.4g} on average."
+            return f"Each count has an average error of {1 / sinh(min(1 / scale, _LARGE)):.4g}."
         if kind == "location":  # the mean distance of planar Laplace noise
-            return f"What was measured is off by {2 * scale:.4g} metres on average."
-        return f"What was measured is off by {scale:.4g} on average, in the unit of the values."
+            return f"The noisy position has an average error of {2 * scale:.4g} metres."
+        return f"The noisy value has an average error of {scale:.4g}, in the unit of the values."
     return f"The scale of the noise is {scale:.4g}{_UNITS.get(kind, '')}."
 
 
 def _cost(found: Explanation) -> Iterator[str]:
     entry, after, terms = found.entry, found.after, found.terms
-    used = promised(after.budget_nano - after.left_nano, after.budget_nano)
+    used = of_limit(after.budget_nano - after.left_nano, after.budget_nano)
     looks = found.reach is not None and entry.timestamp >= found.opens_ms
     cost_nano = entry.epsilon_nano + (found.reach.charge_nano if looks and found.reach is not None else 0)
-    cost = f"That cost epsilon {amount(cost_nano)}" if cost_nano else "That cost nothing"
+    cost = f"This cost epsilon {amount(cost_nano)}" if cost_nano else "This cost nothing"
     counted = {
-        "landmark": "all landmarks, and the dearest other step or window",
+        "landmark": "all landmarks and the costliest other step or window",
         "user": "all steps",
-        "event": "the dearest step",
-    }.get(terms.level, "the dearest window")
+        "event": "the costliest step",
+    }.get(terms.level, "the costliest window")
     if terms.units is not None:
-        counted = "landmarks that were registered late, and the dearest step"
-    yield f"{cost}; since then {used} is used, which counts {counted}."
+        counted = "landmarks that were registered late and the costliest step"
+    yield f"{cost}. After it, {used} is used, counting {counted}."
     left = after.landmarks_left
     if left and terms.level == "landmark":
         noun = "landmark" if left == 1 else "landmarks"
         if terms.units is not None:
-            noun = "unit that becomes a landmark late" if left == 1 else "units that become landmarks late"
-            yield f"For {left:,} {noun}, {amount(found.reserved_nano)} is kept."
+            noun = "unit that becomes a landmark later" if left == 1 else "units that become landmarks later"
+            yield f"{amount(found.reserved_nano)} is reserved for {left:,} {noun}."
             return
         if found.leaves_out:
-            yield f"The scheme gives the {left:,} {noun} to come, unused spare included, nothing."
+            yield f"The scheme gives nothing to the {left:,} {noun} to come, unused spare included."
             return
-        yield f"For {left:,} {noun} to come, unused spare included, {amount(found.reserved_nano)} is kept."
+        yield f"{amount(found.reserved_nano)} is reserved for {left:,} {noun} to come, unused spare included."
     if left and terms.level == "user":
         yield f"{left:,} {'step is' if left == 1 else 'steps are'} left."

@@ -12,10 +12,10 @@ from stream_app.audit.heads.check import HeadsRead
 from stream_app.words.amount import Used, amount, quoted, summed
 
 SHOWN: Final = 20  # changes of a key in the text
-UNTOLD: Final = "no finding says so; that it was kept nobody can tell from such books"
+UNTOLD: Final = "no finding says so, but such books cannot show that it was kept"
 NOTHING: Final = "NOTHING WAS AUDITED: the ledger has no entries; is it the ledger that you meant?"
 """The verdict on a ledger without an entry."""
-AT_LEAST: Final = "at least "  # before what was used, where findings stand: what faulty entries spent is not in it
+AT_LEAST: Final = "at least "  # before what was used, if there are findings: what faulty entries spent is missing
 
 
 class Report(NamedTuple):
@@ -23,8 +23,8 @@ class Report(NamedTuple):
 
     findings: tuple[Finding, ...]
     found: int  # findings in all, listed or not
-    counts: dict[Code, int]  # all of them by code, those that break a promise first, of these `theorem`
-    used: Used | None  # the policy version that used the largest share of its promise; None: there is none
+    counts: dict[Code, int]  # all of them by code, violated guarantees first, `theorem` before all
+    used: Used | None  # the policy version that used the largest share of its limit; None: there is none
     series: int
     entries: int  # without repeated ones
     repeated: int  # byte-identical copies, of entries and of releases
@@ -41,7 +41,7 @@ class Report(NamedTuple):
     replaced: bool  # whether any series had a further policy version
     releases: int | None  # releases compared; None when none were given
     heads: HeadsRead | None  # None when none were given
-    members: MembersRead | None  # None where no series claims and no member has a cap
+    members: MembersRead | None  # None if no series reserves and no person has a limit
     intruded: Intruded | None = None  # None when no intrusion was announced
 
     @property
@@ -87,19 +87,19 @@ class Report(NamedTuple):
         return f"DOES NOT HOLD: {self.found} finding" + ("s" if self.found > 1 else "")
 
     def broken(self, kind: Kind) -> int:
-        """Return how many findings say that a promise is broken, or that the books are wrong."""
+        """Return how many findings say that a guarantee is violated, or that the books are wrong."""
         return sum(count for code, count in self.counts.items() if kind_of(code) == kind)
 
     def judgement(self) -> list[str]:
-        """Return what the verdict is about: what is broken, by code, and how much of what was promised is used."""
+        """Return what the verdict is about: faults by code, and the largest loss beside its limit."""
         lines = []
         if self.found:
-            for kind, what in (("promise", "promise broken"), ("books", "books wrong")):
+            for kind, what in (("promise", "guarantee violated"), ("books", "integrity errors")):
                 codes = [f"{code} {count:,}" for code, count in self.counts.items() if kind_of(code) == kind]
                 lines.append(f"{what}: {', '.join(codes) or (UNTOLD if kind == 'promise' else 'no finding says so')}")
         if self.used is not None:
             least = "" if self.holds else AT_LEAST
-            lines.append(least + self.used.sentence(self.series, versions=self.replaced))
+            lines.append(self.used.sentence(self.series, versions=self.replaced, least=least))
         return lines
 
     def text(self) -> str:
@@ -116,7 +116,7 @@ class Report(NamedTuple):
         lines = [f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}"]
         if self.replaced:
             largest = f"{amount(self.largest_nano)} ({quoted(self.largest_series)})"
-            lines += [f"over all of its policy versions a series used {largest} at most", self._lifetime()]
+            lines += [f"most that a series used over all its policy versions: {largest}", self._lifetime()]
         if self.members is not None:
             lines += _members(self.members)
         if self.intruded is not None:
@@ -129,11 +129,11 @@ class Report(NamedTuple):
     def _lifetime(self) -> str:
         needed = f"policy versions need a lifetime of {epsilon(self.needed_nano)} ({quoted(self.needy)})"
         if self.lifetime_nano is not None:
-            return f"{needed}, allowed is {epsilon(self.lifetime_nano)}"
+            return f"{needed}; {epsilon(self.lifetime_nano)} is allowed"
         if any(finding.code == "lifetime" for finding in self.findings):
             return f"{needed}; if that much was configured as lifetime_epsilon, name it with --lifetime"
         claims = self.members is not None and self.members.claims > 0
-        return f"{needed}, allowed is each series' {'claim, else its ' * claims}first epsilon"
+        return f"{needed}; a series may use {'what it reserved, or else ' * claims}its first epsilon"
 
 
 @dataclass(slots=True)
@@ -156,7 +156,7 @@ class Tally:
             self.findings.add(finding, MOST_BROKEN if kind_of(finding.code) == "promise" else LISTED)
 
     def counted(self) -> dict[Code, int]:
-        """Return how many findings each code has: those that break a promise first, `theorem` before all."""
+        """Return how many findings each code has: violated guarantees first, `theorem` before all."""
         order = sorted(self.counts, key=lambda code: (code != "theorem", kind_of(code) == "books", code))
         return {code: self.counts[code] for code in order}
 
@@ -186,7 +186,7 @@ def _keys(keys: KeysUsed, series: int) -> list[str]:
     if len(keys.series) < 2:
         return []
     named = ", ".join(f"{key} (in {count} series)" for key, count in keys.series.items())
-    note = "as it should be where a new key was meant; else a worker had a foreign one"
+    note = "this is right if you changed the key on purpose; otherwise a worker had a wrong key"
     lines = [f"keys used: {len(keys.series)}: {named}; {note}"]
     if keys.changed:
         times = f"{keys.changed} time{'s' if keys.changed > 1 else ''}"
@@ -202,31 +202,34 @@ def _keys(keys: KeysUsed, series: int) -> list[str]:
 
 def _heads(heads: HeadsRead | None, entries: int) -> list[str]:
     if heads is None:
-        return ["what is cut off a series' end, and a series gone whole, cannot be seen in a ledger alone"]
-    lines = [f"signed heads {heads.heads} of {heads.partitions} partitions, {heads.witnessed} held by the witness"]
+        return ["a ledger alone cannot show that the end of a series, or a whole series, is missing"]
+    lines = [f"signed heads: {heads.heads} of {heads.partitions} partitions; the witness has {heads.witnessed} of them"]
     if heads.topic is not None:
-        lines.append(f"the heads are those of the ledger {quoted(heads.topic)}")
+        lines.append(f"the heads belong to the ledger {quoted(heads.topic)}")
     if heads.oldest is not None:
         moment = datetime.fromtimestamp(heads.oldest.time / 1000, UTC).isoformat(timespec="seconds")
-        lines.append(f"the oldest last head is of {moment}, partition {heads.oldest.partition}, key {heads.oldest.key}")
+        lines.append(
+            f"the oldest of the last heads: {moment}, partition {heads.oldest.partition}, key {heads.oldest.key}"
+        )
     unsigned = heads.unsigned(entries)
-    lines.append(f"{unsigned} entries follow the last heads: what is cut off there cannot be seen")
+    lines.append(f"{unsigned} entries follow the last heads; nothing shows whether entries are missing there")
     if not heads.witnessed:
-        lines.append("without a witness, the last heads can be cut off together with what they cover")
+        lines.append("without a witness, the last heads may be missing together with the entries that they cover")
     return lines
 
 
 def _members(found: MembersRead) -> list[str]:
-    lines = [f"claims of {found.claims} series, caps of {found.capped} members"]
+    lines = [f"{found.claims} series reserve amounts, {found.capped} persons have a limit"]
     if found.capped:
         told = f"{epsilon(found.fullest_claims_nano)} of {epsilon(found.fullest_cap_nano)} ({quoted(found.fullest)})"
-        lines.append(f"the largest part of a cap is claimed with {told}")
+        lines.append(f"largest part of a limit that is reserved: {told}")
     return lines
 
 
 def _intrusions(found: Intruded) -> str:
     told = f"{epsilon(found.largest_nano)} ({quoted(found.largest_series)}, {found.steps} exposed steps)"
-    return f"intrusions announced {found.announced} in {found.series} series: to who saw the memory, at most {told}"
+    announced = f"intrusions announced: {found.announced} in {found.series} series"
+    return f"{announced}; anyone who saw the memory learned at most {told}"
 
 
 def epsilon(nano: int) -> str:

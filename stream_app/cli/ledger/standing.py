@@ -72,7 +72,7 @@ def _list(arguments: argparse.Namespace, settings: "Settings | None") -> int:
         print(dump({"holds": not report.found, "members": [one.document() for one in members]}))
     else:
         if report.found:
-            print(f"{report.verdict}; `audit` tells all of them")
+            print(f"{report.verdict}; `audit` lists all of them")
         print(table_of(members) if members else "no cap in the ledger, so it names no members")
     return 1 if report.found else 0
 

@@ -13,7 +13,7 @@ from stream_app.audit.answers.sections import KeyTimes, document_of, plain_of, s
 from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.cli import main
 from stream_app.deciding.context import Context, Limits
-from stream_app.words.amount import amount, promised
+from stream_app.words.amount import amount, of_limit
 from stream_app.words.promise import in_words
 from tests.audit.books.test_members import claimed, person
 from tests.audit.books.test_members import series as claiming
@@ -45,7 +45,7 @@ def test_every_series_has_a_promise_and_what_it_used(history: History) -> None:
     assert sum(count for _, count in found.promises) == len(latest)
     assert (found.unknown, found.further, found.people) == (0, 0, ())
     assert {(one.series, one.policy, one.used) for one in found.used} == {
-        (series, version, promised(*literal[series, version])) for series, version in latest.items()
+        (series, version, of_limit(*literal[series, version])) for series, version in latest.items()
     }
     assert found.closed == sum(b'"entry":"close"' in line for line in history.ledger)
     written = {
@@ -57,11 +57,11 @@ def test_every_series_has_a_promise_and_what_it_used(history: History) -> None:
         known = circumstances(series, auditor.rules.members, history.lifetime_nano)
         assert dict(found.promises)[in_words(written[series.name], "", known)], "as the ledger's own parameters say it"
         text = for_a_person(series, auditor.rules.members, history.lifetime_nano)
-        assert f"{promised(*literal[series.name, latest[series.name]])} is used so far." in text
+        assert f"used so far is {of_limit(*literal[series.name, latest[series.name]])}" in text
         assert ("it was closed: nothing more is published" in text) == series.closed
         earlier = sum(used for (name, _), (used, _) in literal.items() if name == series.name)
         earlier -= literal[series.name, latest[series.name]][0]
-        assert (f"other promises held, of which epsilon {amount(earlier)} is used. " in text) == (earlier > 0)
+        assert (f"earlier guarantees, which used epsilon {amount(earlier)}. " in text) == (earlier > 0)
 
 
 @MANY
@@ -81,12 +81,12 @@ def test_series_of_one_person_are_named_where_a_cap_tells_the_separator() -> Non
     """With what of the cap they claim; without a cap nobody knows."""
     _, found = audited(person())
     (one,) = found.people
-    assert one == ("p", ("p/glucose", "p/place"), 2, "0.00000003 of 0.00000003 claimed")
+    assert one == ("p", ("p/glucose", "p/place"), 2, "0.00000003 of 0.00000003 reserved")
     assert "of them" in sections_of(found, [], [], holds=True)[2].note
     lines = write(LEDGERS["uniform"], "p/a").lines() + write(LEDGERS["event"], "p/b").lines()
     _, alone = audited(lines)
     assert (alone.separator, alone.people) == ("", ())
-    assert "does not tell which series are one person's" in sections_of(alone, [], [], holds=True)[2].note
+    assert "does not say which series belong to one person" in sections_of(alone, [], [], holds=True)[2].note
 
 
 def test_series_of_no_member_and_members_that_are_not_listed_are_said() -> None:
@@ -94,15 +94,15 @@ def test_series_of_no_member_and_members_that_are_not_listed_are_said() -> None:
     _, found = audited(person())
     assert found.alone == 0
     for text in (text_of(found, [], [], holds=True), sections_of(found, [], [], holds=True)[2].note):
-        assert "no member" not in text
+        assert "no person" not in text
         assert "not listed" not in text
     more = [claiming(f"m-{place}/a", 10) for place in range(20)]
     _, found = audited(person(write(LEDGERS["event"], "home-7"), *more))
     assert (found.alone, found.members, len(found.people)) == (1, 21, 20)
     for text in (text_of(found, [], [], holds=True), sections_of(found, [], [], holds=True)[2].note):
         said = " ".join(text.split())
-        assert "1 further member is not listed." in said
-        assert "1 series belongs to no member: the ledger does not tell whose it is." in said
+        assert "1 further person is not listed." in said
+        assert "1 series belongs to no person: the ledger does not say whose it is." in said
 
 
 def test_nothing_is_handed_out_of_a_ledger_that_does_not_hold() -> None:
@@ -134,9 +134,9 @@ def test_a_promise_out_of_wrong_books_is_said_to_be_theirs() -> None:
         page = sections_of(found, [], [], holds=holds)[0].note
         inquiry = StandingInquiry("p", None)
         inquiry.entries(read)
-        told = [paragraph for title, paragraph in plain_of(inquiry) if title == "p/glucose: the promise"]
+        told = [paragraph for title, paragraph in plain_of(inquiry) if title == "p/glucose: the guarantee"]
         for text in (page, text_of(found, [], [], holds=holds), *told):
-            assert ("as this ledger says, which does not hold" in " ".join(text.split()).lower()) != holds
+            assert ("this is what the ledger says, but its audit failed" in " ".join(text.split()).lower()) != holds
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_a_promise_out_of_wrong_books_is_said_to_be_theirs() -> None:
             None,
             None,
             "most the configured lifetime (without one, epsilon 0.0000001).",
-            "at most, unless the publisher allows more",
+            "(about 1), unless the publisher allows more",
         ),
-        (300, None, "cost at most epsilon 0.0000003.", "by a factor e^0.0000003 (about 1) at most."),
-        (None, 200, "cost at most epsilon 0.0000002.", "by a factor e^0.0000002 (about 1) at most."),
+        (300, None, "cost at most epsilon 0.0000003.", "by a factor of at most e^0.0000003 (about 1)."),
+        (None, 200, "cost at most epsilon 0.0000002.", "by a factor of at most e^0.0000002 (about 1)."),
         (100, None, "cost at most epsilon 0.0000001.", ""),
         (None, 100, "cost at most epsilon 0.0000001.", ""),
     ],
@@ -165,7 +165,7 @@ def test_what_later_versions_may_cost_is_told(
     assert promise in found.promises[0][0]
     [series] = auditor.followed()
     told = for_a_person(series, auditor.rules.members, lifetime_nano)
-    assert ("Rules that come later may promise this anew" in told) == bool(person)
+    assert ("Later rules may give this guarantee again" in told) == bool(person)
     assert person in told
 
 
@@ -187,14 +187,13 @@ def test_what_versions_cost_together_is_of_one_difference_in_each(level: str, li
     auditor.entries(run.ledger)
     [series] = auditor.followed()
     told = for_a_person(series, auditor.rules.members, lifetime_nano)
-    before = f"Before, other promises held, of which epsilon {amount(max(spent[:4]))} is used."
-    only = "For accounts that differ before only as those promises say, and from then on only as this one says, all of "
-    assert (
-        f"{before} {only}them together cost epsilon {amount(together)} at most; what else they differ in costs more."
-        in told
+    before = f"earlier guarantees, which used epsilon {amount(max(spent[:4]))}."
+    only = "For accounts that differ under each guarantee only as it says, all guarantees together cost at most epsilon"
+    assert f"{before} {only} {amount(together)}. Other differences cost more." in told
+    said = (
+        "For accounts that differ under each of them only as its guarantee says, all of them together change the odds"
     )
-    said = "all of them together change the odds of accounts that differ under each of them only as it says by a factor"
-    assert (f"{said} e^3 " in told) == (lifetime_nano > together)
+    assert (f"{said} by a factor of at most e^3 " in told) == (lifetime_nano > together)
 
 
 def test_the_page_answers(tmp_path: Path) -> None:
@@ -204,16 +203,16 @@ def test_the_page_answers(tmp_path: Path) -> None:
     assert main(["audit", "--ledger", str(ledger), "--html", str(tmp_path / "report.html")]) == 0
     shown = (tmp_path / "report.html").read_text()
     titles = [
-        "What was promised, and to how many",
-        "Used against promised",
+        "What is guaranteed, and for how many series",
+        "Used, and the limit",
         "Which series are one person&#x27;s",
         "Which key since when",
         "What to tell the person",
     ]
     places = [shown.index(f"<h2>{title}</h2>") for title in titles]
     assert places == sorted(places)
-    assert "Any two histories of a series that differ only at " in shown
-    assert "<p>About you (home-7) values are published" in shown
+    assert "Take two histories of a series that differ only at " in shown
+    assert "<p>Values about you (home-7) are published" in shown
     assert "0123456789abcdef" in shown
 
 
@@ -223,19 +222,19 @@ def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, cli: Cli) ->
     ledger.write_bytes(b"".join(line + b"\n" for line in person()))
     text = cli("audit", "--ledger", ledger, "--plain").out
     assert text.startswith("HOLDS: no findings\n")
-    assert "\n  p, 0.00000003 of 0.00000003 claimed: p/glucose, p/place\n" in text
-    assert "That all of it is used is no fault" in text
-    assert "of each series that was looked at closely (--series names others)" in " ".join(text.split())
-    assert "\nWhat to tell the person\n  A paragraph of each series" in text
-    assert "\n\n  About you (p/glucose) values are published" in text
-    assert "\n  2 series:\n    Any two histories of a series" in text or text.count("\n  1 series:\n") == 2
+    assert "\n  p, 0.00000003 of 0.00000003 reserved: p/glucose, p/place\n" in text
+    assert "A fully used limit is no fault." in text
+    assert "for each series that was examined closely (--series names others)" in " ".join(text.split())
+    assert "\nWhat to tell the person\n  One paragraph to hand to the person" in text
+    assert "\n\n  Values about you (p/glucose) are published" in text
+    assert "\n  2 series:\n    Take two histories of a series" in text or text.count("\n  1 series:\n") == 2
     found = cli("audit", "--ledger", ledger, "--plain", "--json").document["answers"]
     assert sum(each["series"] for each in found["promises"]) == 2
     assert [len(found[name]) for name in ("used", "members", "keys", "people")] == [2, 1, 1, 2]
     ledger.write_bytes(b"".join(line + b"\n" for line in person()[:-2] + person()[-1:]))
     assert cli("audit", "--ledger", ledger, "--plain", "--json", code=1).document["answers"]["people"] == []
     assert main(["audit", "--ledger", str(ledger), "--plain"]) == 1
-    assert "nothing, before the faults that were found are explained" in cli.said().out
+    assert "nothing, until the faults that were found are explained" in cli.said().out
 
 
 @pytest.mark.parametrize(("neighbours", "factor"), [("replace", "e^1 "), ("add-remove", "e^2 ")])
@@ -247,9 +246,9 @@ def test_a_replaced_item_is_told_at_its_price(neighbours: str, factor: str, tmp_
     ledger, policies = tmp_path / "ledger.jsonl", tmp_path / "policies.jsonl"
     ledger.write_bytes(b"\n".join(run.ledger))
     policies.write_bytes(orjson.dumps(rules))
-    twice = "Replacing one contributor's item removes one and adds one: that can cost twice as much"
+    twice = "Replacing one contributor's item removes one item and adds one. This can cost twice as much"
     said = ""
     for words in (["plan", f"{policies}"], ["check", f"{policies}"], ["standing", "ward-3", "--plain", "--ledger"]):
         said = " ".join(cli(*words, *([f"{ledger}"] if words[-1] == "--ledger" else [])).out.split())
         assert (twice in said) == (neighbours == "add-remove")
-    assert f"what is published of ward-3 changes them by a factor {factor}" in said
+    assert f"what is published about ward-3 changes these odds by a factor of at most {factor}" in said

@@ -20,10 +20,12 @@ def test_a_person_is_told_no_more_than_the_books_can_show() -> None:
                 continue
             told = for_a_person(series, auditor.rules.members, None)
             assert "Whether the promise was kept" not in told
-            assert "That the noise is what the ledger says it is no ledger shows: that is for the publisher" in told
-            assert "What was published stays public, and the promise about it has no end." in told
+            assert (
+                "No ledger shows that the noise is what the ledger says; the publisher has to answer for this." in told
+            )
+            assert "What was published stays public, and its guarantee does not expire." in told
             outside = "outside of these series" if auditor.rules.members.known else "in any other way"
-            assert f"nor what is published of you {outside} or of people near you." in told
+            assert f"and what is published about you {outside} or about people near you." in told
 
 
 def told_of(name: str, lines: list[bytes]) -> tuple[str, int]:
@@ -37,7 +39,7 @@ def told_of(name: str, lines: list[bytes]) -> tuple[str, int]:
 def test_nothing_is_told_of_a_person_whose_books_are_wrong_anywhere(fault: str) -> None:
     """A paragraph says what all series of theirs tell together: it stands on their chains and on that of the cap."""
     true = person()
-    assert "About you (p/glucose)" in told_of("p", true)[0]
+    assert "Values about you (p/glucose)" in told_of("p", true)[0]
     wrong = list(true)
     glucose = [place for place, line in enumerate(true) if b'"p/glucose"' in line]
     match fault:
@@ -53,8 +55,8 @@ def test_nothing_is_told_of_a_person_whose_books_are_wrong_anywhere(fault: str) 
             wrong.append(b"{")
     assert wrong != true
     text, findings = told_of("p", wrong)
-    assert "About you" not in text
-    assert text.count("Nothing may be told yet: the ledger has ") == 2
+    assert "about you" not in text
+    assert text.count("Tell nothing yet: the ledger has ") == 2
     assert findings == len(audited(wrong)[0].finish().findings)
 
 

@@ -75,8 +75,8 @@ def test_a_true_ledger_holds() -> None:
         "fullest_cap_nano": 30,
         "fullest_claims_nano": 30,
     }
-    assert "claims of 4 series, caps of 2 members\n" in report.text()
-    assert "claimed with epsilon 0.00000003 of epsilon 0.00000003 (p)\n" in report.text()
+    assert "4 series reserve amounts, 2 persons have a limit\n" in report.text()
+    assert "reserved: epsilon 0.00000003 of epsilon 0.00000003 (p)\n" in report.text()
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -101,7 +101,7 @@ def test_a_ledger_without_members_says_nothing_of_them() -> None:
     report = audit(lines(series("p/glucose", None)))
     assert report.holds
     assert "members" not in report.document()
-    assert "claim" not in report.text()
+    assert "reserve" not in report.text()
 
 
 @MIXED
@@ -240,7 +240,7 @@ def test_versions_share_the_claim() -> None:
     assert audit(version("2.5e-8", 30)).holds
     assert codes(audit(version("2.6e-8", 30))) == {"lifetime"}
     assert "more than the series' claim, which is 0.00000003" in audit(version("2.6e-8", 30)).text()
-    assert "allowed is each series' claim, else its first epsilon" in audit(version("2.5e-8", 30)).text()
+    assert "a series may use what it reserved, or else its first epsilon" in audit(version("2.5e-8", 30)).text()
     assert audit(version("2.5e-8", 90), lifetime_nano=30).holds
     assert codes(audit(version("2.6e-8", 90), lifetime_nano=30)) == {"lifetime"}
     assert codes(audit(version("2e-9", 30, index=2))) == {"claim"}

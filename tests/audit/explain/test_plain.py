@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stream_app.audit.explain.inquiry import Inquiry
 from stream_app.audit.explain.text import plain_of
 from stream_app.privacy.noise.mechanisms import truth_probability
-from stream_app.words.amount import amount, promised
+from stream_app.words.amount import amount, of_limit
 from tests.audit.histories import DATA, History, histories
 from tests.audit.test_agreement import literally_spent
 from tests.audit.written import LEDGERS, write
@@ -43,9 +43,9 @@ def test_a_step_in_plain_words(history: History, data: st.DataObject) -> None:
     text = plain_of(inquiry.answer())
     assert SAID[entry["decision"]] in text
     spend = literally_spent(history.ledger[: place + 1]) - literally_spent(history.ledger[:place])
-    assert (f"That cost epsilon {amount(spend)};" if spend else "That cost nothing;") in text
+    assert (f"This cost epsilon {amount(spend)}." if spend else "This cost nothing.") in text
     used = literally_used(history.ledger[: place + 1])[entry["series"], entry["policy"]]
-    assert f"since then {promised(*used)} is used" in text
+    assert f"After it, {of_limit(*used)} is used" in text
     assert not {"//", "=", "_nano", "None"} & set(text.replace(".", " ").split())
 
 
@@ -71,15 +71,14 @@ def test_noise_in_plain_words(epsilon: float) -> None:
         return observation("a", 5, data)
 
     chance = truth_probability(int(epsilon * 10**9), 4)
-    assert (
-        told(CATEGORY, "a") == f"It is the true category with probability {100 * chance:.3g} %, else any of the others."
-    )
+    truth = f"It is the true category with a probability of {100 * chance:.3g} %, and otherwise any of the others."
+    assert told(CATEGORY, "a") == truth
     decay = exp(-epsilon / 2)
     off = sum(2 * size * decay**size for size in range(1, 1000)) * (1 - decay) / (1 + decay)
-    assert told(COUNTS, {"x": 1, "y": 2}) == f"Each count is off by {off:.4g} on average."
+    assert told(COUNTS, {"x": 1, "y": 2}) == f"Each count has an average error of {off:.4g}."
     metres = 2 * 120 / epsilon
-    assert told(PLACE, DATA["location"]) == f"What was measured is off by {metres:.4g} metres on average."
-    assert told(NUMBER, 3) == f"What was measured is off by {10 / epsilon:.4g} on average, in the unit of the values."
+    assert told(PLACE, DATA["location"]) == f"The noisy position has an average error of {metres:.4g} metres."
+    assert told(NUMBER, 3) == f"The noisy value has an average error of {10 / epsilon:.4g}, in the unit of the values."
 
 
 @pytest.mark.parametrize(("neighbours", "halved"), [("replace", 2), ("add-remove", 1)])
@@ -89,7 +88,7 @@ def test_a_draw_in_plain_words(neighbours: str, halved: int) -> None:
     given = collected(1, collect, series="a", epsilon=0.25, value=CHOICE)
     opened, ended = (watermark(at, series="a") for at in (0, 45))
     log = [given, opened, contribution(5, "m", "x", series="a"), ended]
-    assert f"e (2.72) times less for every {halved / 0.25:.4g} contributors fewer" in noise_of(log)
+    assert f"An item that {halved / 0.25:.4g} fewer contributors chose is e (2.72) times less likely" in noise_of(log)
 
 
 def noise_of(log: Sequence[Record]) -> str:
@@ -99,7 +98,7 @@ def noise_of(log: Sequence[Record]) -> str:
     inquiry = Inquiry("a", entry["timestamp"])
     inquiry.entries(run.ledger)
     (_, after) = plain_of(inquiry.answer()).split("Its value was published with fresh noise. ")
-    return after[: after.index(" That cost")]
+    return after[: after.index(" This cost")]
 
 
 def test_both_commands_speak_plainly(tmp_path: Path, cli: Cli) -> None:
@@ -111,10 +110,10 @@ def test_both_commands_speak_plainly(tmp_path: Path, cli: Cli) -> None:
     assert said.startswith("The step of home-7 that begins at 1970-01-01T00:0")
     standing = ("standing", "home-7", "--plain", "--ledger", ledger)
     promise, told = cli(*standing).out.split("\n\n")
-    assert promise.startswith("home-7: the promise\n  Any two histories of home-7 that differ only at ")
-    assert told.startswith("home-7: what to tell the person\n  About you (home-7) values are published")
+    assert promise.startswith("home-7: the guarantee\n  Take two histories of home-7 that differ only at ")
+    assert told.startswith("home-7: what to tell the person\n  Values about you (home-7) are published")
     assert all(len(line) < 80 for line in f"{promise}\n{told}".splitlines())
     del written.entries[2]
     ledger.write_bytes(b"".join(line + b"\n" for line in written.lines()))
     said = " ".join(cli(*standing, code=1).out.split())
-    assert "Nothing may be told yet: the ledger has 1 fault here" in said
+    assert "Tell nothing yet: the ledger has 1 fault here" in said

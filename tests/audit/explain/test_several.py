@@ -92,9 +92,9 @@ def test_what_is_said() -> None:
     mean = run_of([collected(collect=REPLACE | MEAN, value=ITEM, epsilon=1.0), watermark(0), watermark(10)])
     text = " ".join(text_of(explained(mean.ledger, 0, (), "ward-3")).split())
     assert "The value is the mean of the items that contributors sent. Its release tells how many; what they" in text
-    assert "for noise of scale 7.5, divided by the number of items that its release names." in text
+    assert "on noise of scale 7.5, divided by the number of items that the release states." in text
     hidden = run_of([collected(collect=ADD_REMOVE | MEAN, value=ITEM, epsilon=1.0), watermark(0), watermark(10)])
-    assert "for noise of scale 8 on sum, 2 on count." in text_of(explained(hidden.ledger, 0, (), "ward-3"))
+    assert "on noise of scale 8 on sum, 2 on count." in text_of(explained(hidden.ledger, 0, (), "ward-3"))
     odd = run_of([collected(collect=ADD_REMOVE | MEAN, value=ITEM, epsilon=1e-9), watermark(0), watermark(10)])
     assert "A share of 1 cannot be halved" in explained(odd.ledger, 0, (), "ward-3").reason
     absent = run_of([readings.within(protection={"absent": 2.5}), readings.watermark(0), readings.watermark(10)])
@@ -103,7 +103,7 @@ def test_what_is_said() -> None:
     gap = run_of([readings.within(protection=gaps), readings.watermark(0), readings.watermark(10)])
     assert explained(gap.ledger, 0, (), "ward-3").reason.startswith("The step had no reading, and the policy fills")
     vector = run_of([policy("a", value=VECTOR), observation("a", 0, {"pulse": 70, "oxygen": 0.97})])
-    assert "for noise of scale 0.6 on oxygen, 380 on pulse." in text_of(explained(vector.ledger, 0, (), "a"))
+    assert "on noise of scale 0.6 on oxygen, 380 on pulse." in text_of(explained(vector.ledger, 0, (), "a"))
     assert explained(vector.ledger, 0, (), "a").unknown == ""
 
 

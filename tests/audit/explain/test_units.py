@@ -69,4 +69,4 @@ def test_the_standing() -> None:
     text = " ".join(standing_in_words(inquiry.answer()).split())
     assert "steps of 4 s, units of 1 s" in text
     assert "for all landmarks, which are left out, and any 2 units in a row together" in text
-    assert "held back 0.00000004 for 2 units that may become landmarks late" in text
+    assert "reserved 0.00000004 for 2 units that may become landmarks later" in text

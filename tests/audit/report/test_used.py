@@ -1,4 +1,4 @@
-"""What an audit says was used of what was promised, against literal sums; and which findings break a promise."""
+"""The largest loss and its limit in an audit, against literal sums; and which findings violate the guarantee."""
 
 from typing import get_args
 
@@ -11,7 +11,7 @@ from stream_app.audit.report.page import SHOWN, page
 from stream_app.audit.report.report import UNTOLD, Tally
 from stream_app.audit.standing.inquiry import StandingInquiry
 from stream_app.deciding.context import Context, Limits
-from stream_app.words.amount import promised, summed
+from stream_app.words.amount import largest_loss, summed
 from tests.audit.frauds.chains import conflicting, forked, inserted
 from tests.audit.frauds.forged import Fraud
 from tests.audit.histories import History, histories
@@ -36,7 +36,7 @@ def test_what_was_used_is_said_first_and_what_was_summed_last(history: History) 
         assert report.document()["used"] is None
         return
     used, epsilon = worst(literal)
-    assert lines[1].startswith(f"{promised(used, epsilon)} (")
+    assert lines[1].startswith(largest_loss(used, epsilon, whose="; ")[:-1])
     found = report.document()["used"]
     assert (found["used_nano"], found["epsilon_nano"]) == (used, epsilon)
     assert literal[found["series"], found["policy"]] == (used, epsilon)
@@ -57,7 +57,7 @@ def test_a_step_that_is_decided_twice_breaks_the_promise(twice: Fraud) -> None:
     for fraud in twice(write(LEDGERS["event"])):
         report = audit(fraud.ledger)
         assert report.broken("promise"), report.counts
-        assert report.text().splitlines()[1] != f"promise broken: {UNTOLD}"
+        assert report.text().splitlines()[1] != f"guarantee violated: {UNTOLD}"
 
 
 def test_a_failing_audit_counts_by_code_the_theorem_first() -> None:
@@ -69,9 +69,9 @@ def test_a_failing_audit_counts_by_code_the_theorem_first() -> None:
     report = audit(written.lines())
     lines = report.text().splitlines()
     assert lines[0] == f"DOES NOT HOLD: {report.found} findings"
-    assert lines[1] == "promise broken: theorem 1"
-    assert lines[2].startswith("books wrong: ")
-    assert lines[3].startswith(f"at least {promised(3 * budget, budget)} (")
+    assert lines[1] == "guarantee violated: theorem 1"
+    assert lines[2].startswith("integrity errors: ")
+    assert lines[3].startswith(largest_loss(3 * budget, budget, "at least ", "; ")[:-1])
     assert lines[4].startswith("theorem  home-7 #")
     assert next(iter(report.counts)) == "theorem"
     assert sum(report.counts.values()) == report.found
@@ -87,7 +87,7 @@ def test_wrong_books_alone_break_no_promise() -> None:
     report = audit(written.lines())
     assert not report.holds
     assert report.broken("promise") == 0
-    assert report.text().splitlines()[1] == f"promise broken: {UNTOLD}"
+    assert report.text().splitlines()[1] == f"guarantee violated: {UNTOLD}"
 
 
 def test_unknown_terms_break_no_promise_that_was_kept() -> None:

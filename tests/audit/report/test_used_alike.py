@@ -16,7 +16,7 @@ from stream_app.deciding.used import MostUsed
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.budgets import counted_budgets
 from stream_app.kafka.owner.cache import RowReader
-from stream_app.words.amount import promised, quoted
+from stream_app.words.amount import largest_loss, of_limit, quoted
 from tests import readings
 from tests.audit import gathered, test_people
 from tests.audit.histories import History, histories
@@ -88,10 +88,14 @@ def compare(ledger: list[bytes], lifetime_nano: int | None, rows: Mapping[str, S
         stands = {(series, found.version): (found.used_nano, found.promised_nano) for found in one.versions}
         nothing = {each: (0, stands[each][1]) for each in stands if each not in literal}
         assert stands == {each: used for each, used in literal.items() if each[0] == series} | nothing
-        used = promised(*stands[series, version])
+        used = of_limit(*stands[series, version])
         assert told[series] == (version, used)
         stood = text_of(inquiry.answer()).splitlines()
-        assert [line.endswith(f"; {used}") for line in stood if line.startswith(f"{quoted(series)}: ")][-1]
+        assert [
+            line.endswith(f"; {largest_loss(*stands[series, version])}")
+            for line in stood
+            if line.startswith(f"{quoted(series)}: ")
+        ][-1]
         guard = rows[series].state.guard
         assert (guard.used_nano, guard.budget_nano) == stands[series, version], "what the worker would stop by"
     ruling = {

@@ -45,8 +45,8 @@ def test_a_signed_ledger_holds(story: Story, cli: Cli) -> None:
     said = cli(*AUDIT).out
     unsigned = len(story.ledger()) - sum(map(story.signed, story.written))
     assert said.startswith("HOLDS: no findings\n")
-    assert "signed heads 8 of 2 partitions, 0 held by the witness" in said
-    assert f"{unsigned} entries follow the last heads: what is cut off there cannot be seen" in said
+    assert "signed heads: 8 of 2 partitions; the witness has 0 of them" in said
+    assert f"{unsigned} entries follow the last heads; nothing shows whether entries are missing there" in said
     assert "without a witness" in said
     document = cli(*AUDIT, "--json").document
     assert document["heads"]["unsigned"] == unsigned
@@ -70,7 +70,7 @@ def test_a_shortened_ledger_does_not(folder: Path, story: Story, cli: Cli) -> No
 def test_a_witness_is_compared(folder: Path, cli: Cli) -> None:
     """Heads that were cut off show by those kept elsewhere."""
     (folder / "witness.jsonl").write_bytes((folder / "heads.jsonl").read_bytes())
-    assert "8 held by the witness" in cli(*AUDIT, "--witness", "witness.jsonl").out
+    assert "the witness has 8 of them" in cli(*AUDIT, "--witness", "witness.jsonl").out
     lines = (folder / "heads.jsonl").read_bytes().splitlines()
     write(folder / "heads.jsonl", lines[: next(index for index, head in heads_in(lines) if head["number"] == 3) + 1])
     assert "witness  -  the witness holds head" in cli(*AUDIT, "--witness", "witness.jsonl", code=1).out
@@ -161,9 +161,9 @@ def test_a_false_proof_does_not_hold(folder: Path, story: Story, cli: Cli) -> No
 
 def test_the_heads_name_their_ledger(folder: Path, story: Story, cli: Cli) -> None:
     """A file cannot say which ledger was meant, so the report says which the heads are of, however it is named."""
-    assert "\nthe heads are those of the ledger landmark.ledger\n" in cli(*AUDIT).out
+    assert "\nthe heads belong to the ledger landmark.ledger\n" in cli(*AUDIT).out
     write(folder / "heads.jsonl", story.sign(Signer(topic="other\x1b[2J")))
-    assert "\nthe heads are those of the ledger 'other\\x1b[2J'\n" in cli(*AUDIT).out
+    assert "\nthe heads belong to the ledger 'other\\x1b[2J'\n" in cli(*AUDIT).out
     assert cli(*AUDIT, "--json").document["heads"]["topic"] == "other\x1b[2J"
 
 

@@ -43,7 +43,7 @@ def test_any_name_is_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("PYTHONIOENCODING", "ascii:strict")
     done = subprocess.run(command, capture_output=True, check=True)
     assert done.stdout.startswith(b"HOLDS: no findings\n")
-    assert b"(gr\\xf6\\xdfe-\\u9ad8-\\U0001f600)" in done.stdout
+    assert b"; gr\\xf6\\xdfe-\\u9ad8-\\U0001f600)" in done.stdout
     written = write(LEDGERS["uniform"], name)
     del written.entries[2]
     save(folder / "ledger.jsonl", written)

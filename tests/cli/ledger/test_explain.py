@@ -28,12 +28,12 @@ The share, by uniform
     = 100 - 14 - 5*14 = 16  for another step
 
 The decision
-  The step is no landmark: uniform proposes 16; the guard allows 86.
+  The step is not a landmark: uniform proposes 16; the guard allows 86.
   Uniform publishes whenever there is a share.
-  16 were spent, for noise of scale 6.25e+08.
+  16 were spent on noise of scale 6.25e+08.
 
 After the step, in nano-epsilon
-  14 spent on landmarks, 16 at most on another step: 70 of 100 left
+  14 spent on landmarks, at most 16 on another step: 70 of 100 left
   landmarks left: 5, for which 70 are reserved; the next one would get 14, another step 16
 """
 

@@ -87,7 +87,7 @@ def test_all_print_the_same(broker: LocalBroker, tmp_path: Path, cli: Cli) -> No
     assert charged.keys() == {"default", "drawn", "late"}
     expected = sum(entry.get("epsilon_nano", 0) for entry in ledger) + charged["default"] + charged["drawn"]
     expected += HOURS * 10**9 // (2 * WINDOW)  # looked at in every hour
-    summed = f" steps: {amount(expected)}; no promise is about this sum\n"
+    summed = f" steps: {amount(expected)} (no guarantee limits this sum)\n"
     assert instance["spent_nano"] == expected
     assert summed in audited
     cli.said()

@@ -18,29 +18,29 @@ from tests.command import Cli
 from tests.run import Run, observation, policy
 
 TEXT = """\
-p-17: a member with a cap of 0.00000025; amounts are in epsilon
-  claimed    0.00000022, by 2 series, for ever
-  left       0.00000003 for new series to claim
+p-17: a person with a limit of 0.00000025; amounts are in epsilon
+  reserved   0.00000022, by 2 series, for ever
+  left       0.00000003 for new series
 
-p-17/glucose: open; 0.000000064 of 0.0000001 promised
+p-17/glucose: open; largest loss so far: 0.000000064 (limit 0.0000001)
   policy 1, in force: level landmark, uniform, steps of 1 s
-  promised   0.0000001 for all landmarks and any one other step together
-  used       0.000000064: 0.000000046 on landmarks, 0.000000018 on the dearest
-             other step, as much as others may cost without adding to it
-  held back  0.000000036 for 2 landmarks to come, unused spare included
-  left       0.0 besides
+  limit      0.0000001 for all landmarks and any one other step together
+  used       0.000000064: 0.000000046 on landmarks, 0.000000018 on the costliest
+             other step; others may cost as much without adding to it
+  reserved   0.000000036 for 2 landmarks to come, unused spare included
+  left       0.0 more
   ends       the last landmark known so far ends 1970-01-01T00:00:12Z; other
-             steps go on until it is closed
-  lifetime   0.00000012, its claim, which its first entry says: 0.000000064
-             used, a later version may have 0.000000056 at most
+             steps continue until the series is closed
+  lifetime   0.00000012, reserved by its first entry: 0.000000064 used, a later
+             version may have at most 0.000000056
 
-p-17/place: closed; 0.0000001 of 0.0000001 promised
-  policy 1, ended: 0.0000001 of 0.0000001 promised
-  lifetime   0.0000001, its claim, which its first entry says: 0.0000001 used,
-             nothing more is spent
+p-17/place: closed; largest loss so far: 0.0000001 (limit 0.0000001)
+  policy 1, ended: largest loss so far: 0.0000001 (limit 0.0000001)
+  lifetime   0.0000001, reserved by its first entry: 0.0000001 used, nothing
+             more is spent
 """
 LIST = """\
-member         cap      claims         left  part  series
+person       limit    reserved         left  part  series
 q        0.0000002   0.0000002          0.0  100 %       1
 p-17    0.00000025  0.00000022   0.00000003   88 %       2
 p-1              -   0.0000001            -     -       1
@@ -101,9 +101,9 @@ def test_a_member_who_may_not_begin(tmp_path: Path, cli: Cli) -> None:
     """A cap of zero is a cap, and a member with it is known without any series."""
     options = save(tmp_path, [*people(), *member("p-99/", 0).lines()])
     assert cli("standing", "p-99", *options).out.splitlines() == [
-        "p-99: a member with a cap of 0.0; amounts are in epsilon",
-        "  claimed    0.0, by 0 series, for ever",
-        "  left       0.0 for new series to claim",
+        "p-99: a person with a limit of 0.0; amounts are in epsilon",
+        "  reserved   0.0, by 0 series, for ever",
+        "  left       0.0 for new series",
     ]
     assert main(["standing", "--members", *options]) == 0
     assert ["p-99", "0.0", "0.0", "0.0", "0", "%", "0"] in map(str.split, cli.said().out.splitlines())
@@ -165,9 +165,9 @@ def test_findings(tmp_path: Path, cli: Cli) -> None:
     ledger = people()
     forged = [line.replace(b'"cap_nano":250', b'"cap_nano":900') for line in ledger]
     options = save(tmp_path, forged)
-    assert "THE LEDGER DOES NOT HOLD here: findings 2" in cli("standing", "p-17", *options, code=1).out
+    assert "THE LEDGER DOES NOT HOLD here: 2 findings" in cli("standing", "p-17", *options, code=1).out
     assert main(["standing", "q", *options]) == 0
-    assert "DOES NOT HOLD: 2 findings; `audit` tells all of them" in cli("standing", "--members", *options, code=1).out
+    assert "DOES NOT HOLD: 2 findings; `audit` lists all of them" in cli("standing", "--members", *options, code=1).out
 
 
 @pytest.mark.parametrize(
@@ -231,6 +231,6 @@ def test_windows_and_renewals(tmp_path: Path, cli: Cli) -> None:
     )
     assert version["promised_nano"] == version["used_nano"] + version["held_back_nano"] + version["left_nano"]
     said = " ".join(cli("standing", "home-7", *ledger).out.split())
-    assert "promised 0.0000001 for all landmarks and any 2 steps in a row together" in said
-    assert " in the dearest window, as much as others may cost without adding to it" in said
-    assert "renewed by the first event from 1970-01-01T00:00:09Z on, where the lifetime has room for it" in said
+    assert "limit 0.0000001 for all landmarks and any 2 steps in a row together" in said
+    assert " in the costliest window; others may cost as much without adding to it" in said
+    assert "renewed by the first event from 1970-01-01T00:00:09Z on, if the lifetime has room" in said

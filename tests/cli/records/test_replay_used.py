@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stream_app.words.amount import promised, summed
+from stream_app.words.amount import largest_loss, summed
 from tests.audit.test_agreement import literally_spent
 from tests.command import Cli, saved
 from tests.deciding.test_rows import records
@@ -40,7 +40,7 @@ def test_what_was_used_is_first_and_the_sum_is_last(tmp_path: Path, cli: Cli, na
     assert bool(literal) == (name != "nothing")
     if literal:
         used, epsilon = worst(literal)
-        assert printed.startswith(f"{promised(used, epsilon)} (")
+        assert printed.startswith(largest_loss(used, epsilon, whose="; ")[:-1])
         assert (totals["used"]["used_nano"], totals["used"]["epsilon_nano"]) == (used, epsilon)
     else:
         assert "used" not in totals
