@@ -75,7 +75,10 @@ def test_a_series_gone_whole_is_not_seen_in_a_ledger_alone() -> None:
     """No chain has a gap then; the report of a ledger without heads says that it could not tell."""
     report = audit([line for line in person() if b'"p/place"' not in line])
     assert report.holds
-    assert any("a series gone whole, cannot be seen in a ledger alone" in line for line in report.summary())
+    assert any(
+        "a ledger alone cannot show that the end of a series, or a whole series, is missing" in line
+        for line in report.summary()
+    )
 
 
 def test_a_lifetime_bounds_no_sum_over_events() -> None:
@@ -147,7 +150,7 @@ def test_headers_show_what_the_bytes_of_outputs_hide(
     if "absent" in rules["protection"]:
         assert [value for _, value in with_one] == [value for _, value in without], "the releases themselves hide it"
     for text in (in_words(rules, "p"), for_the_person(rules, "p", Circumstances(), 0, "Never.")):
-        assert "to anyone who reads releases or ledger from Kafka, where the header `input` counts records" in text
+        assert "for readers of Kafka's releases or ledger, whose header `input` counts records" in text
     for page in HIDING:
         assert "header `input`" in (ROOT / page).read_text(), page
 

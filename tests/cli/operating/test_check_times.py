@@ -50,12 +50,12 @@ def test_times_are_said(record: dict[str, Any], words: str, tmp_path: Path, cli:
     planned = [line for line in cli("plan", file).out.splitlines() if not line.startswith("note: ")]
     assert planned[1] == words
     assert planned[2 : 2 + len(said)] == said
-    promise, odds = said[:-2], said[-2:]
-    assert odds[0].startswith("  In odds: a claim held 10 % likely becomes at most about ")
+    (place,) = (nth for nth, line in enumerate(said) if line.startswith("  In odds: someone who thought a claim "))
+    promise = said[:place]
     (times,) = cli("check", file, "--json").document["times"]
     assert (times["series"], times["step_ms"], times["words"]) == ("home-1", HOUR_MS, words)
     assert times["promise"] == " ".join(line.strip() for line in promise)
-    assert times["promise"].startswith("Any two histories of home-1 that differ only at ")
+    assert times["promise"].startswith("Take two histories of home-1 that differ only at ")
     assert all(len(line) < 80 for line in promise)
 
 
@@ -107,7 +107,7 @@ def test_the_settings_bound_what_a_policy_promises(tmp_path: Path, cli: Cli) -> 
     )
     promise = cli.said().document["times"][0]["promise"]
     assert "together cost at most epsilon 9.0." in promise
-    assert "What all series of one member may cost together is epsilon 12.0 at most." in promise
+    assert "All series of one person together cost at most epsilon 12.0." in promise
 
 
 def test_default_policies_of_the_settings(tmp_path: Path, cli: Cli) -> None:
