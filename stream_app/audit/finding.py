@@ -1,7 +1,7 @@
-"""What an audit reports: a finding for each fault, with its code, series and sequence; and remarks and keys beside.
+"""What an audit reports: a finding for each fault, with its code, series and sequence; and remarks and keys.
 
-Remarks are of versions that protect less, wait for no window or miss a renewal. None is a finding: the ledger holds.
-Old ledgers have such versions, unmarked, and a new key may be meant.
+Remarks name versions that protect less, do not wait for a window or miss a renewal. None is a finding: the ledger
+holds. Old ledgers have such versions, unmarked, and a new key may be intended.
 """
 
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, get_args
 LISTED: Final = (
     10_000  # findings, remarks and key changes that a report lists; further ones are counted, for the memory
 )
-MOST_BROKEN: Final = 200_000  # up to so many, findings that break a promise are listed behind whatever else was found
+MOST_BROKEN: Final = 200_000  # up to so many, violated guarantees are listed after all other findings
 
 _Overspent = Literal["theorem", "lifetime", "claim", "member-cap", "cap-raised"]
-"""More was spent than was promised to a series or a member, or a bound that was promised was raised."""
+"""More was spent than the limit of a series or a person, or such a limit was raised."""
 _Again = Literal["step-order", "conflicting-duplicate", "fork", "signed-twice"]
-"""A step was decided again, which no sum counts: further on, or in an entry or a chain beside."""
+"""A step was published again, which no sum counts: later, or in another entry or chain."""
 _Beside = Literal["view-landmarks", "view-protection"]
-"""A view spent on what its base protects otherwise, which no sum counts as the base promised it."""
+"""A view spent on something that its base protects differently, so no sum counts it as the base does."""
 _OfRecord = Literal["malformed-entry", "unknown-entry", "unknown-terms", "unlisted"]
 _OfChain = Literal["bad-hash", "broken-chain", "truncated", "gap", "out-of-order", "stale-duplicate", "epoch-backwards"]
 _OfPolicy = Literal["no-policy", "policy-version", "policy-landmarks", "after-close", "budget", "refused-landmark"]
@@ -45,92 +45,92 @@ Code = Literal[
 ]
 
 CODES: Final[dict[Code, str]] = {
-    # More was spent than was promised, or a bound that was promised was raised.
-    "theorem": "the spends on the landmarks and one other step, or one window, exceed epsilon",
-    "lifetime": "the total over policy versions exceeds the series' claim or the lifetime bound",
-    "claim": "`lifetime_nano` below epsilon, above the policy's `lifetime`, in a later version, or missing where the "
-    "policy has a `lifetime` or the member a cap; or what is collected where series claim: under the id of a member's "
-    "series, or up to a version that does not collect any more",
-    "member-cap": "the claims of a member's series are in sum more than its cap",
-    "cap-raised": "a later entry raises the cap of a member",
-    # A step was decided again.
-    "step-order": "a release for a step that is not after the last decided one: it may have been measured twice",
-    "conflicting-duplicate": "two entries of different bytes carry the same sequence",
+    # More was spent than a limit, or a limit was raised.
+    "theorem": "the epsilon spent on the landmarks and one other step, or one window, exceeds the limit",
+    "lifetime": "the total over policy versions exceeds what the series reserved, or the lifetime",
+    "claim": "`lifetime_nano` is below epsilon, above the policy's `lifetime`, in a later version, or missing although "
+    "the policy has a `lifetime` or the person a limit; or collected data where series reserve: under the id of a "
+    "person's series, or before a version that no longer collects",
+    "member-cap": "the series of a person reserve more in total than the person's limit",
+    "cap-raised": "a later entry raises the limit of a person",
+    # A step was published again.
+    "step-order": "a release for a step that is not after the last processed one: it may have been measured twice",
+    "conflicting-duplicate": "two entries with different bytes have the same sequence",
     "fork": "two different entries follow the same entry",
     "signed-twice": "heads sign two hashes for one entry, or an earlier entry after a later one: the chain was forked",
-    # A view spent on what its base protects otherwise.
-    "view-landmarks": "a landmark of a series is none in one of its views, which spent there, or may have",
-    "view-protection": "a view that spent protects another level, unit or window than the series that it is a view of",
+    # A view spent on something that its base protects differently.
+    "view-landmarks": "a landmark of a series is not one in a view of it, and the view spent there, or may have spent",
+    "view-protection": "a view that spent protects another level, unit or window than its base series",
     # The record itself, and the report.
     "malformed-entry": "not an entry in the ledger's exact form (bytes, members, types or ranges)",
-    "unknown-entry": "a kind of entry that this audit does not know, so nothing after it is vouched for",
-    "unknown-terms": "policy parameters that this audit does not know, so the period is not vouched for",
+    "unknown-entry": "a kind of entry that this audit does not know, so it cannot judge anything after it",
+    "unknown-terms": "policy parameters that this audit does not know, so it cannot judge the version",
     "unlisted": "further findings were counted but not listed",
     # The chain of a series.
     "bad-hash": "the entry's hash is not the hash of its bytes: it was changed",
-    "broken-chain": "`previous` is not the hash of the entry before",
-    "truncated": "the series does not begin at sequence 1: its start was cut off",
+    "broken-chain": "`previous` is not the hash of the previous entry",
+    "truncated": "the series does not begin at sequence 1: its beginning is missing",
     "gap": "sequence numbers are missing between two entries",
-    "out-of-order": "an entry stands after a later one of its series",
+    "out-of-order": "an entry comes after a later one of its series",
     "stale-duplicate": "a repeated record too old to be compared with its first copy",
-    "epoch-backwards": "the key epoch falls under one and the same key",
+    "epoch-backwards": "the key epoch decreases under the same key",
     # The policy in force.
     "no-policy": "an entry before any policy of its series",
-    "policy-version": "the version named is not the one in force, or a new version does not rise",
-    "policy-landmarks": "a policy's landmarks reach back to steps already decided",
+    "policy-version": "the named version is not the one in force, or a new version is not larger than the last",
+    "policy-landmarks": "a policy's landmarks include steps that were already processed",
     "after-close": "an entry after the series was closed",
     "budget": "`budget_nano` is not the epsilon of the policy in force",
-    "refused-landmark": "a registration that had to be refused",
+    "refused-landmark": "a registration that should have been refused",
     # The sums.
-    "charge": "`charged_nano` is not what the registration costs, or nothing that dummy landmarks can cost",
-    "dummies": "dummy landmarks where none can be: not right after their policy, beside spare ones, at another level",
+    "charge": "`charged_nano` is not what the registration costs, or not an amount that dummy landmarks can cost",
+    "dummies": "dummy landmarks that cannot be: not right after their policy, with spare ones, at another level",
     "share": "a perturbed release spends another amount than its scheme proposes",
-    "landmark-spent": "`landmark_spent_nano` does not follow from the entries before",
+    "landmark-spent": "`landmark_spent_nano` does not follow from earlier entries",
     "landmarks-left": "`landmarks_left` does not follow from the landmark set",
-    "regular-peak": "`regular_peak_nano` does not follow from the entries before",
+    "regular-peak": "`regular_peak_nano` does not follow from earlier entries",
     # The step.
-    "decision": "perturbed, approximated or withheld where the scheme decides otherwise",
+    "decision": "perturbed, approximated or withheld although the scheme decides otherwise",
     "landmark-flag": "`landmark` differs from the landmark set",
     "step-alignment": "a time that is not the start of a step",
-    "intrusion": "an announced intrusion that cannot be: of bare counters, at another price, or of steps not open",
+    "intrusion": "an impossible intrusion: of bare counters, at another price, or of steps that are not open",
     # Members.
-    "view": "a view without the series that it is a view of, without a cap, with landmarks of its own, or that lacks "
-    "what it has not spent on yet",
-    "member-series": "a member has more than 1,000 series",
-    "member-chain": "a cap in the chain of a series, something else in the chain of a member, or a chain named as no "
-    "member's can be",
+    "view": "a view without its base series, without a limit, with landmarks of its own, or without landmarks that its "
+    "base has and that it has not spent on yet",
+    "member-series": "a person has more than 1,000 series",
+    "member-chain": "a limit in the chain of a series, something else in the chain of a person, or a chain whose name "
+    "no person can have",
     # The releases, when given.
     "malformed-release": "not a release in its exact form",
     "release-without-entry": "a release that no entry covers",
     "entry-without-release": "a release entry whose release is missing",
-    "changed-release": "a release whose bytes differ from those its entry covers",
+    "changed-release": "a release whose bytes differ from those that its entry covers",
     "release-mismatch": "a release that contradicts its entry or its policy",
     # The signed heads, when given; a finding about a head has no series.
     "malformed-head": "not a head or leaves in their exact form",
     "head-signature": "a head without the signature of a trusted key",
     "head-missing": "a partition's heads have a gap in their numbers, or there are none",
-    "head-chain": "a head does not name the hash of the head before it",
-    "head-conflict": "two heads of different bytes carry the same number",
-    "head-order": "a head claims an earlier time or ledger offset than the one before it",
+    "head-chain": "a head does not name the hash of the previous head",
+    "head-conflict": "two heads with different bytes have the same number",
+    "head-order": "a head has an earlier time or ledger offset than the previous head",
     # What the heads sign.
-    "head-leaves": "the leaves are not those whose Merkle root was signed",
+    "head-leaves": "the leaves do not have the signed Merkle root",
     "head-place": "a head of another ledger or partition",
-    "signed-missing": "an entry that a head names is not in the ledger: it was cut off or deleted",
-    "signed-differs": "an entry has another hash than the one signed for it: the chain was rewritten",
+    "signed-missing": "an entry that a head names is missing in the ledger: it was cut off or deleted",
+    "signed-differs": "an entry does not have the hash that was signed for it: the chain was rewritten",
     "witness": "a head that the witness kept is not among the heads",
 }
 """Every code with its meaning."""
 
 
 Kind = Literal["promise", "books"]
-"""What a finding says: the promise itself is broken, or the books are wrong; `kind_of` tells them apart."""
+"""What a finding says: the guarantee is violated, or the books are wrong; `kind_of` distinguishes them."""
 _BROKEN: Final = frozenset((*get_args(_Overspent), *get_args(_Again), *get_args(_Beside)))
 
 
 def kind_of(code: Code) -> Kind:
     """Return what a finding of a code says.
 
-    *books*: these are not what a true worker writes; their sums keep the promise, but do not show that it was kept.
+    *books*: a correct worker does not write this; the sums keep the guarantee, but do not show that it was kept.
     """
     return "promise" if code in _BROKEN else "books"
 
@@ -171,14 +171,16 @@ class Kept(Generic[Told]):
 RemarkCode = Literal["weaker-marked", "weaker-unmarked", "unwaited", "unrenewed"]
 
 REMARKS: Final[dict[RemarkCode, str]] = {
-    "weaker-marked": "a policy version protects less together than the one before it, which its record and the "
-    "setting `accept_weaker_policies` allowed",
-    "weaker-unmarked": "a policy version protects less together than the one before it, and nothing says that this "
-    "was allowed: a worker of a release that did not ask wrote it, or another program",
-    "unwaited": "a policy version without windows spends while a window of an earlier version holds its step and one "
-    "that this spent on, so that window may lose more than its epsilon: a release that did not wait wrote it",
-    "unrenewed": "a policy version goes on behind a bound at which it was to begin again, though its series' claim or "
-    "the lifetime given has room: `max_epsilon` or another lifetime forbade it then, or the worker did not do it",
+    "weaker-marked": "a policy version protects less together than the version before it; its record and the setting "
+    "`accept_weaker_policies` allowed this",
+    "weaker-unmarked": "a policy version protects less together than the version before it, and nothing says that this "
+    "was allowed: an older release of the program wrote it without asking, or another program did",
+    "unwaited": "a policy version without windows spends while a window of an earlier version contains its step and "
+    "one on which that version spent, so the window may lose more than its epsilon: an older release, which did not "
+    "wait, wrote it",
+    "unrenewed": "a policy version continues after a moment at which it should have been renewed, although the amount "
+    "that the series reserved, or the given lifetime, has room: `max_epsilon` or another lifetime forbade it then, or "
+    "the worker failed to renew it",
 }
 """Every code with its meaning."""
 

@@ -45,10 +45,12 @@ class WorkerMetric:
 
     EVENTS: Final = Counter(
         "landmark_events",
-        "Input records decided and committed. Contributions to collected data are among them: for operators alone.",
+        "Input records processed and committed, contributions to collected data included: for operators only.",
         ("partition",),
     )
-    TOGETHER: Final = Counter("landmark_events_together", "Input records decided as columns.", ("partition",))
+    TOGETHER: Final = Counter(
+        "landmark_events_together", "Input records processed together, as columns.", ("partition",)
+    )
     DECISIONS: Final = Counter(
         "landmark_decisions",
         "Records that changed a series: perturbed, approximated, withheld, or control (policy, landmarks, close).",
@@ -56,62 +58,65 @@ class WorkerMetric:
     )
     RENEWALS: Final = Counter(
         "landmark_renewals",
-        "Bounds of policies at which an event came: begun (the next version rules), or refused (no budget is left for "
-        "it, so that the version stays).",
+        "Renewals of policies that an event reached: begun (the next version started), or refused (it has no budget, "
+        "so the version stays).",
         ("outcome",),
     )
-    REJECTS: Final = Counter("landmark_rejects", "Records refused, by reason code.", ("reason",))
-    PASSED: Final = Counter("landmark_passed_views", "Records missed by views that a reject said cannot begin.")
+    REJECTS: Final = Counter("landmark_rejects", "Rejected records, by reason code.", ("reason",))
+    PASSED: Final = Counter(
+        "landmark_passed_views", "Records that views missed because a reject said that they cannot start."
+    )
     SPEND_NANO_EPSILON: Final = Counter(
         "landmark_spend_nano_epsilon",
-        "Epsilon of all that was measured, in 1e-9: releases, private dissimilarities and draws of dummies, over "
-        "all steps.",
+        "Epsilon of everything that was measured, in 1e-9: releases, private dissimilarities and draws of dummies, "
+        "added up over all steps.",
         ("scheme", "policy"),
     )
     BUDGET_USED_NANO_EPSILON: Final = Counter(
         "landmark_budget_used_nano_epsilon",
-        "Growth of budget in use, as the promise counts it: all landmarks, late ones by their charge, and the dearest "
-        "other step, in 1e-9 epsilon (landmark, user level).",
+        "Growth of the loss that the guarantee limits: all landmarks, late ones by their charge, and the costliest "
+        "other step, in 1e-9 epsilon (levels landmark and user).",
         ("scheme", "policy"),
     )
     BUDGET_MOST_USED_NANO_EPSILON: Final = Gauge(
         "landmark_budget_most_used_nano_epsilon",
-        "Of the series that changed last, the one that used the largest share of its promise: what it used, all "
-        "landmarks and the dearest other step or window, in 1e-9 epsilon; of all levels.",
+        "Largest share of a limit among the series that changed last: what that series used, for all landmarks and the "
+        "costliest other step or window, in 1e-9 epsilon; all levels.",
     )
     BUDGET_MOST_PROMISED_NANO_EPSILON: Final = Gauge(
         "landmark_budget_most_promised_nano_epsilon",
-        "What that series is promised: the epsilon of its policy, in 1e-9; 0 where no series changed.",
+        "Limit of that series: the epsilon of its policy, in 1e-9; 0 if no series changed.",
     )
     BUDGET_LEFT_NANO_EPSILON: Final = Gauge(
         "landmark_budget_left_nano_epsilon",
-        "Budget left together to the series that changed last, in 1e-9 epsilon; levels landmark and user.",
+        "Total budget left of the series that changed last, in 1e-9 epsilon; levels landmark and user.",
         ("scheme", "policy"),
     )
     BUDGET_LEFT_SERIES: Final = Gauge(
         "landmark_budget_left_series",
-        "Series by share of budget left, at most this and above the one before; of those that changed last, and that "
-        "do not have little left as planned: once all landmarks, or a length, are over.",
+        "Series by share of budget left: at most this share and above the next smaller one. Counts series that changed "
+        "last, except those that have little left as planned, after all landmarks or their length.",
         ("scheme", "policy", "share"),
     )
     CAP_LEFT_MEMBERS: Final = Gauge(
         "landmark_cap_left_members",
-        "Members with a cap by the share of it that no series has claimed, at most this and above the one before.",
+        "Persons with a limit, by the share that no series has reserved: at most this share and above the next smaller "
+        "one.",
         ("partition", "share"),
     )
     SAMPLING_RATE_SERIES: Final = Gauge(
         "landmark_sampling_rate_series",
-        "Series by rate of publishing, at most this and above the one before; of those that changed last.",
+        "Series by sampling rate: at most this rate and above the next smaller one. Counts series that changed last.",
         ("policy", "rate"),
     )
     BUDGET_LEFT_SHARE: Final = Histogram(
         "landmark_budget_left_share",
-        "Share of budget left, of those of the first 50 series of each batch whose budget can be used up.",
+        "Share of budget left, for those of the first 50 series of each batch whose budget can be used up.",
         buckets=_SHARES,
     )
     SAMPLING_RATE: Final = Histogram(
         "landmark_sampling_rate",
-        "Adaptive's rate of publishing, of the first 50 series of each batch.",
+        "Sampling rate of scheme adaptive, for the first 50 series of each batch.",
         buckets=_SHARES,
     )
     DEFAULT_POLICY_EPSILON: Final = Gauge(
@@ -119,79 +124,86 @@ class WorkerMetric:
     )
     BACKWARD_LOSS: Final = Histogram(
         "landmark_backward_loss",
-        "Backward loss of those of the first 50 series of each batch whose policy names a correlation.",
+        "Backward loss, for those of the first 50 series of each batch whose policy names a correlation.",
         buckets=_LOSSES,
     )
     CORRELATED_SERIES: Final = Gauge(
         "landmark_correlated_series", "Series whose policy names a correlation.", ("partition",)
     )
     ALARMED_SERIES: Final = Gauge(
-        "landmark_alarmed_series", "Those of them whose backward loss is at least correlation_alarm.", ("partition",)
+        "landmark_alarmed_series",
+        "Series with a correlation whose backward loss is at least correlation_alarm.",
+        ("partition",),
     )
     BATCH_RECORDS: Final = Histogram(
         "landmark_batch_records", "Input records of a batch, which is one transaction.", buckets=_RECORDS
     )
     BARRIER_SECONDS: Final = Histogram(
-        "landmark_barrier_seconds", "From a transaction's begin until it is committed and in RocksDB.", buckets=_SECONDS
+        "landmark_barrier_seconds",
+        "Time from the start of a transaction until it is committed and in RocksDB.",
+        buckets=_SECONDS,
     )
     DECISION_SECONDS: Final = Histogram(
-        "landmark_decision_seconds", "Time to decide a batch, other partitions' turns included.", buckets=_SECONDS
+        "landmark_decision_seconds",
+        "Time to process a batch, including the turns of other partitions.",
+        buckets=_SECONDS,
     )
     APPEND_TO_COMMIT_SECONDS: Final = Histogram(
         "landmark_append_to_commit_seconds",
-        "From the append of a batch's first event until its commit.",
+        "Time from the append of a batch's first event until its commit.",
         buckets=_WAITS,
     )
     EVENT_LAG_SECONDS: Final = Gauge(
         "landmark_event_lag_seconds",
-        "From the append of a batch's last event until its commit; 0 if nothing waits.",
+        "Time from the append of a batch's last event until its commit; 0 if nothing waits.",
         ("partition",),
     )
     EVENT_LAG_RECORDS: Final = Gauge(
         "landmark_event_lag_records",
-        "Input records not decided yet; absent outside the consumer group.",
+        "Input records not processed yet; absent outside the consumer group.",
         ("partition",),
     )
     OPEN_STEPS: Final = Gauge(
-        "landmark_open_steps", "Open steps, which take contributions or several readings.", ("partition",)
+        "landmark_open_steps", "Open steps, which accept contributions or several readings.", ("partition",)
     )
     KEPT_RECORDS: Final = Gauge(
         "landmark_kept_records",
-        "Decided input that a restart would read again, for what open steps count.",
+        "Processed input that a restart would read again, because open steps count it.",
         ("partition",),
     )
     RECALLED_RECORDS: Final = Counter(
         "landmark_recalled_records",
-        "Input records read again after an assignment, for what open steps count.",
+        "Input records read again after an assignment, because open steps count them.",
         ("partition",),
     )
     RESTORE_SECONDS: Final = Gauge(
         "landmark_restore_seconds",
-        "From a partition's assignment until it decides: fencing, state, tail, recall.",
+        "Time from a partition's assignment until it processes events: fencing, state, tail, recall.",
         ("partition",),
     )
     RECOVERY_REMAINING: Final = Gauge("landmark_recovery_remaining", "Changelog offsets still to be read back.")
     STANDBY_REMAINING: Final = Gauge(
         "landmark_standby_remaining",
-        "Changelog offsets that copies standing by here lacked of the logs' ends when they were assigned.",
+        "Changelog offsets that the standby copies here were behind when they were assigned.",
     )
     RECOVERED_ROWS: Final = Gauge("landmark_recovered_rows", "Changelog rows read back since the start.")
     STATE_BYTES: Final = Gauge("landmark_state_bytes", "Size of the local state's files.")
     DAMAGED_COPIES: Final = Counter(
         "landmark_damaged_copies",
-        "Local copies that were damaged, discarded and read back: corrupt (checksum, format) or unreadable (a file).",
+        "Damaged local copies that were discarded and read back: corrupt (checksum, format) or unreadable (a file).",
         ("cause",),
     )
     CACHED_SERIES: Final = Gauge("landmark_cached_series", "Series kept in memory.", ("partition",))
     DEGRADED: Final = Gauge(
-        "landmark_degraded", "1 while the brokers have given no answer for 20 seconds: nothing can be decided; else 0."
+        "landmark_degraded",
+        "1 while the brokers have not answered for 20 seconds, so that nothing can be processed; otherwise 0.",
     )
     IN_GROUP: Final = Gauge(
         "landmark_in_group", "1 while the worker is a member of its consumer group; 0 outside, as during a rebalance."
     )
     PARTITIONS_CONFIGURED: Final = Gauge(
         "landmark_partitions_configured",
-        "Partitions that all workers together should serve: each worker tells the same, its setting `partitions`.",
+        "Partitions that all workers together should serve: the setting `partitions`, the same from each worker.",
     )
     PARTITIONS_RUNNING: Final = Gauge(
         "landmark_partitions_running", "Partitions that this worker owns and serves; 0 outside its consumer group."
@@ -201,16 +213,16 @@ class WorkerMetric:
     )
     FIRST_KEY_EPOCH: Final = Gauge(
         "landmark_first_key_epoch",
-        "First key epoch whose noise this worker can draw; those before it were erased when it started.",
+        "First key epoch whose noise this worker can draw; earlier ones were erased when it started.",
     )
     KEY_INFO: Final = Gauge(
         "landmark_key_info",
-        "1, under the fingerprint of the noise key that this worker decides with.",
+        "1, labelled with the fingerprint of the noise key that this worker uses.",
         ("fingerprint",),
     )
-    HEADS: Final = Counter("landmark_heads", "Signed heads of the ledger that were written.", ("partition",))
+    HEADS: Final = Counter("landmark_heads", "Signed heads of the ledger that this worker wrote.", ("partition",))
     REOPENED: Final = Counter("landmark_reopened", "Times a partition's producer was opened again.", ("partition",))
-    BUILD: Final = Gauge("landmark_build", "1, under the version of the program that runs.", ("version",))
+    BUILD: Final = Gauge("landmark_build", "1, labelled with the version of the program.", ("version",))
 
 
 class AuditMetric:

@@ -37,7 +37,7 @@ class UnreadableBatchError(KafkaError):
             # PRIVACY: what a decoder says can quote what it decodes; only the kind of its error is told.
             self.found = f"a damaged one (codec {codec_name}, {type(cause).__name__})"
             self.remedy = "Restore the topic from a replica that is whole, or from a backup, and start again"
-        super().__init__(f"wanted {self.asked}; found {self.found}. {self.remedy}")
+        super().__init__(f"expected {self.asked}; found {self.found}. {self.remedy}")
 
 
 def readable_codecs() -> tuple[str, ...]:

@@ -146,7 +146,7 @@ class EventsTopic:
 
     @property
     def trouble(self) -> str | None:
-        """Say what was wanted, what was found and the remedy; None: it is the same topic."""
+        """Say what was expected, what was found and the remedy; None: it is the same topic."""
         began, now = self._began_with, self._found
         reason: StopReason = "topic-replaced"
         if now is None:
@@ -157,11 +157,11 @@ class EventsTopic:
         if self.state == "grown":
             wanted, found = f"{began.partitions} partitions, by which series are placed", f"{now.partitions}"
             reason = "partition-count"
-        return f"wanted topic {self.name} with {wanted}; found {found} ({reason}). {REASONS[reason].remedy}"
+        return f"expected topic {self.name} with {wanted}; found {found} ({reason}). {REASONS[reason].remedy}"
 
     @property
     def _missing(self) -> str:
         return (
-            f"wanted topic {self.name}; found none, so nothing is decided. Restore all topics from one backup; or, if "
-            "it is there, allow this user to see it: `topics --acls` says how"
+            f"expected topic {self.name}; found none, so nothing is processed. Restore all topics from one backup. If "
+            "the topic exists, allow this user to see it: `topics --acls` says how"
         )

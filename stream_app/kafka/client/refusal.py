@@ -55,7 +55,7 @@ def refusal_of(settings: Settings, error: Exception) -> Refusal:
     Clients tell nothing of a failed login or handshake but that there is no broker: then one more is tried, to see why.
     """
     if isinstance(error, UnreadableBatchError):
-        return Refusal(f"wanted {error.asked}", f"found {error.found}", error.remedy)
+        return Refusal(f"expected {error.asked}", f"found {error.found}", error.remedy)
     asked = f"brokers at {settings.bootstrap_servers} (bootstrap_servers)"
     if isinstance(error, errors.KafkaConnectionError):
         error = asyncio.run(_tried(settings)) or error

@@ -36,7 +36,7 @@ def all_refused(found: Sequence[PartitionStoppedError], accepted: Accepted) -> P
     losses = [loss for loss, is_accepted in accepted._asdict().items() if is_accepted]
     if len(losses) == 1:
         return first
-    besides = "".join(f"; wanted {one.asked} besides; found {one.found} ({one.reason})" for one in others)
+    besides = "".join(f"; also expected {one.asked}; found {one.found} ({one.reason})" for one in others)
     options = " ".join(f"--accept-{loss.replace('_', '-')}" for loss in losses)
     given_up = "; ".join(_CONSEQUENCES[loss] for loss in losses)
     remedy = f"Restore all topics from one backup. If there is none, run `recover {options}`: {given_up}"

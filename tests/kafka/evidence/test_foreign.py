@@ -132,7 +132,7 @@ def test_foreign_records_stop_the_partition(installation: Installation, topic: s
             asyncio.run(_copy_last(installation, name))
             installation.send(readings(20, start=40))
             assert worker.await_end() == 1
-            assert f"wanted no records in {name} but this application's" in worker.said()
+            assert f"expected no records in {name} but this application's" in worker.said()
             return
         assert worker.stop() == 0
     asyncio.run(_copy_last(installation, name))
@@ -166,11 +166,12 @@ def test_a_stray_record_is_named(installation: Installation, nth: int, capsys: p
     name: str = getattr(installation.names, meaning)
     offset = asyncio.run(send_raw(installation, name, value, key))  # by who took the topic for another
     said = stopped(installation)
-    assert f"stopped (foreign-writer): wanted no records in {name} but this application's; found one of another" in said
+    expected = f"expected no records in {name} but this application's; found one of another"
+    assert f"stopped (foreign-writer): {expected}" in said
     capsys.readouterr()
     assert installation.command("recover") == 2
     assert f"found at offset {offset} one that no version of it writes" in (said := capsys.readouterr().err)
-    assert f"(foreign-writer): wanted no records in {name}" in said
+    assert f"(foreign-writer): expected no records in {name}" in said
 
 
 def test_own_aborted_records_are_own(installation: Installation) -> None:

@@ -101,7 +101,7 @@ def test_an_events_topic_that_grows_ends_its_workers(installation: Installation)
             assert worker.await_end() == 1
             said = worker.said()
             # By its look at the topic; or by a partition's, where the group moved that one meanwhile.
-            assert re.search(r"wanted .*1 partitions, .*; found 3", said), said
+            assert re.search(r"expected .*1 partitions, .*; found 3", said), said
             assert "(partition-count)" in said
             assert page_url("how-to/more-partitions.md") in said
     stopped(installation, "partition count is 3, must be 1", name="a", code=2)
@@ -129,7 +129,7 @@ def test_a_worker_without_its_events_topic_is_not_ready(installation: Installati
         worker.await_committed(total)
         worker.await_ready(200, "partitions [0]")
         installation.drop(installation.names.events)
-        worker.await_ready(503, f"wanted topic {installation.names.events}; found none")
+        worker.await_ready(503, f"expected topic {installation.names.events}; found none")
         assert worker.process.poll() is None
         asyncio.run(make_and_check(installation.settings()))
         assert worker.await_end() == 1

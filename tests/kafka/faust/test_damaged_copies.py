@@ -153,7 +153,7 @@ def test_a_full_disk_ends_the_worker_and_another_goes_on(
         assert worker.await_end() == 1
     said = worker.said()
     assert re.search(
-        rf"stopped \(disk-full\): wanted local state in {folder}\S+; found .*No space left on device", said
+        rf"stopped \(disk-full\): expected local state in {folder}\S+; found .*No space left on device", said
     )
     assert "Free space on that disk" in said
     assert "bug" not in said
