@@ -73,7 +73,7 @@ def test_the_receiver_prints_what_comes(receiver: tuple[int, Path]) -> None:
     assert post(f"http://127.0.0.1:{port}/page", {"alerts": [{"labels": {}}]}) == 400
     assert post(f"http://127.0.0.1:{port}/page", {"version": "4", "alerts": [alert("LandmarkNoWorker")]}) == 204
     assert log.read_text() == (
-        "page firing: LandmarkNoWorker: No worker is known to Prometheus. "
+        "page firing: LandmarkNoWorker: Prometheus finds no worker. "
         "http://127.0.0.1:9466/docs/alerts/LandmarkNoWorker.md\n"
     )
 
