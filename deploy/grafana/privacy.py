@@ -83,8 +83,8 @@ NOW = Row(
         Panel(
             "stat",
             "Sum over all steps, per second",
-            "Epsilon of everything that was measured, added up over all series and steps. No guarantee limits this sum. "
-            "One series may have lost less, because only the costliest of its regular steps counts.",
+            "Epsilon of everything that was measured, added up over all series and steps. No guarantee limits this "
+            "sum. One series may have lost less, because only the costliest of its regular steps counts.",
             "short",
             (Query(f"sum(rate({SPENT}[$__rate_interval])) / 1e9"),),
             width=4,
