@@ -1,12 +1,9 @@
 """The metrics of a worker and of an audit that follows it, and the registry that holds them; no series labels.
 
-# PRIVACY: no figure holds a value; budgets, decisions and rates are functions of releases and public facts. Records and
-rejects are counted, and such a count can be private: that of contributions is the sum of raw counters, that of
-`invalid-value` tells whether values were valid. So metrics are for operators alone. Labels name no series, no value and
-no text of a policy: decisions, schemes, reasons, partitions, default policies by their place, the noise key by its
-random id. That hides nobody where there are few series: with one of them, when it sends, where its landmarks are and
-what it spent show as plainly as in the ledger, which the guarantee lets anyone read. Who may not read the ledger may
-not see the metrics either.
+# PRIVACY: no figure holds a value; budgets, decisions and rates are functions of releases and public facts. But counts
+of records and rejects can be private: contributions are the sum of raw counters, and `invalid-value` shows whether
+values were valid. So metrics are for operators only. Labels name no series, value or text of a policy. With few series that
+hides nobody: metrics then show what the ledger shows, so people who may not read the ledger may not see them either.
 """
 
 from bisect import bisect_left
@@ -45,12 +42,10 @@ class WorkerMetric:
 
     EVENTS: Final = Counter(
         "landmark_events",
-        "Input records processed and committed, contributions to collected data included: for operators only.",
+        "Input records processed and committed, contributions included: for operators only.",
         ("partition",),
     )
-    TOGETHER: Final = Counter(
-        "landmark_events_together", "Input records processed together, as columns.", ("partition",)
-    )
+    TOGETHER: Final = Counter("landmark_events_together", "Input records processed as columns.", ("partition",))
     DECISIONS: Final = Counter(
         "landmark_decisions",
         "Records that changed a series: perturbed, approximated, withheld, or control (policy, landmarks, close).",
@@ -63,9 +58,7 @@ class WorkerMetric:
         ("outcome",),
     )
     REJECTS: Final = Counter("landmark_rejects", "Rejected records, by reason code.", ("reason",))
-    PASSED: Final = Counter(
-        "landmark_passed_views", "Records that views missed because a reject said that they cannot start."
-    )
+    PASSED: Final = Counter("landmark_passed_views", "Records missed by views that a reject said cannot start.")
     SPEND_NANO_EPSILON: Final = Counter(
         "landmark_spend_nano_epsilon",
         "Epsilon of everything that was measured, in 1e-9: releases, private dissimilarities and draws of dummies, "
@@ -94,19 +87,18 @@ class WorkerMetric:
     )
     BUDGET_LEFT_SERIES: Final = Gauge(
         "landmark_budget_left_series",
-        "Series by share of budget left: at most this share and above the next smaller one. Counts series that changed "
-        "last, except those that have little left as planned, after all landmarks or their length.",
+        "Series that changed last, by share of budget left: at most this, above the class before. Omits those that "
+        "have little left as planned, after all landmarks or their length.",
         ("scheme", "policy", "share"),
     )
     CAP_LEFT_MEMBERS: Final = Gauge(
         "landmark_cap_left_members",
-        "Persons with a limit, by the share that no series has reserved: at most this share and above the next smaller "
-        "one.",
+        "Persons with a limit, by the share that no series has reserved: at most this, above the class before.",
         ("partition", "share"),
     )
     SAMPLING_RATE_SERIES: Final = Gauge(
         "landmark_sampling_rate_series",
-        "Series by sampling rate: at most this rate and above the next smaller one. Counts series that changed last.",
+        "Series that changed last, by sampling rate: at most this, above the class before.",
         ("policy", "rate"),
     )
     BUDGET_LEFT_SHARE: Final = Histogram(
@@ -131,22 +123,16 @@ class WorkerMetric:
         "landmark_correlated_series", "Series whose policy names a correlation.", ("partition",)
     )
     ALARMED_SERIES: Final = Gauge(
-        "landmark_alarmed_series",
-        "Series with a correlation whose backward loss is at least correlation_alarm.",
-        ("partition",),
+        "landmark_alarmed_series", "Series with a backward loss of at least correlation_alarm.", ("partition",)
     )
     BATCH_RECORDS: Final = Histogram(
         "landmark_batch_records", "Input records of a batch, which is one transaction.", buckets=_RECORDS
     )
     BARRIER_SECONDS: Final = Histogram(
-        "landmark_barrier_seconds",
-        "Time from the start of a transaction until it is committed and in RocksDB.",
-        buckets=_SECONDS,
+        "landmark_barrier_seconds", "Time until a transaction is committed and in RocksDB.", buckets=_SECONDS
     )
     DECISION_SECONDS: Final = Histogram(
-        "landmark_decision_seconds",
-        "Time to process a batch, including the turns of other partitions.",
-        buckets=_SECONDS,
+        "landmark_decision_seconds", "Time to process a batch, other partitions' turns included.", buckets=_SECONDS
     )
     APPEND_TO_COMMIT_SECONDS: Final = Histogram(
         "landmark_append_to_commit_seconds",

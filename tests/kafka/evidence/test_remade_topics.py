@@ -83,7 +83,7 @@ def test_a_remade_events_topic_ends_its_workers(installation: Installation) -> N
             for worker in (owner, surplus):
                 assert worker.await_end() == 1
                 assert "(topic-replaced)" in worker.said()
-                assert "Restore all topics from one backup; if there is none, begin anew" in worker.said()
+                assert "Restore all topics from one backup. Without a backup, start over" in worker.said()
     stopped(installation, "stopped (topic-replaced)", name="a")
     assert _written(installation)[1:] == before[1:]
     assert len(installation.read(installation.names.ledger)) == entries

@@ -26,7 +26,7 @@ async def test_all_that_has_to_be_accepted_is_named_at_once(site: Site, accepted
     with pytest.raises(PartitionStoppedError) as refused:
         await site.recover(accepted)
     if accepted == Accepted():
-        assert "besides" in refused.value.found
+        assert "; also expected" in refused.value.found
     assert "`recover --accept-lost-input --accept-lost-releases`" in refused.value.remedy
     assert site.outputs() == before
     await site.recover(EVERYTHING)
