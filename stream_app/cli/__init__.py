@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the arguments and end with 2."""
         said = self._sentence(message)
-        more = "" if said.endswith("?") else f"; `{self.prog} --help` lists what there is"
+        more = "" if said.endswith("?") else f"; `{self.prog} --help` lists all of them"
         self.exit(2, f"{self.prog}: {said}{more}\n")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -80,11 +80,11 @@ class Parser(argparse.ArgumentParser):
         if found := NEEDS.fullmatch(message):
             if found["number"] != "one":
                 return f"{found['name']} needs {found['number']} values"
-            return f"{found['name']} needs one value; one that begins with a dash is given as {found['name']}=VALUE"
+            return f"{found['name']} needs one value; write a value that begins with a dash as {found['name']}=VALUE"
         if found := VALUE.fullmatch(message):
             return f'{found["name"]}: "{found["found"]}" is not {KINDS[found["kind"]]}'
         if found := EXCLUDED.fullmatch(message):
-            return f"{found['name']} and {found['other']} exclude each other; give one of them"
+            return f"{found['name']} and {found['other']} exclude each other; use only one"
         return message.removeprefix("argument ")
 
     def _unknown(self, words: str) -> str:
@@ -92,7 +92,9 @@ class Parser(argparse.ArgumentParser):
         if word.startswith("-"):
             option = word.partition("=")[0]
             return f"there is no option {option}{meant(option, self._options())}"
-        return f'"{word}" is one argument too many; quote what holds spaces, and join lists by commas without spaces'
+        return (
+            f'"{word}" is one argument too many; quote arguments with spaces, and join lists by commas without spaces'
+        )
 
     def _options(self) -> Iterable[str]:
         return (option for action in self._actions for option in action.option_strings if option.startswith("--"))
@@ -111,33 +113,41 @@ COMMANDS = {
     "topics": Command("operating", "create and check the topics"),
     "worker": Command("operating", "run a worker: events in, releases and ledger out"),
     "policy": Command("records", "send policies to the events topic"),
-    "landmarks": Command("records", "register landmarks late, and wait for the answer of the worker"),
+    "landmarks": Command("records", "register landmarks late, and wait for the worker's answer"),
     "send": Command("records", "send events from a file to the events topic"),
-    "watermark": Command("records", "end the steps of collected series, once or at an interval; announce an intrusion"),
+    "watermark": Command(
+        "records", ("close the steps of collected series, once or at an interval, or announce an intrusion")
+    ),
     "top": Command("operating", "watch running workers and audits, from their metrics"),
-    "read": Command("records", "read events, releases, ledger, rejects or heads"),
-    "inspect": Command("records", "say what a file is, and what a mapping of it still lacks"),
-    "convert": Command("records", "print the events that a file means, and decide nothing"),
-    "replay": Command("records", "decide a file of events without Kafka"),
-    "audit": Command("ledger", "check a ledger: chain, arithmetic, theorem"),
-    "explain": Command("ledger", "why a step was decided as it was, from the ledger"),
-    "standing": Command("ledger", "what a series or a member was promised, used and has left, from the ledger"),
-    "loss": Command("planning", "temporal privacy loss of given matrices and budgets"),
-    "correlate": Command("planning", "transition matrices from data, or of a given strength"),
-    "dummies": Command("planning", "dummy landmarks for a set of landmarks: options, their chances, one drawn"),
-    "plan": Command("planning", "what a policy will cost under each scheme, before any data"),
+    "read": Command("records", "read events, releases, the ledger, rejected records or signed checkpoints"),
+    "inspect": Command("records", "describe a file, and list what a mapping of it still needs"),
+    "convert": Command("records", "print the events that a mapping makes of a file, without processing them"),
+    "replay": Command("records", "process a file of events without Kafka"),
+    "audit": Command("ledger", "check a ledger: its chain of hashes, its arithmetic and the guarantee"),
+    "explain": Command("ledger", "explain the decision on a step, from the ledger"),
+    "standing": Command(
+        "ledger", ("report the budget of a series or a person from the ledger: guaranteed, used, remaining")
+    ),
+    "loss": Command("planning", "compute the temporal privacy loss of given matrices and budgets"),
+    "correlate": Command("planning", "make transition matrices from data, or of a given strength"),
+    "dummies": Command(
+        "planning", ("show the dummy landmarks of a set of landmarks: the options, their probabilities, and one draw")
+    ),
+    "plan": Command("planning", "predict what a policy costs under each scheme, before there are data"),
     "verify": Command(
-        "planning", "run the real decisions on neighbours, to bound from below what a policy's releases tell"
+        "planning", "run the worker's own code on neighbouring histories, for a lower bound of the privacy loss"
     ),
     "recover": Command("operating", "rebuild lost state rows from ledger and releases"),
-    "resend": Command("records", "send a backup of the events again, without those that were refused"),
-    "left": Command("ledger", "what each series has left of its budget, as records to begin anew with"),
-    "keys": Command("operating", "make, list and erase noise keys, make and export signing keys"),
+    "resend": Command("records", "send a backup of the events again, without the rejected ones"),
+    "left": Command("ledger", "print each series' remaining budget as records with which new workers start over"),
+    "keys": Command("operating", "create, list and erase noise keys, and create and export signing keys"),
     "check": Command("operating", "check the configuration or a policy file"),
-    "evaluate": Command("planning", "the source papers' experiments: error, temporal loss and time of schemes"),
-    "docs": Command("operating", "serve the docs of this version as web pages on this machine, or print one"),
-    "files": Command("operating", "where the schemas, examples, dashboards, rules and docs of this installation are"),
-    "completion": Command("operating", "print a script that completes commands and options in a shell"),
+    "evaluate": Command("planning", "repeat the papers' experiments: error, temporal loss and time of the schemes"),
+    "docs": Command("operating", "serve this version's documentation on this machine, or print a page"),
+    "files": Command(
+        "operating", ("print where this installation keeps its schemas, examples, dashboards, rules and docs")
+    ),
+    "completion": Command("operating", "print a script for a shell that completes commands and options"),
 }
 
 
@@ -190,7 +200,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     parser = parser_of(words[:1])
     if any("\0" in word for word in words):
-        parser.error("an argument holds a NUL character, which no path can; leave it away")
+        parser.error("an argument holds a NUL character, which no path can; remove it")
     arguments = parser.parse_args(words)
     alone = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if alone and arguments.command in INTERRUPTED:
@@ -220,7 +230,7 @@ def _unprinted(command: str, error: OSError) -> int:
         return 0
     said = (error.strerror or "no room").lower()
     print(
-        f"landmark-stream {command}: output cannot be written: {said}; make room, and do the same again",
+        f"landmark-stream {command}: output cannot be written: {said}; free space, and run the same command again",
         file=sys.stderr,
     )
     return 2

@@ -40,7 +40,9 @@ OPTIONS = "--html, --picture"
 DRAWN = 10  # series drawn: those that lost most, unless others are named
 RANKED = 20
 SPREAD = 5  # least number of series for a plot of how many have what share left
-AT_NOTHING = "At 0 regular steps still publish, each up to the dearest so far; new landmarks cannot."
+AT_NOTHING = (
+    "At 0 regular steps still publish, each at most at the largest cost of a regular step so far; new landmarks do not."
+)
 TALL = 4.0  # inches, for plots whose legend names series
 
 
@@ -58,50 +60,55 @@ class SecondLook(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "Without files the ledger and releases topics are read as far as they were committed; with --ledger nothing "
-        "but the named files is needed or looked at."
+        "Without files, the committed records of the ledger and releases topics are read. With --ledger, only the "
+        "named files are read."
     )
-    parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of its topic")
-    parser.add_argument("--releases", type=Path, metavar="FILE", help="the releases as JSON Lines, compared with it")
-    parser.add_argument("--no-releases", action="store_true", help="from the topics: read the ledger alone")
+    parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of the topic")
+    parser.add_argument(
+        "--releases", type=Path, metavar="FILE", help=("the releases as JSON Lines, to compare with the ledger")
+    )
+    parser.add_argument("--no-releases", action="store_true", help="read the ledger's topic alone")
     add_lifetime(parser)
     add_head_arguments(parser)
     _add_drawing_arguments(parser)
     follow_help = (
-        "go on beside a live worker: findings are log lines and metrics at once; a signal ends it with the report"
+        "continue beside live workers: log findings and count them in metrics at once, until a signal ends it with "
+        "the report"
     )
     parser.add_argument("--follow", action="store_true", help=follow_help)
-    http_port_help = f"with --follow: where a page, metrics and health are served (default {PORT}; 0: any free one)"
+    http_port_help = f"with --follow: port for the page, metrics and health (default: {PORT}; 0: any free port)"
     parser.add_argument("--http-port", type=port, default=PORT, metavar="PORT", help=http_port_help)
-    config_help = "configuration file (default: landmark-stream.toml if there; with --ledger none)"
+    config_help = "configuration (default: landmark-stream.toml if it exists; none with --ledger)"
     parser.add_argument("--config", type=Path, help=config_help)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def _add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the page, the picture and the accounting of losses."""
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots as one page")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots as one HTML page")
     parser.add_argument(
         "--plain",
         action="store_true",
-        help="answer in words, too: what was promised to how many, how it stands and ends, whose series, which keys, "
-        "and what to tell the person",
+        help=(
+            "also answer in words: what is guaranteed to how many people, the budgets now and at the end, whose "
+            "series, which keys, and what to tell a person"
+        ),
     )
-    add_picture(parser, "draw spends and what is left of the budgets")
-    series_help = f"look closer at this series; repeat it for more (default: the {DRAWN} that lost most)"
+    add_picture(parser, "draw the epsilon spent and the remaining budgets")
+    series_help = f"show this series in detail; may be repeated (default: the {DRAWN} with the largest losses)"
     parser.add_argument("--series", action="append", metavar="ID", help=series_help)
     correlation_help = (
-        "temporal loss of these series under a correlation, as `correlate` writes it; with NAME, of those whose "
-        "policy names it so"
+        "temporal loss under a correlation in a file of `correlate`, for all series, or with NAME for those whose "
+        "policy names it"
     )
     parser.add_argument("--correlation", action="append", default=[], metavar="[NAME=]FILE", help=correlation_help)
-    compose_help = f"put losses together by {', '.join(LAWS)}; repeat it for more"
+    compose_help = f"compose losses by {', '.join(LAWS)}; may be repeated"
     parser.add_argument("--compose", action="append", default=[], metavar="LAW", choices=LAWS, help=compose_help)
-    members_help = 'for parallel-members: whose series is whose, {"series":"member"}'
+    members_help = 'for parallel-members: the person of each series, {"series":"member"}'
     parser.add_argument("--members", type=Path, metavar="FILE", help=members_help)
-    rate_help = "for discounted-..: by how much a step's weight falls with its age"
+    rate_help = "for discounted-..: how fast a step's weight falls with its age"
     parser.add_argument("--rate", type=float, metavar="X", help=rate_help)
-    window_help = "for correlated: steps in a row (default: %(default)s)"
+    window_help = "for correlated: number of consecutive steps (default: %(default)s)"
     parser.add_argument("--window", type=positive, default=2, metavar="W", help=window_help)
 
 
@@ -156,7 +163,7 @@ def _following(
     if not arguments.follow:
         return None
     if isinstance(source, FileSource):
-        raise UsageError("--follow: a file does not go on; leave --ledger away to follow the topics")
+        raise UsageError("--follow: a file does not grow; omit --ledger to follow the topics")
     from stream_app.cli.ledger.topicsource import Following  # noqa: PLC0415 - see `settings_of`
 
     assert settings is not None, "they are only left away for files"
@@ -172,7 +179,7 @@ def _question(arguments: argparse.Namespace) -> "AccountingQuestion | None":
         check_ending(arguments.picture)
     if not arguments.correlation and not arguments.compose:
         if arguments.members is not None or arguments.rate is not None:
-            raise UsageError("--members, --rate: give --compose with them, which uses them")
+            raise UsageError("--members, --rate: only --compose uses them; add it")
         return None
     from stream_app.cli.ledger.losses import question_of  # noqa: PLC0415 - numbers of many series need numpy, others do not
 
@@ -187,7 +194,7 @@ def _look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource |
     ]
     unknown = sorted(set(chosen) - {loss.series for loss in losses})
     if unknown:
-        raise UsageError(f"--series: {unknown[0]!r} is not in the ledger; is it spelt right?")
+        raise UsageError(f"--series: {unknown[0]!r} is not in the ledger; check its spelling")
     curves, flows, keys = Curves(chosen), Flow(), answered.KeyTimes()
     flowing, answering = arguments.html is not None, arguments.html is not None or arguments.plain
 
@@ -219,8 +226,11 @@ def _draw(
             # The page has no day of the audit: the same ledger gives the same bytes.
             audited = f"Audited {datetime.now(UTC):%Y-%m-%d}{_dates(seen.curves)}"
             draws = (
-                (f"Spends of {drawn} (diamonds are landmarks)\n{audited}", partial(spends_over_time, seen.curves)),
-                (f"Budget left of {drawn}\n{AT_NOTHING}", partial(shares_over_time, seen.curves)),
+                (
+                    f"Epsilon spent by {drawn} (diamonds are landmarks)\n{audited}",
+                    partial(spends_over_time, seen.curves),
+                ),
+                (f"Remaining budget of {drawn}\n{AT_NOTHING}", partial(shares_over_time, seen.curves)),
             )
             picture(arguments.picture, draws)
         if arguments.html is not None:
@@ -259,7 +269,7 @@ def _sections(seen: SecondLook) -> list[Section]:
     ranked = nlargest(RANKED, seen.losses, key=lambda loss: loss.total_nano)  # worst first
     shares = (
         Section(
-            "Share of the budget left, all series",
+            "Share of the budget remaining, all series",
             f"When the ledger ends, under the policy then in force. {AT_NOTHING}",
             svg(partial(shares_left, seen.losses)),
         ),
@@ -267,25 +277,25 @@ def _sections(seen: SecondLook) -> list[Section]:
     return [
         Section(
             "Worst series",
-            "Loss of the series that lost most: everything spent on landmarks, and the largest spend on one other "
-            "step, summed over policy versions.",
+            "Largest losses of a series: the epsilon spent on all landmarks plus the largest cost of one other step, "
+            "summed over policy versions.",
             svg(partial(worst, ranked), height=1.6 + 0.26 * len(ranked)),
         ),
         *(shares if len(seen.losses) >= SPREAD else ()),
         Section(
-            "Share of the budget left, over time",
+            "Share of the budget remaining, over time",
             f"{drawn}. {AT_NOTHING}",
             svg(partial(shares_over_time, seen.curves), height=TALL),
         ),
         Section(
-            "Spends, release by release",
+            "Epsilon spent, release by release",
             f"{drawn}. Diamonds are landmarks. Approximated and withheld releases spend nothing.",
             svg(partial(spends_over_time, seen.curves), height=TALL),
         ),
         Section(
             "Sum over all steps, by time",
-            "What the releases of all series spent together: it grows as long as anything is published, and no promise "
-            "is about it.",
+            "Epsilon that the releases of all series spent together. It grows as long as anything is published, and "
+            "no guarantee limits it.",
             svg(partial(flow, seen.flow)),
         ),
     ]

@@ -17,17 +17,19 @@ from stream_app.words.promise import wrapped
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.epilog = "Without --ledger the ledger's topic is read, and that of the releases where a coin was tossed."
+    parser.epilog = (
+        "Without --ledger, the ledger's topic is read, and the releases' topic if the decision used a random draw."
+    )
     parser.add_argument("series", metavar="SERIES", help="the id of the series")
-    timestamp_help = "a moment of the step: integer ms, or ISO 8601 with offset"
+    timestamp_help = "a time within the step: integer ms, or ISO 8601 with offset"
     parser.add_argument("timestamp", metavar="TIMESTAMP", help=timestamp_help)
-    parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of its topic")
-    releases_help = "the releases as JSON Lines: they tell the rate of Adaptive"
+    parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of the topic")
+    releases_help = "the releases as JSON Lines, from which the rate of Adaptive follows"
     parser.add_argument("--releases", type=Path, metavar="FILE", help=releases_help)
-    config_help = "settings (default: landmark-stream.toml, if it is there; with --ledger unused)"
+    config_help = "configuration (default: landmark-stream.toml if it exists; unused with --ledger)"
     parser.add_argument("--config", type=Path, help=config_help)
     shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--plain", action="store_true", help="in sentences, without formulas")
+    shown.add_argument("--plain", action="store_true", help="answer in sentences, without formulas")
     shown.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -61,7 +63,7 @@ def _from_topics(arguments: argparse.Namespace, inquiry: Inquiry) -> Explanation
     from stream_app.cli.shared.configured import settings_of  # noqa: PLC0415
 
     if arguments.releases is not None:
-        raise UsageError("--releases FILE: give --ledger FILE with it; without files both topics are read")
+        raise UsageError("--releases FILE: add --ledger FILE; without files, both topics are read")
     settings = settings_of(arguments)
     feed_topic(settings, "ledger", inquiry.entries, "explain")
     if inquiry.tosses:

@@ -25,8 +25,8 @@ LARGEST = Decimal(sys.float_info.max)  # far above what a configuration takes: a
 def add_lifetime(parser: argparse.ArgumentParser) -> None:
     """Declare ``--lifetime``."""
     lifetime_help = (
-        "bound on a series' total over its policy versions "
-        "(default: lifetime_epsilon of the configuration; where that is not set, each series' first epsilon)"
+        "limit of a series' loss over all its policy versions (default: lifetime_epsilon of the configuration; if "
+        "that is not set, each series' first epsilon)"
     )
     parser.add_argument("--lifetime", type=_nano, metavar="EPSILON", help=lifetime_help)
 
@@ -81,7 +81,7 @@ class FileSource:
     def __init__(self, arguments: argparse.Namespace) -> None:
         ledger = arguments.ledger
         if arguments.no_releases:
-            raise UsageError("--no-releases: it is for the topics; leave --releases away instead")
+            raise UsageError("--no-releases: only for topics; omit --releases instead")
         if reads_twice(arguments) and ledger.exists() and not ledger.is_file():
             raise UsageError(
                 f"--ledger {ledger}: --html, --plain, --picture, --correlation and --compose read it twice, which no "
@@ -97,7 +97,7 @@ class FileSource:
         with reading(ledger), progress("audit") as shown:
             lines = read_files(auditor, ledger, self._arguments.releases, shown)
         if lines and not auditor.recognised:
-            raise UsageError(f"--ledger {ledger}: none of its {lines} lines is a ledger entry; is it the ledger?")
+            raise UsageError(f"--ledger {ledger}: none of its {lines} lines is a ledger entry; name the ledger's file")
 
     def again(self, feed: Feed) -> None:
         """Feed the ledger once more: which series are drawn is known only after the first reading."""

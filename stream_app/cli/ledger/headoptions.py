@@ -24,18 +24,20 @@ if TYPE_CHECKING:
 
 def add_head_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options about heads and proofs."""
-    heads_help = "check the signed heads, of their topic or a file: nothing before them was cut off or rewritten"
+    heads_help = (
+        "check the signed checkpoints (heads), from their topic or a file: nothing before them was cut off or rewritten"
+    )
     parser.add_argument("--heads", nargs="?", type=Path, const=True, metavar="FILE", help=heads_help)
     public_key_help = (
-        "whom to trust: a public key of the heads' signer, as `keys public` prints it (repeat it for older keys)"
+        "the public key of the signer that you trust, as `keys public` prints it; repeat it for older keys"
     )
     parser.add_argument("--public-key", type=Path, action="append", metavar="FILE", help=public_key_help)
-    witness_help = "heads kept elsewhere, as `read heads` prints them: all must be there"
+    witness_help = "signed checkpoints kept elsewhere, as `read heads` prints them; all of them must be among the heads"
     parser.add_argument("--witness", type=Path, metavar="FILE", help=witness_help)
-    prove_help = "only write the proof that the heads name a series' last entry"
+    prove_help = "only write a proof that the signed checkpoints include a series' last entry"
     parser.add_argument("--prove", metavar="SERIES", help=prove_help)
-    parser.add_argument("--out", type=Path, metavar="FILE", help="with --prove: the proof's file")
-    proof_help = "only check a proof against --ledger, which may hold one entry alone"
+    parser.add_argument("--out", type=Path, metavar="FILE", help="with --prove: the file for the proof")
+    proof_help = "only check a proof against --ledger, which may hold that entry alone"
     parser.add_argument("--proof", type=Path, metavar="FILE", help=proof_help)
 
 
@@ -43,12 +45,14 @@ def trusted_keys(arguments: argparse.Namespace) -> PublicKeys | None:
     """Return the keys that heads are checked with, None without heads; raises `UsageError` for unfit options."""
     if arguments.heads is None:
         if arguments.public_key or arguments.witness:
-            raise UsageError("--public-key, --witness: give --heads with them, which names what they are compared with")
+            raise UsageError("--public-key, --witness: add --heads, the checkpoints that they are compared with")
         return None
     if arguments.heads is True and arguments.ledger is not None:
-        raise UsageError("--heads: name their FILE too; without a file the topic is read, which needs no --ledger")
+        raise UsageError(
+            "--heads: name its FILE too, because --ledger is a file; without --ledger both topics are read"
+        )
     if not arguments.public_key:
-        raise UsageError("--heads: give --public-key FILE; whoever brings the heads must not be asked whom to trust")
+        raise UsageError("--heads: add --public-key FILE; the checkpoints cannot say themselves which signer to trust")
     return _keys(arguments.public_key)
 
 
@@ -79,13 +83,15 @@ def feed_heads(settings: "Settings", feed: Callable[[bytes, int], None]) -> None
         asyncio.run(read_head_topic(client_arguments(settings), f"{settings.prefix}.heads", feed))
 
 
-_SIGNED: Final = "HOLDS: the signer named this entry; whether the promise was kept, `audit` of the ledger tells"
+_SIGNED: Final = "HOLDS: the signed checkpoint includes this entry; `audit` of the ledger checks the guarantee"
 
 
 def prove(arguments: argparse.Namespace) -> int:
     """Write the proof; 0, or a `UsageError` when the heads do not name the series."""
     if arguments.heads is None or arguments.out is None:
-        raise UsageError("--prove SERIES: give --heads [FILE], from which the proof is taken, and --out FILE for it")
+        raise UsageError(
+            "--prove SERIES: add --heads [FILE], from which the proof is taken, and --out FILE for the proof"
+        )
     prover = Prover(arguments.prove)
     if arguments.heads is True:
         from stream_app.cli.shared.configured import settings_of  # noqa: PLC0415 - as above
@@ -97,19 +103,22 @@ def prove(arguments: argparse.Namespace) -> int:
     proof = prover.proof
     if proof is None:
         raise UsageError(
-            f"--prove: the heads name no entry of series {arguments.prove!r}; is it spelt right, and signed?"
+            f"--prove: the heads have no entry of series {arguments.prove!r}; check its spelling and its last checkpoint"
         )
     with writable(f"--out {arguments.out}"), whole(arguments.out) as beside:
         beside.write_bytes(proof_bytes(proof))
     head = proof.head
-    print(f"{arguments.out}: head {head.number} of partition {head.partition} names entry {proof.leaf.sequence}")
+    print(
+        f"{arguments.out}: signed checkpoint {head.number} of partition {head.partition} includes entry "
+        f"{proof.leaf.sequence}"
+    )
     return 0
 
 
 def check(arguments: argparse.Namespace) -> int:
     """Check a proof; 0 when it holds, 1 when not."""
     if arguments.ledger is None or not arguments.public_key:
-        raise UsageError("--proof FILE: give --ledger FILE, which holds the entry, and --public-key FILE")
+        raise UsageError("--proof FILE: add --ledger FILE, which holds the entry, and --public-key FILE")
     keys = _keys(arguments.public_key)
     with readable():
         proof = read_proof(arguments.proof.read_bytes())

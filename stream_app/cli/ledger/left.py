@@ -24,25 +24,31 @@ MOST_REFUSED = 20  # series that the error names, of those whose records would b
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "Prints the records to send, a line each, and on standard error a line a series; none, unless workers with "
-        "these settings would accept every one now. Stop the old workers first, for good. Without --ledger the "
-        "ledger's topic is read, aborted entries too: they bind."
+        "Stop the old workers first, for good. The records to send are printed one per line, and a line per series on "
+        "standard error. No records are printed unless workers with this configuration would accept all of them now. "
+        "Without --ledger, the ledger's topic is read with its aborted entries, because they count too."
     )
-    ledger_help = "what `read ledger --uncommitted` printed, instead of the topic"
+    ledger_help = "the output of `read ledger --uncommitted`, instead of the topic"
     parser.add_argument("--ledger", type=Path, metavar="FILE", help=ledger_help)
     parser.add_argument(
         "--without-aborted",
         action="store_true",
-        help="take a ledger without aborted entries, as `replay` writes it; those of a worker would be forgotten",
+        help=(
+            "accept a ledger without aborted entries, as `replay` writes it; a worker's aborted entries would be missed"
+        ),
     )
     add_lifetime(parser)
     parser.add_argument(
         "--config",
         type=Path,
-        help="settings of the workers that get the records, and without --ledger of the topic (default: "
-        "landmark-stream.toml, if it is there)",
+        help=(
+            "configuration of the workers that will read the records, and without --ledger of the topic (default: "
+            "landmark-stream.toml if it exists)"
+        ),
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object, the records of each series in it")
+    parser.add_argument(
+        "--json", action="store_true", help=("print one JSON object that holds the records of each series")
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -73,8 +79,8 @@ def _try(arguments: argparse.Namespace, found: list[Left]) -> None:
         if len(refused) > len(shown):
             shown.append(f"and {len(refused) - len(shown)} more series")
         raise UsageError(
-            "no records are printed, since no series may begin anew with a part of its own; --config names the "
-            "settings of the workers that get them:\n" + "\n".join(shown)
+            "no records are printed, because no series may start over with a part of its remaining budget; --config "
+            "names the configuration of the workers that will read them:\n" + "\n".join(shown)
         )
 
 
@@ -94,7 +100,7 @@ def _read_file(arguments: argparse.Namespace, remains: Remains) -> None:
     with readable(f"--ledger {path}"), path.open("rb") as file, progress("left") as shown:
         whole = file.readline().strip() == UNCOMMITTED
         if whole and arguments.without_aborted:
-            raise UsageError(f"--ledger {path}: was read with --uncommitted: leave --without-aborted away")
+            raise UsageError(f"--ledger {path}: was read with --uncommitted: omit --without-aborted")
         if not whole and not arguments.without_aborted:
             raise UsageError(
                 f"--ledger {path}: was not read with --uncommitted: entries that were aborted bind, and it lacks them; "

@@ -38,7 +38,7 @@ class AccountingQuestion(NamedTuple):
             if known is not None:
                 correlated_losses.append(CorrelatedLoss.of(steps, *known))
             elif self.known:
-                left_out.append(LeftOut(steps.series, "no --correlation is named for it"))
+                left_out.append(LeftOut(steps.series, "no --correlation names it"))
         composed: list[Composed] = []
         for name in self.compositions:
             with mendable(CompositionError, by=f"--compose {name}: "):
@@ -56,11 +56,11 @@ def question_of(arguments: argparse.Namespace) -> AccountingQuestion:
     compositions = list(dict.fromkeys(arguments.compose))
     known = _known(arguments.correlation)
     if "correlated" in compositions and not known:
-        raise UsageError("--compose correlated: give --correlation FILE with it")
+        raise UsageError("--compose correlated: add --correlation FILE")
     if ("parallel-members" in compositions) is not (arguments.members is not None):
-        raise UsageError("--compose parallel-members and --members FILE: one needs the other")
+        raise UsageError("--compose parallel-members and --members FILE: each needs the other")
     if any(name.startswith("discounted") for name in compositions) and arguments.rate is None:
-        raise UsageError("--compose discounted-..: give --rate with it, by how much a step's weight falls with its age")
+        raise UsageError("--compose discounted-..: add --rate, which says how fast a step's weight falls with its age")
     member_of = {} if arguments.members is None else _member_of(arguments.members)
     return AccountingQuestion(known, compositions, member_of, arguments.rate or 0.0, arguments.window)
 

@@ -23,19 +23,23 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "A member is what the ids of several series begin with, up to the separator; the caps in the ledger tell the "
-        "separator, or `member_separator` in the settings. Without --ledger the ledger's topic is read. Amounts are in "
-        "epsilon, with --json in nano-epsilon."
+        "A person (member) is the common beginning of the ids of several series, up to the separator. The ledger's "
+        "limits per person show the separator; otherwise `member_separator` of the configuration says it. Without "
+        "--ledger, the ledger's topic is read. Amounts are in epsilon, with --json in nano-epsilon."
     )
     asked = parser.add_mutually_exclusive_group(required=True)
-    asked.add_argument("name", metavar="NAME", nargs="?", help="the id of a series, or a member")
-    asked.add_argument("--members", action="store_true", help="list all members: cap, claims, what is left to claim")
-    parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of its topic")
+    asked.add_argument("name", metavar="NAME", nargs="?", help="the id of a series or a person")
+    asked.add_argument(
+        "--members",
+        action="store_true",
+        help=("list all people: limit, epsilon reserved by their series, epsilon that new series may reserve"),
+    )
+    parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of the topic")
     add_lifetime(parser)
-    config_help = "settings (default: landmark-stream.toml, if it is there; with --ledger none)"
+    config_help = "configuration (default: landmark-stream.toml if it exists; none with --ledger)"
     parser.add_argument("--config", type=Path, help=config_help)
     shown = parser.add_mutually_exclusive_group()
-    plain_help = "in sentences: what is promised, and a paragraph to hand to the person"
+    plain_help = "answer in sentences: what is guaranteed, and a paragraph for the person"
     shown.add_argument("--plain", action="store_true", help=plain_help)
     shown.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -73,7 +77,7 @@ def _list(arguments: argparse.Namespace, settings: "Settings | None") -> int:
     else:
         if report.found:
             print(f"{report.verdict}; `audit` lists all of them")
-        print(table_of(members) if members else "no cap in the ledger, so it names no members")
+        print(table_of(members) if members else "the ledger has no limit per person, so it names no people")
     return 1 if report.found else 0
 
 

@@ -45,7 +45,7 @@ class TopicSource:
     def __init__(self, arguments: argparse.Namespace, settings: Settings) -> None:
         """Take what the arguments ask for of the topics that the settings name."""
         if arguments.releases is not None:
-            raise UsageError("--releases FILE: give --ledger FILE with it; without files both topics are read")
+            raise UsageError("--releases FILE: add --ledger FILE; without files, both topics are read")
         self._arguments = arguments
         self._settings = settings
         self._client = client_arguments(settings)
@@ -117,7 +117,7 @@ class Following:
             with reaching(self._settings):
                 return asyncio.run(self._run(auditor))
         except ListenError as error:
-            remedy = "Give --http-port 0 (any free one)" if error.in_use else "Name what this machine has"
+            remedy = "Use --http-port 0 (any free port)" if error.in_use else "Name an address of this machine"
             raise UsageError(f"--http-port: {error} {remedy}") from None
 
     async def _run(self, auditor: Auditor) -> Waiting:

@@ -38,7 +38,7 @@ _AS_DEFAULT: Final = "`policy` takes today, but `policies_file` and `replay --po
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    file_help = "settings (.toml) or policies (JSON or JSON Lines; default: the settings)"
+    file_help = "configuration (.toml) or policies (JSON or JSON Lines); default: the configuration"
     parser.add_argument("file", type=Path, nargs="?", help=file_help)
     add_config(parser)
     add_data(parser)

@@ -39,10 +39,12 @@ INSTALL = "install what it needs: pip install matplotlib bokeh_sampledata"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    folder_help = "broker, keys and state (default: %(default)s)"
+    folder_help = "folder for broker, keys and state (default: %(default)s)"
     parser.add_argument("--folder", type=Path, default=Path(".landmark-stream") / "demo", help=folder_help)
-    parser.add_argument("--picture", type=Path, default=Path("demo.png"), help="what is drawn (default: %(default)s)")
-    with_input_help = "draw the input beside the releases: for your own eyes, on your own machine"
+    parser.add_argument(
+        "--picture", type=Path, default=Path("demo.png"), help=("file for the picture (default: %(default)s)")
+    )
+    with_input_help = "draw the input beside the releases; keep that picture private"
     parser.add_argument("--with-input", action="store_true", help=with_input_help)
     parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
 
@@ -55,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         series = demo_series()
     except (ModuleNotFoundError, FileNotFoundError):
-        raise UsageError(f"the demo's data are not there; {INSTALL}") from None
+        raise UsageError(f"the demo's data are not installed; {INSTALL}") from None
     if find_spec("matplotlib") is None:  # asked before a broker starts
         raise UsageError(f"the demo's picture needs matplotlib; {INSTALL}")
     folder: Path = arguments.folder.absolute()
@@ -73,7 +75,7 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
     began = time.monotonic()
     answered, seconds = asyncio.run(_send_and_wait(settings, series, wanted, out, began))
     if answered < wanted:
-        out.print(f"only {answered:,} of {wanted:,} answers came; see {config.parent / 'worker.log'}")
+        out.print(f"only {answered:,} of {wanted:,} answers arrived; see {config.parent / 'worker.log'}")
         return 1
     names = TopicNames.of(settings.prefix, settings.application)
     releases = parsed(asyncio.run(_values(settings, names.releases)))
@@ -85,12 +87,12 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
     out.print(table_of(summaries))
     out.print(
         *([f"Rejected: {refused}."] if refused else []),
-        "glucose-weekly publishes one mean a week. It protects any one hour, and leaves two days in hospital out.\n"
-        "The line below it has the means of the same weeks as averages of the releases of glucose-balanced, which\n"
-        "publishes every reading and protects any one of them, 5 minutes. Errors are mean distances from the true\n"
-        "values, which only whoever has the input can tell. The constant is the best one in hindsight: a release\n"
-        "with a larger error says less than that one value would. Used is what the landmarks and the largest\n"
-        "other step cost, in epsilon. For one person the budgets of several series add up.",
+        "glucose-weekly publishes one mean per week. It protects any one hour, and omits two days in hospital.\n"
+        "The next line has means of the same weeks, averaged from the releases of glucose-balanced, which publishes\n"
+        "every reading and protects any single one (5 minutes). An error is the mean distance from the true values,\n"
+        "which only someone with the input can compute. The constant is the best single value in hindsight: a\n"
+        "release with a larger error says less than that value. Used is the epsilon spent on all landmarks plus\n"
+        "the largest cost of one other step. The budgets of several series of one person add up.",
         sep="\n",
     )
     rate = f"{total / seconds:,.0f} events/s, worker and broker on this machine"
@@ -183,7 +185,7 @@ def _clear(folder: Path) -> None:
     """Empty a folder that an earlier demo made, or make it; any other folder with content is refused."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER).exists():
-            raise UsageError(f"{folder} holds something that no demo made; name another with --folder")
+            raise UsageError(f"{folder} holds files that no demo created; name another folder with --folder")
         if (running := LocalBroker.find(folder / "kafka")) is not None:
             running.stop()
         shutil.rmtree(folder)

@@ -135,13 +135,15 @@ def _whole(name: str, body: str) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    page_help = "print this page, as operating.md or as a message names it, and serve nothing"
+    page_help = "print this page, such as operating.md or an address from a message, and serve nothing"
     parser.add_argument("page", nargs="?", help=page_help)
-    http_host_help = "where to listen (default %(default)s)"
+    http_host_help = "address to listen on (default: %(default)s)"
     parser.add_argument("--http-host", default="127.0.0.1", metavar="HOST", help=http_host_help)
-    http_port_help = f"(default {PORT}, which messages and alerts name)"
+    http_port_help = f"port to listen on (default: {PORT}, which messages and alerts name)"
     parser.add_argument("--http-port", type=port, default=PORT, metavar="PORT", help=http_port_help)
-    parser.epilog = "Messages and alerts name pages at this address. It needs no broker, no settings and no network."
+    parser.epilog = (
+        "Messages and alerts name pages at this address. The server needs no broker, configuration or network."
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -154,7 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         asyncio.run(pages.serve(host, port, lambda address: print(f"docs at {address}", flush=True)))
     except OSError as error:
-        raise UsageError(f"{host}:{port} cannot be listened on ({error.strerror}). Give another --http-port") from None
+        raise UsageError(f"{host}:{port} cannot be listened on ({error.strerror}). Use another --http-port") from None
     return 0
 
 

@@ -32,14 +32,14 @@ def folder_of(name: str) -> Path:
     )
     folder = next(found, None)
     if folder is None or not folder.is_dir():
-        raise UsageError(f"{name}: not in this installation; install the wheel, or take a checkout")
+        raise UsageError(f"{name}: not in this installation; install the wheel, or use a checkout")
     return folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.epilog = "A shell completes commands and options with what `completion` prints."
-    parser.add_argument("what", nargs="?", choices=tuple(IN_A_CHECKOUT), help="print the folder of one alone")
+    parser.epilog = "For completion of commands and options in a shell, see `completion`."
+    parser.add_argument("what", nargs="?", choices=tuple(IN_A_CHECKOUT), help="print only this folder")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

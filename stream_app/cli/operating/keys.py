@@ -26,30 +26,32 @@ from stream_app.setup.configuration import context_of
 from stream_app.setup.keyfile import ClaimedKey, claimed, looked_at
 from stream_app.setup.settings import InvalidSettingsError, Settings
 
-HELP = "destroy the keys of old epochs for ever, once nothing in Kafka needs them"
+HELP = "destroy the keys of old epochs for good, once nothing in Kafka needs them"
 LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS
 """No event lies in a later one, however short epochs are; whole numbers above it are timestamps."""
 
 
 def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Destroys the keys of all epochs before one, for ever. First the restart of every partition is "
-        "rehearsed without them: nothing is erased while the ledger holds entries of an unfinished batch "
-        "that need them, or events of those epochs wait undecided. Stop the workers of this machine before; "
-        "those of others, with key files of their own, may run, and all of them beside --dry-run. "
-        "Nothing is written to Kafka."
+        "Destroys the keys of all epochs before the given one, for good. A dry run of each partition's restart "
+        "without these keys comes first. Nothing is erased while the ledger holds entries of an unfinished batch that "
+        "need the keys, or while events of those epochs are unprocessed. Stop the workers of this machine first. "
+        "Workers on other machines, with their own key files, may run; with --dry-run all workers may run. Nothing is "
+        "written to Kafka."
     )
     parser.epilog = exit_codes_of("keys erase")
     before_help = (
-        "keep the keys from here on: a time (ISO 8601 with offset, or milliseconds since 1970), whose own epoch "
-        "is kept, or an epoch's number"
+        "keep the keys of this epoch and later ones: a time in the first epoch to keep (ISO 8601 with offset, or "
+        "milliseconds since 1970), or its number"
     )
     parser.add_argument("--before", required=True, metavar="TIMESTAMP|EPOCH", help=before_help)
     add_config(parser)
-    accept_rejects_help = "erase although what waits, or is open, will be rejected or passed over"
+    accept_rejects_help = "erase although unprocessed records will be rejected, or open steps passed over"
     parser.add_argument("--accept-rejects", action="store_true", help=accept_rejects_help)
-    parser.add_argument("--dry-run", action="store_true", help="look and tell, erase nothing; workers may run")
-    offline_help = "no Kafka knows this key, it serves `replay` alone: check nothing there"
+    parser.add_argument(
+        "--dry-run", action="store_true", help=("report what would happen, and erase nothing; workers may run")
+    )
+    offline_help = "the key was used with `replay` alone, so check nothing in Kafka"
     parser.add_argument("--offline", action="store_true", help=offline_help)
     parser.add_argument("--epoch-ms", type=int, metavar="MS", help="with --offline: the configured key_epoch_ms")
 
@@ -78,21 +80,21 @@ def erase(arguments: argparse.Namespace) -> int:
         word = "erased" if erased else "nothing erased"
         print(f"{arguments.file}: {word}; key {ring.fingerprint}, first epoch {ring.first_epoch}")
         if arguments.dry_run:
-            print("a dry run: to erase, stop the workers of this machine that use the file, and leave --dry-run away")
+            print("dry run: to erase, stop the workers of this machine that use the file, and omit --dry-run")
     return 1 if refusals else 0
 
 
 def _epoch_ms(arguments: argparse.Namespace, settings: Settings | None) -> int:
     if settings is None:
         if arguments.epoch_ms is None:
-            raise UsageError("--offline: give --epoch-ms too, the key_epoch_ms with which the key was used")
+            raise UsageError("--offline: add --epoch-ms, the key_epoch_ms with which the key was used")
         return int(arguments.epoch_ms)
     if arguments.epoch_ms is not None:
-        raise UsageError("--epoch-ms: the configuration says it (key_epoch_ms); leave it away, or add --offline")
+        raise UsageError("--epoch-ms: the configuration has it (key_epoch_ms); omit it, or add --offline")
     if settings.key_epoch_ms is None:
         raise UsageError(
-            "key_epoch_ms is not set: the key has one epoch for all time, of which nothing can be erased. Name the "
-            "configuration of the workers (--config), or set it there"
+            "key_epoch_ms is not set, so the key has a single epoch and nothing can be erased. Name the workers' "
+            "configuration (--config), or set it there"
         )
     return settings.key_epoch_ms
 
@@ -150,12 +152,12 @@ def _strangers(context: Context, found: Sequence[DryRun]) -> Iterator[str]:
 
 def _refusals(before: int, found: Sequence[DryRun], *, accepts: bool) -> Iterator[str]:
     for one in found:
-        place = f"partition {one.partition}: asked to go on without the epochs before {before}"
+        place = f"partition {one.partition}: asked to continue without the epochs before {before}"
         if (one.otherwise or one.lost) and not accepts:
             yield (
-                f"{place}; {one.otherwise} of the {one.waiting} records that wait would be decided otherwise (rejected "
-                f"as key-erased, or in consequence), and {one.lost} releases would never come, those of collected "
-                "steps that are open included. Let the workers decide them and the steps close first, or accept it "
+                f"{place}; {one.otherwise} of the {one.waiting} waiting records would get another answer (rejected as "
+                f"key-erased, or as a consequence), and {one.lost} releases would be lost, including those of open "
+                "collected steps. Let the workers process the records and close the steps first, or accept the loss "
                 "(--accept-rejects)"
             )
         if one.stopped is not None:
@@ -170,8 +172,8 @@ def _fields(one: DryRun) -> dict[str, object]:
 def _print(before: int, found: Sequence[DryRun], refusals: Sequence[str]) -> None:
     for one in found:
         print(
-            f"partition {one.partition}: {one.waiting} records wait, of which {one.otherwise} would be decided "
-            f"otherwise without the epochs before {before}; {one.lost} releases would be lost; {one.binding} ledger "
+            f"partition {one.partition}: {one.waiting} records wait, and {one.otherwise} of them would get another "
+            f"answer without the epochs before {before}; {one.lost} releases would be lost; {one.binding} ledger "
             "entries bind"
         )
     for refusal in refusals:
@@ -181,18 +183,22 @@ def _print(before: int, found: Sequence[DryRun], refusals: Sequence[str]) -> Non
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    new = actions.add_parser("new", help="write a new key file, mode 0600; never overwrites")
-    new.add_argument("file", type=Path, help="where the new key file is written")
-    new.add_argument("--signing", action="store_true", help="a key that signs the ledger's heads, not a noise key")
-    show = actions.add_parser("list", help="show what key files hold: fingerprint, first epoch of a noise key")
+    new = actions.add_parser("new", help="write a new key file with mode 0600, and never overwrite one")
+    new.add_argument("file", type=Path, help="file to write the new key to")
+    new.add_argument(
+        "--signing",
+        action="store_true",
+        help=("create a key that signs the ledger's checkpoints (heads), instead of a noise key"),
+    )
+    show = actions.add_parser("list", help="show each key's fingerprint, and the first epoch of a noise key")
     show.add_argument("file", type=Path, nargs="+", help="key files")
-    public = actions.add_parser("public", help="print the public key of a signing key, which auditors need")
+    public = actions.add_parser("public", help="print the public key of a signing key, for auditors")
     public.add_argument("file", type=Path, help="a signing key file")
     erase = actions.add_parser("erase", help=HELP)
-    erase.add_argument("file", type=Path, help="the noise key file, which is replaced")
+    erase.add_argument("file", type=Path, help="the noise key file; it is replaced")
     _add_erasing_arguments(erase)
     for action in (new, show, public, erase):
-        action.add_argument("--json", action="store_true", help="print one JSON object a key")
+        action.add_argument("--json", action="store_true", help="print one JSON object per key")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -34,16 +34,22 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     add_config(parser)
-    parser.add_argument("--partition", type=int, action="append", help="only this one; may be given several times")
-    lost_input = "go on behind events deleted undecided, and give up steps whose contributions were deleted"
+    parser.add_argument("--partition", type=int, action="append", help="only this partition; may be repeated")
+    lost_input = (
+        "continue after events that were deleted before they were processed, and give up steps whose contributions "
+        "were deleted"
+    )
     parser.add_argument("--accept-lost-input", action="store_true", help=lost_input)
-    skipped_input = "pass over events that the group's offset skips, though nothing shows that they were decided"
+    skipped_input = "skip the events that the group's offset skips, although nothing shows that they were processed"
     parser.add_argument("--accept-skipped-input", action="store_true", help=skipped_input)
-    lost_ledger = "go on with a ledger that lost its beginning where neither heads nor releases tell of every series"
+    lost_ledger = (
+        "continue with a ledger that lost its beginning, although neither signed checkpoints nor releases show every "
+        "series"
+    )
     parser.add_argument("--accept-lost-ledger", action="store_true", help=lost_ledger)
     lost_releases = (
-        "go on without releases or rejects that are lost, if their input is gone or later ones are there: their steps "
-        "are given up, their epsilon stays spent, and if the input is gone, a series without any other release of its "
+        "continue without lost releases or rejects whose input is gone, or after which later ones exist: their steps "
+        "are given up and their epsilon stays spent; if the input is gone, a series without another release of its "
         "policy version is closed"
     )
     parser.add_argument("--accept-lost-releases", action="store_true", help=lost_releases)
@@ -59,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = arguments.partition or range(settings.partitions)
     strange = [number for number in wanted if not 0 <= number < settings.partitions]
     if strange:
-        raise UsageError(f"--partition: {strange} of {settings.partitions} partitions, which count from 0")
+        raise UsageError(f"--partition: found {strange}; partitions are numbered 0 to {settings.partitions - 1}")
     with mendable(PartitionStoppedError, RebuildError, LocalStateError), reaching(settings):
         done = asyncio.run(_run(settings, context, signing_key, wanted, arguments))
     if arguments.json:
@@ -68,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         for one in done:
             lost = f"; the open steps of {one.lost_counts} series are given up" if one.lost_counts else ""
             told = TOLD[one.told_by]
-            print(f"partition {one.partition}: {one.series} series, input goes on at {one.next_offset}{lost}{told}")
+            print(f"partition {one.partition}: {one.series} series, input continues at {one.next_offset}{lost}{told}")
             for line in consequences(one):
                 print(line)
     return 0
@@ -83,12 +89,14 @@ async def _run(
 ) -> list[Recovered]:
     workers = await group_members(settings)
     if workers:
-        raise UsageError(f"group {settings.application} has {workers} workers: stop them first, they write state too")
+        raise UsageError(
+            f"group {settings.application} has {workers} workers: stop them first, because they write state too"
+        )
     names = TopicNames.of(settings.prefix, settings.application)
     facts = await describe(settings, names)
     missing = [name for name in names if name not in facts]
     if missing:
-        raise UsageError(f"topics {', '.join(missing)} are missing: make them with `topics`")
+        raise UsageError(f"topics {', '.join(missing)} are missing: create them with `topics`")
     losses = ("lost_input", "skipped_input", "lost_ledger", "lost_releases")
     accepted = Accepted(*(getattr(arguments, f"accept_{loss}") for loss in losses))
     brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
@@ -110,19 +118,19 @@ def consequences(one: Recovered) -> Iterator[str]:
     """Yield a line for each thing that the next worker or the readers of the releases will notice."""
     if one.again:
         yield (
-            f"  the next worker processes {one.again} inputs from {one.next_offset} on again, and publishes what is "
-            "missing of their outputs"
+            f"  the next worker processes {one.again} inputs again, from {one.next_offset}, and publishes their "
+            "missing outputs"
         )
     lacking = one.unanswered
     if lacking.lost_rejects:
         yield (
-            f"  the rejects of {lacking.lost_rejects} inputs are lost and never published, the first of input "
-            f"{lacking.first_lost_reject}: whoever sent these records does not learn that they were refused"
+            f"  the rejects of {lacking.lost_rejects} inputs, from input {lacking.first_lost_reject}, are lost and "
+            "never published: the senders of these records do not learn that they were rejected"
         )
     if lacking.unanswered:
         yield (
-            f"  {lacking.unanswered} inputs, from {lacking.first_unanswered} on, have no output and may need none. "
-            "Nothing shows whether one of them was rejected and its reject is lost"
+            f"  {lacking.unanswered} inputs, from {lacking.first_unanswered}, have no output and may need none. "
+            "Nothing shows whether any of them was rejected and its reject lost"
         )
     if one.given_up:
         yield (
@@ -130,5 +138,5 @@ def consequences(one: Recovered) -> Iterator[str]:
             "and never published; their epsilon stays spent"
         )
     for series, steps in one.given_up.items():
-        end = "; it is closed, since no release of its policy version is left to repeat"
+        end = "; the series is closed, because no release of its policy version remains to repeat"
         yield f"    {series}: {steps} steps{end if series in one.closed else ''}"

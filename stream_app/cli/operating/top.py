@@ -40,7 +40,7 @@ class Endpoint:
 
     def __init__(self, url: str) -> None:
         """Take a URL, with or without the path /metrics; raises `ValueError` for one that is none."""
-        wrong = ValueError(f"{url!r} names no endpoint; write http://HOST:PORT, or https")
+        wrong = ValueError(f"{url!r} is not an endpoint; write http://HOST:PORT, or https")
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -73,7 +73,7 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read here, 
 PIPED_WIDTH = 200  # width of the table in a pipe, in characters
 NANO = 10**9
 BAD = "bold red"
-SECONDS = number("{} is not 0 to 3600 seconds", 0, 3600)
+SECONDS = number("{} is not a number of seconds from 0 to 3600", 0, 3600)
 
 
 def _served(seen: WorkerSnapshot) -> str:
@@ -83,18 +83,18 @@ def _served(seen: WorkerSnapshot) -> str:
 
 WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSnapshot], str]], ...] = (
     ("events", lambda seen: f"{seen.events:,}"),
-    ("events a second", lambda seen: _rate(seen.events_per_second)),
-    ("not decided yet", lambda seen: "unknown" if seen.outside_group else f"{seen.lag_records:,}"),
-    ("append to commit", lambda seen: f"{seen.lag_seconds:.1f} s"),
+    ("events per second", lambda seen: _rate(seen.events_per_second)),
+    ("not processed yet", lambda seen: "unknown" if seen.outside_group else f"{seen.lag_records:,}"),
+    ("from append to commit", lambda seen: f"{seen.lag_seconds:.1f} s"),
     ("commit of a batch", lambda seen: "-" if seen.commit_seconds is None else f"{seen.commit_seconds * 1000:.0f} ms"),
-    ("most used of a promise", lambda seen: seen.most_used),
-    ("share of budget left", lambda seen: _mean(seen.budget_left)),
+    ("largest loss so far", lambda seen: seen.most_used),
+    ("share of budget remaining", lambda seen: _mean(seen.budget_left)),
     ("sampling rate", lambda seen: _mean(seen.sampling_rate)),
-    ("rejects a second", lambda seen: _rate(seen.rejects_per_second)),
+    ("rejects per second", lambda seen: _rate(seen.rejects_per_second)),
     ("series in memory", lambda seen: f"{seen.cached_series:,}"),
     ("partitions served", _served),
     ("sum over all steps", lambda seen: f"{seen.spent_nano / NANO:,.6f}"),
-    ("of it a second", lambda seen: _small(seen.spend_nano_per_second)),
+    ("of it per second", lambda seen: _small(seen.spend_nano_per_second)),
 )
 AUDIT_ROWS: tuple[tuple[str, Callable[[AuditSnapshot], str]], ...] = (
     ("entries audited", lambda seen: f"{seen.entries:,}"),
@@ -107,14 +107,16 @@ AUDIT_ROWS: tuple[tuple[str, Callable[[AuditSnapshot], str]], ...] = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "On a terminal it goes on until Ctrl-C; elsewhere, and with --once or --json, it looks twice, an interval "
-        "apart, and prints one frame."
+        "On a terminal it continues until Ctrl-C. Elsewhere, and with --once or --json, it reads the metrics twice, "
+        "an interval apart, and prints one frame."
     )
-    url_help = "of a worker or an audit; repeat it for more (default: http_host and http_port of the settings)"
+    url_help = (
+        "address of a worker or an audit; may be repeated (default: http_host and http_port of the configuration)"
+    )
     parser.add_argument("--url", action="append", metavar="URL", help=url_help)
-    interval_help = "between two looks (default: %(default)s)"
+    interval_help = "seconds between two readings (default: %(default)s)"
     parser.add_argument("--interval", type=SECONDS, default=2.0, metavar="SECONDS", help=interval_help)
-    parser.add_argument("--once", action="store_true", help="print one frame")
+    parser.add_argument("--once", action="store_true", help="print one frame and end")
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -164,7 +166,7 @@ def _look(endpoints: Sequence[Endpoint], pool: ThreadPoolExecutor) -> list[Snaps
 def _default(arguments: argparse.Namespace) -> str:
     settings = settings_of(arguments)
     if settings.http_port == 0:
-        raise UsageError("http_port is 0, any free port; the worker's log says which: name it with --url")
+        raise UsageError("http_port is 0 (any free port); the worker's log shows the port: name it with --url")
     host = settings.http_host
     return f"http://{EVERYWHERE.get(host, f'[{host}]' if ':' in host else host)}:{settings.http_port}"
 
@@ -198,10 +200,10 @@ def _workers(workers: Sequence[WorkerSnapshot]) -> Table:
     for name, counts, style in (
         ("open steps", [seen.open_steps for seen in workers], None),
         ("series with a correlation", [seen.correlated_series for seen in workers], None),
-        ("series over the alarm", [seen.alarmed_series for seen in workers], BAD),
-        ("members with a cap", [seen.capped_members for seen in workers], None),
-        ("nine tenths claimed", [seen.claimed_members for seen in workers], None),
-        ("still to read back", [seen.recovery_remaining for seen in workers], None),
+        ("series above the alarm", [seen.alarmed_series for seen in workers], BAD),
+        ("people with a limit", [seen.capped_members for seen in workers], None),
+        ("nine tenths reserved", [seen.claimed_members for seen in workers], None),
+        ("left to restore", [seen.recovery_remaining for seen in workers], None),
     ):
         if any(counts):
             table.add_row(name, *(f"{count:,}" for count in counts), style=style)

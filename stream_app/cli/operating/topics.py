@@ -16,11 +16,13 @@ from stream_app.kafka.provision import MOST_REPLICAS, ROLES, Report, commands, m
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     add_config(parser)
-    parser.add_argument("--check", action="store_true", help="only check: make nothing")
-    parser.add_argument("--replication", type=int, help=f"copies (default: one a broker, {MOST_REPLICAS} at most)")
+    parser.add_argument("--check", action="store_true", help="only check; create nothing")
+    parser.add_argument(
+        "--replication", type=int, help=f"copies of each partition (default: one per broker, at most {MOST_REPLICAS})"
+    )
     acls_help = (
-        "only print the `kafka-acls` commands that give a role what it needs (worker=User:landmark); may be "
-        f"given several times; roles are {', '.join(ROLES)}"
+        "only print the `kafka-acls` commands for the rights of a role (worker=User:landmark); may be repeated; "
+        f"roles are {', '.join(ROLES)}"
     )
     parser.add_argument("--acls", action="append", default=[], metavar="ROLE=PRINCIPAL", help=acls_help)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -56,14 +58,14 @@ def _granted(words: str) -> tuple[str, str]:
     role, _, principal = words.partition("=")
     if role not in ROLES or ":" not in principal:
         roles = ", ".join(ROLES)
-        raise UsageError(f"--acls {words}: asked for ROLE=TYPE:NAME, such as worker=User:landmark; roles are {roles}")
+        raise UsageError(f"--acls {words}: expected ROLE=TYPE:NAME, such as worker=User:landmark; roles are {roles}")
     return role, principal
 
 
 def _print(report: Report) -> None:
     for topic in report.topics:
         if all(difference.topic != topic.name for difference in report.differences):
-            word = "made" if topic.name in report.made else "as it must be"
+            word = "made" if topic.name in report.made else "correct"
             print(f"{topic.name}: {word}, {topic.partitions} partitions")
     for line in told(report.differences):
         print(line)

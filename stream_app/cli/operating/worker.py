@@ -53,11 +53,11 @@ def claimed(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            remedy = "a second worker of a machine needs a data_folder of its own, and http_port = 0 (any free one)"
+            remedy = "a second worker on a machine needs its own data_folder, and http_port = 0 (any free port)"
             raise unusable("another worker uses it", remedy) from None
         except OSError as error:
             found = f"cannot be locked ({error.strerror})"
-            raise unusable(found, "keep it on a file system that knows locks") from None
+            raise unusable(found, "keep it on a file system that supports locks") from None
         try:
             # A worker that joins the group and has no room would take partitions only to give them back.
             os.posix_fallocate(file.fileno(), 0, _ROOM_BYTES)
@@ -74,9 +74,11 @@ logger = logging.getLogger(__name__)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     add_config(parser)
-    rehearse_help = "only tell what a start would come to: read every partition back, decide what waits, write nothing"
+    rehearse_help = "dry run of a start: restore every partition, process the waiting records, write nothing"
     parser.add_argument("--rehearse", action="store_true", help=rehearse_help)
-    new_key = "go on with partitions that were last written under another noise key; without it they stop (key-changed)"
+    new_key = (
+        "continue with partitions that were last written under another noise key; otherwise they stop (key-changed)"
+    )
     parser.add_argument("--accept-new-key", action="store_true", help=new_key)
 
 
@@ -110,7 +112,7 @@ def _worked(arguments: argparse.Namespace) -> int:
     except (InvalidSettingsError, KeyFileError) as error:
         raise UsageError(str(error)) from error
     except ListenError as error:
-        own = "Set http_port = 0 (any free one) and a data_folder of its own"
+        own = "Set http_port = 0 (any free port) and a data_folder of its own"
         raise UsageError(f"http_port: {error} {own if error.in_use else 'Name what this machine has'}") from error
 
 
@@ -122,7 +124,7 @@ def _rehearse(settings: Settings, context: Context, *, accept_new_key: bool) -> 
         async for one in dry_runs(settings, context, context, accept_new_key=accept_new_key):
             if one.stopped is None:
                 print(
-                    f"partition {one.partition}: goes on; {one.binding} ledger entries bind, {one.waiting} records wait"
+                    f"partition {one.partition}: continues; {one.binding} ledger entries bind, {one.waiting} records wait"
                 )
             else:
                 print(f"would stop: {one.stopped}")

@@ -41,8 +41,8 @@ LONGEST_STEP_MS = 2**63 - 1
 DATA_OPTIONS = {"by": "quantiles", "cell": CELL_METRES, "key": None, "step": None, "smoothing": 0.0}
 """Options on how data are read, with their defaults; given without data they are refused, not ignored."""
 WARNING = (
-    "the matrices are statistics of the values in the file, without any noise: who sees them learns of these people. "
-    "Keep them as the data, or learn from public data, or use --strength"
+    "the matrices are exact statistics of the values in the file, without noise: they reveal information about these "
+    "people. Protect them like the data, learn from public data, or use --strength"
 )
 Sort = Literal["number", "location", "category"]
 """The sort of values that states are made of; counts give the number of one key."""
@@ -73,8 +73,8 @@ class SortedValues:
             elif isinstance(record, records.Malformed):
                 readings.left_out += 1
         if readings.sort is None:
-            remedy = "give numbers, categories, locations, or counts with --key"
-            raise UsageError(f"no value that could be a state in {readings.left_out} events; {remedy}")
+            remedy = "use numbers, categories, locations, or counts with --key"
+            raise UsageError(f"none of {readings.left_out} events has a value that could be a state; {remedy}")
         return readings
 
     def _add(self, record: Observation, key: str | None) -> None:
@@ -106,7 +106,7 @@ def _value(raw: object, key: str | None) -> tuple[Sort, Value] | None:
             return "location", (north, east)
         if key is None:
             # PRIVACY: the keys are not shown; the publisher's policy names them.
-            raise UsageError("counts have a state for each key: name one with --key, and correlate each by itself")
+            raise UsageError("counts have one state per key: name a key with --key, and correlate each key separately")
         raw = raw.get(key)
     if isinstance(raw, str | bool):
         return "category", raw
@@ -121,35 +121,41 @@ def _finite(raw: object) -> float | None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "A matrix learned from private data is itself sensitive: it is a statistic without noise. Learn it from "
-        "public data, keep it as secret as the data, or name a strength instead, which needs none:\n"
+        "A matrix learned from private data is sensitive itself: it is a statistic without noise. Learn it from "
+        "public data, protect it like the data, or use a strength instead, which needs no data:\n"
         "  landmark-stream correlate --strength 0.5 --states 10 --out household.json\n"
-        "How strong a correlation is:\n"
-        "  distance          largest total variation distance of two rows: 0 independent, 1 some states never meet\n"
-        "  carried_of_one    what of a loss of 1 is still there one timestamp on\n"
-        "  most_carried      the limit of that for ever larger losses; null: there is none\n"
-        "  unbounded_from    the epsilon that, spent at every timestamp, makes the loss grow for ever; null: none does"
+        "Measures of a correlation's strength:\n"
+        "  distance          largest total variation distance of two rows: 0 independent, 1 two rows share no state\n"
+        "  carried_of_one    the part of a loss of 1 that remains one timestamp later\n"
+        "  most_carried      the limit of the remaining loss as losses grow; null: there is no limit\n"
+        "  unbounded_from    the smallest epsilon that, spent at every timestamp, makes the loss grow without limit; "
+        "null: none does"
     )
     add_mapping(parser, needed=False)
-    parser.add_argument("--strength", type=float, metavar="S", help="no FILE: a value stays with S (0..1), else is any")
-    parser.add_argument("--states", type=int, default=STATES, help=f"states of numbers (default: {STATES})")
-    by_help = "states of numbers (default: quantiles)"
+    parser.add_argument(
+        "--strength",
+        type=float,
+        metavar="S",
+        help=("without FILE: a value stays the same with probability S (0..1), otherwise it is any value"),
+    )
+    parser.add_argument("--states", type=int, default=STATES, help=f"number of states for numbers (default: {STATES})")
+    by_help = "how to divide numbers into states (default: quantiles)"
     parser.add_argument("--by", choices=("quantiles", "grid"), default="quantiles", help=by_help)
-    cell_help = f"locations: side of a cell ({CELL_METRES:g})"
+    cell_help = f"locations: side of a cell (default: {CELL_METRES:g})"
     parser.add_argument("--cell", type=float, default=CELL_METRES, metavar="METRES", help=cell_help)
-    parser.add_argument("--key", help="counts: the key whose number is the state")
-    step_help = "the policy's step: only neighbouring steps count (default: any two)"
+    parser.add_argument("--key", help="counts: the key whose count is the state")
+    step_help = "the policy's step: count only transitions between adjacent steps (default: between any two)"
     parser.add_argument("--step", type=int, metavar="MS", help=step_help)
     smoothing_help = "Laplacian: (p + S) / sum(p + S) (default: 0)"
     parser.add_argument("--smoothing", type=float, default=0.0, metavar="S", help=smoothing_help)
-    parser.add_argument("--out", type=Path, metavar="OUT", help="write the correlation file here, mode 0600")
+    parser.add_argument("--out", type=Path, metavar="OUT", help="file for the correlation, written with mode 0600")
     parser.add_argument("--json", action="store_true", help="print the correlation file instead of a report")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Make matrices and say how strong they are; raises `UsageError` for data that give none."""
     if (arguments.strength is None) == (arguments.file is None):
-        raise UsageError("give a FILE of data, or --strength without one")
+        raise UsageError("give either a FILE of data, or --strength")
     with mendable(CorrelationError, MatrixError):
         correlation, origin = _given(arguments) if arguments.file is None else _learned(arguments)
     adversary = correlation.adversary()
@@ -173,14 +179,14 @@ def _given(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]]:
     for option, default in DATA_OPTIONS.items():
         found = getattr(arguments, option)
         if found != default:
-            raise UsageError(f"--{option}: found {found}; it is for a FILE of data: leave it away with --strength")
+            raise UsageError(f"--{option}: found {found}; it only for a FILE of data: omit it with --strength")
     correlation = Correlation.of_strength(arguments.states, arguments.strength)
     return correlation, {"from": "strength", "states": arguments.states, "strength": arguments.strength}
 
 
 def _learned(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]]:
     if arguments.step is not None and not 1 <= arguments.step <= LONGEST_STEP_MS:
-        raise UsageError(f"--step: found {arguments.step}; use milliseconds, at least 1, at most {LONGEST_STEP_MS}")
+        raise UsageError(f"--step: found {arguments.step}; use 1 to {LONGEST_STEP_MS}")
     file = EventFile(arguments)
     readings = SortedValues.of(tracked(file, "correlate", file.far), arguments.key)
     by, states = _states(arguments, readings)

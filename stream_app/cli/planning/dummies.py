@@ -54,18 +54,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
         'FILE holds {"start": MS, "end": MS, "step": MS, "landmarks": [MS, [MS, MS], ..], "method": "optimal", '
-        '"heuristic" or "partitioned", "utility": "proximity" or "count", "epsilon": X}: epsilon is what the draw '
-        'costs, in a policy its part `fraction`. Method padding takes "probability" instead of the last two.\n'
-        'Times may be said as in policy files, with "zone" for those that name none.\n'
-        "A draw comes of a key made for it, so another look draws another set; with --key and --series it is the one "
-        "that a worker with that key would draw for the series, if its part of epsilon is the same.\n"
-        "What is printed and drawn shows the true landmarks: it is for your eyes. Options depend on the landmarks and "
-        "hold them all, so dummies obfuscate; they give no differential privacy of where the landmarks are."
+        '"heuristic" or "partitioned", "utility": "proximity" or "count", "epsilon": X}. Here epsilon is the cost of '
+        'the draw, which a policy gives as `fraction` of its own. Method padding takes "probability" instead of the '
+        "last two.\n"
+        'Times may be written as in policy files, with "zone" for times without a zone.\n'
+        "Each run uses a new key, so it draws another set. With --key and --series it shows the set that a worker "
+        "with that key would draw for the series, if its part of epsilon is the same.\n"
+        "The output and the picture show the true landmarks, so keep them private. The options depend on the "
+        "landmarks and contain all of them: dummies obfuscate, and give no differential privacy for the landmarks' "
+        "positions."
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="JSON; - for standard input")
-    parser.add_argument("--key", type=Path, metavar="FILE", help="draw by this noise key, not by a new one")
+    parser.add_argument("file", type=Path, metavar="FILE", help="a JSON file; - for standard input")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="draw with this noise key, instead of a new one")
     parser.add_argument("--series", default="", metavar="ID", help="draw for this series (with --key)")
-    add_picture(parser, "draw the joined set against the true landmarks")
+    add_picture(parser, "draw the joined set beside the true landmarks")
     parser.add_argument("--json", action="store_true", help="print one JSON object with every option")
     add_config(parser)
 
@@ -78,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json and isinstance(asked.dummies, Drawn) and steps > MOST_LISTED:
         raise UsageError(
             f"--json lists every option with all its steps, for ranges of at most {MOST_LISTED} steps, found {steps}; "
-            "leave --json away, or take a shorter range"
+            "omit --json, or use a shorter range"
         )
     keys, name = _keys(arguments), named_by_series(arguments.series)
     choice: OptionDraw | None = None
@@ -92,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         case _:
             assert_never(asked.dummies)
     if joined is None:
-        raise UsageError(f"--key {arguments.key}: the key of the range's start is erased; choose a later range")
+        raise UsageError(f"--key {arguments.key}: the key for the start of the range is erased; choose a later range")
     if arguments.json:
         print(wire.dump(_document(asked, choice, joined)).decode())
     else:
@@ -105,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _keys(arguments: argparse.Namespace) -> KeyRing:
     if arguments.key is None:
         if arguments.series:
-            raise UsageError("--series: give --key with it; a new key knows no series")
+            raise UsageError("--series: add --key, because a draw with a new key belongs to no series")
         return KeyRing("", 0, keyfile.fresh_secret())
     with mendable(keyfile.KeyFileError, by="--key: "):
         return keyfile.load(arguments.key, settings_of(arguments).key_epoch_ms)
@@ -116,10 +118,10 @@ def _asked(file: Path) -> DummiesRequest:
     found = _read(file)
     unknown = [name for name in found if name not in MEMBERS]
     if unknown:
-        raise UsageError(f"{file}: no member of the name {unknown[0]!r}; there are {', '.join(MEMBERS)}")
+        raise UsageError(f"{file}: unknown member {unknown[0]!r}; known members are {', '.join(MEMBERS)}")
     padding = found.get("method") == "padding"
     if padding and "epsilon" in found:
-        raise UsageError(f"{file}: epsilon: padding costs none, give its probability alone")
+        raise UsageError(f"{file}: epsilon: padding has no cost; write its probability alone")
     members = {
         "epsilon": 1.0 if padding else found.get("epsilon"),
         "protection": {"level": "landmark", **{name: found[name] for name in PLACES if name in found}},
@@ -141,7 +143,7 @@ def _asked(file: Path) -> DummiesRequest:
 
 
 def _read(file: Path) -> Mapping[str, Any]:
-    with readable(file, "name a file that can be read, or - for standard input"):
+    with readable(file, "name a readable file, or - for standard input"):
         content = sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
     try:
         found = wire.load(content)
@@ -203,7 +205,7 @@ def _title(dummies: Dummies) -> str:
             how = f"padding with probability {dummies.numerator / dummies.denominator:.6g}"
         case _:
             assert_never(dummies)
-    return f"Dummies among the landmarks: {how}; for your eyes, it shows the true ones"
+    return f"Dummies among the landmarks: {how}; private, because it shows the true ones"
 
 
 def _draw(axes: "Axes", asked: DummiesRequest, joined: LandmarkSet) -> None:

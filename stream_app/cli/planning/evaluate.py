@@ -38,8 +38,8 @@ EVERY_STEP = 10**9
 SEEDS = 30
 PIPE_WIDTH = 10_000  # width of tables in a pipe, in characters: no line is cut or broken
 UNITS = {"location": "m", "category": SHARE_WRONG, "counts": "items a key", "vector": "of a part's range"}
-EPSILON = number(f"{{}} is no budget; use a number from 1e-9 to {LARGEST_EPSILON:g}", 1e-9, LARGEST_EPSILON)
-SHARE = whole_number("is no share; use a whole number from 0 to 100 (per cent)", 0, 100)
+EPSILON = number(f"{{}} is not a budget; use a number from 1e-9 to {LARGEST_EPSILON:g}", 1e-9, LARGEST_EPSILON)
+SHARE = whole_number("is not a share; use a whole number from 0 to 100 (per cent)", 0, 100)
 
 Word = TypeVar("Word")
 
@@ -47,14 +47,16 @@ Word = TypeVar("Word")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "Without FILE the data are those that the package bokeh_sampledata brings. With FILE, --policies says of "
-        "which kind the values are, how long a step is, and epsilon; landmarks and schemes are the experiments'.\n"
-        "Errors tell of raw values, under no guarantee: an evaluation of private data is for the publisher's eyes.\n"
-        "A run that was interrupted goes on where it was; what depends on other code, data or options runs anew."
+        "Without FILE, the data come from the package bokeh_sampledata. With FILE, --policies gives the kind of the "
+        "values, the step and epsilon; landmarks and schemes come from the experiments.\n"
+        "Errors depend on raw values, without any guarantee: keep an evaluation of private data private.\n"
+        "An interrupted run continues where it stopped. Trials of other code, data or options run again."
     )
     add_mapping(parser, needed=False)
-    parser.add_argument("--policies", type=Path, help="FILE: JSON Lines of default policies, series a glob")
-    out_help = "folder of the results (default: %(default)s)"
+    parser.add_argument(
+        "--policies", type=Path, help=("with FILE: default policies as JSON Lines, whose series are globs")
+    )
+    out_help = "folder for the results (default: %(default)s)"
     parser.add_argument("--out", type=Path, default=Path("evaluation"), help=out_help)
     listed = "; ".join(f"{name}: {text}" for name, text in EXPERIMENTS.items())
     every = list(EXPERIMENTS)
@@ -62,11 +64,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=EXPERIMENTS, default=every, help=only_help)
     data_help = f"without FILE: {', '.join(PACKAGED)} (default: all)"
     parser.add_argument("--data", nargs="+", metavar="NAME", choices=PACKAGED, default=list(PACKAGED), help=data_help)
-    steps_help = f"first steps of each series (default: {STEPS}; of statistics all of them)"
+    steps_help = f"number of first steps of each series (default: {STEPS}; for statistics all)"
     parser.add_argument("--steps", type=positive, help=steps_help)
-    parser.add_argument("--seeds", type=positive, default=SEEDS, help="runs of each setting (default: %(default)s)")
-    parser.add_argument("--jobs", type=positive, default=2, help="processes that work at once (default: %(default)s)")
-    compare_help = "compare: error of the first over the second's; SCHEME[+FILTER] (default: adaptive balanced+level)"
+    parser.add_argument(
+        "--seeds", type=positive, default=SEEDS, help=("runs of each configuration (default: %(default)s)")
+    )
+    parser.add_argument("--jobs", type=positive, default=2, help="number of processes (default: %(default)s)")
+    compare_help = (
+        "compare: error of the first method divided by that of the second; SCHEME[+FILTER] (default: adaptive "
+        "balanced+level)"
+    )
     pair = ("adaptive", "balanced+level")
     parser.add_argument("--compare", nargs=2, type=_method, metavar="METHOD", default=pair, help=compare_help)
     epsilon_help = "compare: budgets (default: 1 10)"
@@ -84,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             prepare()
         except PlotError as error:
-            raise UsageError(f"{error}, or give --no-plots") from None
+            raise UsageError(f"{error}, or use --no-plots") from None
     data = _data(arguments)
     first, second = arguments.compare
     comparison = Comparison(data, first, second, _distinct(arguments.epsilon), _distinct(arguments.shares))
@@ -105,9 +112,9 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             drawn = []
     except ProcessEndedError:
-        raise UsageError(f"{ENDED}; finished trials are kept, and the same command goes on behind them") from None
+        raise UsageError(f"{ENDED}; finished trials are kept, and the same command continues after them") from None
     except OSError as error:
-        raise UsageError(f"--out: {error.filename}: {unwritten(error)}; name a folder that can be written") from None
+        raise UsageError(f"--out: {error.filename}: {unwritten(error)}; name a writable folder") from None
     if arguments.json:
         print(wire.dump(document).decode())
         return 0
@@ -122,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
     unbounded = any(row["low"] is None for row in found.get("compare", ()))
     console.print(
         f"{evaluation.seeds} seeds; ± and .. are 95 % confidence intervals of means over them"
-        + (f"; {UNBOUNDED}: too few seeds to tell" if unbounded else ""),
+        + (f"; {UNBOUNDED}: too few seeds for an interval" if unbounded else ""),
         highlight=False,
     )
     console.print(f"written: {', '.join(map(str, (out / DOCUMENT, *drawn)))}", soft_wrap=True, highlight=False)
@@ -153,11 +160,11 @@ def _data(arguments: argparse.Namespace) -> list[DataSet]:
     if arguments.file is not None:
         return data_in(arguments, steps)
     if arguments.policies is not None:
-        raise UsageError("--policies: it is for a FILE of data; leave it away without one")
+        raise UsageError("--policies: only for a FILE of data; omit it without one")
     try:
         return [PACKAGED[name](steps) for name in _distinct(arguments.data)]
     except (ModuleNotFoundError, FileNotFoundError):
-        raise UsageError("the data are not there; install them: pip install bokeh_sampledata, or give a FILE") from None
+        raise UsageError("the sample data are not installed; pip install bokeh_sampledata, or give a FILE") from None
 
 
 def _named(experiments: Mapping[str, Sequence[Row]], file: Path | None) -> dict[str, list[Row]]:
@@ -184,7 +191,7 @@ def data_in(arguments: argparse.Namespace, steps: int | None = STEPS) -> list[Da
     Raises `UsageError` when there is nothing to evaluate.
     """
     if arguments.policies is None:
-        raise UsageError("--policies: FILE needs one, which says of which kind its values are and how long a step is")
+        raise UsageError("--policies: required with FILE, because a policy gives the kind of the values and the step")
     with mendable(InvalidSettingsError):
         context = Context(key_of(0), policies_in(arguments.policies, Limits()), Limits())
     ruled: dict[str, DefaultPolicy | None] = {}
@@ -211,7 +218,7 @@ def data_in(arguments: argparse.Namespace, steps: int | None = STEPS) -> list[Da
     sets = [_set(defaults[glob], each, column) for glob, each in found.items() if each]
     sets = sets if steps is None else [one.first(steps) for one in sets]
     if not sets:
-        raise UsageError(f"{arguments.file}: no valid value of a series that a policy fits; check globs and kinds")
+        raise UsageError(f"{arguments.file}: no valid value of a series with a policy; check globs and kinds")
     return sets
 
 

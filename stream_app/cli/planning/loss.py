@@ -23,14 +23,17 @@ STANDARD_INPUT = Path("-")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        'FILE holds {"backward": MATRIX, "forward": MATRIX, "epsilons": [..], "landmarks": [indices, from 0]}.\n'
-        'A matrix is a list of rows, or {"states": n, "entries": [[row, column, probability], ..]}, or null: an '
-        "adversary who knows nothing of that direction. Row i is what is known when the state is i: backward of the "
-        "state before, forward of the state after. Landmarks may be left away.\n"
-        "A supremum is that of the largest epsilon spent for ever; null: the loss would grow without bound.\n"
-        "The landmark figures are estimates; the sum of all epsilons holds whatever is correlated within the series."
+        'FILE holds {"backward": MATRIX, "forward": MATRIX, "epsilons": [..], "landmarks": [indices, from 0]}. '
+        "Landmarks are optional.\n"
+        'A matrix is a list of rows, or {"states": n, "entries": [[row, column, probability], ..]}, or null for an '
+        "adversary who knows nothing about that direction. Row i is the distribution given that the state is i: in "
+        "backward of the state before, in forward of the state after.\n"
+        "A supremum is the limit of the loss if the largest epsilon were spent at every timestamp; null: the loss "
+        "would grow without limit.\n"
+        "The landmark figures are estimates. The sum of all epsilons is a bound, whatever the correlation within the "
+        "series."
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="JSON; - for standard input")
+    parser.add_argument("file", type=Path, metavar="FILE", help="a JSON file; - for standard input")
     parser.add_argument("--json", action="store_true", help="print one JSON object with the losses of every timestamp")
 
 
@@ -54,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _question(file: Path) -> tuple[Adversary, list[float], list[int] | None]:
     """Return who knows what, what is spent at each timestamp, and which are landmarks; None: that is not said."""
     try:
-        with readable(file, "name a file that can be read, or - for standard input"):
+        with readable(file, "name a readable file, or - for standard input"):
             text = sys.stdin.read() if file == STANDARD_INPUT else file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{file}: not UTF-8; write JSON") from None
@@ -64,16 +67,14 @@ def _question(file: Path) -> tuple[Adversary, list[float], list[int] | None]:
         raise UsageError(f'{file}: not an object; write {{"backward": .., "forward": .., "epsilons": [..]}}')
     unknown = [name for name in document if name not in MEMBERS]
     if unknown:
-        raise UsageError(
-            f"{file}: no member of the name {unknown[0]!r}; there are {', '.join(MEMBERS)}: leave others away"
-        )
+        raise UsageError(f"{file}: unknown member {unknown[0]!r}; known members are {', '.join(MEMBERS)}")
     with mendable(CorrelationError, by=f"{file}: "):
         correlation = correlation_of({"backward": None, "forward": None, **document})
     epsilons, landmarks = document.get("epsilons"), document.get("landmarks")
     if not isinstance(epsilons, list) or not all(type(epsilon) in (float, int) for epsilon in epsilons):
-        raise UsageError(f"{file}: epsilons: give a list of numbers, one for each timestamp, 0 where nothing is spent")
+        raise UsageError(f"{file}: epsilons: write a list of numbers, one per timestamp, 0 if nothing is spent")
     if landmarks is not None and (not isinstance(landmarks, list) or not all(type(at) is int for at in landmarks)):
-        raise UsageError(f"{file}: landmarks: give a list of indices into epsilons, from 0")
+        raise UsageError(f"{file}: landmarks: write a list of indices into epsilons, from 0")
     return correlation.adversary(), [float(epsilon) for epsilon in epsilons], landmarks
 
 
@@ -81,7 +82,7 @@ def _lines(
     epsilons: list[float], loss: TemporalLoss, landmark: tuple[float, ...] | None, suprema: Mapping[str, float | None]
 ) -> list[str]:
     lines = [
-        f"{len(epsilons)} timestamps, {fsum(epsilons):.6g} spent in all: a bound, whatever is correlated among them"
+        f"{len(epsilons)} timestamps, {fsum(epsilons):.6g} spent in total: a bound under any correlation among them"
     ]
     columns = {"backward": loss.backward, "forward": loss.forward, "temporal": loss.total}
     if landmark is not None:
@@ -92,5 +93,5 @@ def _lines(
             lines.append(f"{name} loss: at most {losses[worst]:.6g}, at timestamp {worst}")
     for direction, found in suprema.items():
         bound = "grows without bound" if found is None else f"stays under {found:.6g}"
-        lines.append(f"{direction} loss, were {max(epsilons, default=0.0):.6g} spent at every timestamp: {bound}")
+        lines.append(f"{direction} loss if {max(epsilons, default=0.0):.6g} spent at every timestamp: {bound}")
     return lines

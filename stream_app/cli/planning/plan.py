@@ -40,44 +40,48 @@ from stream_app.setup.correlationfile import CorrelationFileError
 from stream_app.words.odds import in_odds, odds_document
 from stream_app.words.promise import wrapped
 
-ERROR = number("takes a number from 1e-100 to 1e100, found {}", SMALLEST_RESOLUTION, LARGEST_NUMBER)
+ERROR = number("expected a number from 1e-100 to 1e100, found {}", SMALLEST_RESOLUTION, LARGEST_NUMBER)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "No data are read. Made-up events go through the worker's own decision, so budgets are what they will be if "
-        "events come as planned. An error is the expected absolute error of a measurement, before the filter and the "
-        "clamp, which lower it. Schemes that follow the data stand with both their ends. Temporal loss is the largest "
-        "of any step, for an adversary who knows the correlation; it is as true as that is.\n"
-        "No best constant in hindsight stands beside the errors: which one that is only data tell; evaluate has it.\n"
-        "For a policy whose steps hold units it is the error of the statistic, by unit, window and span; --data puts "
-        "the best constant beside it, and warns of a unit shorter than values stay alike."
+        "No data are read. Synthetic events go through the worker's own code, so budgets are exact if events come as "
+        "planned. An error is the expected absolute error of a noisy value, before the filter and the clamp, which "
+        "lower it. Schemes that depend on the data are listed with both extremes. The temporal loss is the largest of "
+        "any step, for an adversary who knows the correlation; it is only as accurate as the correlation.\n"
+        "The constant baseline is not shown, because it depends on data; `evaluate` shows it.\n"
+        "For a policy whose steps hold units, the table has the error of the statistic by unit, window and span. With "
+        "--data it also has the constant baseline, and a warning if a unit is shorter than the time over which "
+        "values stay alike."
     )
     add_policies(parser)
     add_config(parser)
     correlation_help = (
-        "forecast temporal loss under a correlation, as `correlate` writes it (default: the one of the "
-        "configuration that the policy names)"
+        "predict temporal loss under a correlation in a file of `correlate` (default: the one that the policy names "
+        "in the configuration)"
     )
     parser.add_argument("--correlation", type=Path, metavar="FILE", help=correlation_help)
-    parser.add_argument("--bound", type=float, metavar="X", help="find the epsilon that keeps temporal loss within it")
-    statistic_help = "what is made of single numbers, each of which is a unit (default: mean; units have their own)"
+    parser.add_argument("--bound", type=float, metavar="X", help="find the epsilon that keeps temporal loss within X")
+    statistic_help = (
+        "for policies of single numbers, each of which is a unit: the statistic to plan for (default: mean)"
+    )
     parser.add_argument("--statistic", choices=get_args(Planned), help=statistic_help)
     step_help = (
-        "statistics of units: what --error is over, day, week, 30 days or a length such as 12h (default: the policy's)"
+        "statistics of units: the span of --error: day, week, 30 days or a length such as 12h (default: the policy's "
+        "step)"
     )
     parser.add_argument("--step", metavar="SPAN", help=step_help)
     error_help = (
-        "statistics of units: find the epsilon, or the unit, with this mean error; collected data: find how many "
-        "contributors bring a release within it"
+        "statistics of units: find the epsilon, or the unit, with this mean error; collected data: find the number of "
+        "contributors for a release within this error"
     )
     parser.add_argument("--error", type=ERROR, metavar="X", help=error_help)
-    parser.add_argument("--every", type=int, metavar="MS", help="time from one event to the next (default: the step)")
-    parser.add_argument("--steps", type=int, metavar="N", help="how many events (default: up to behind the landmarks)")
-    parser.add_argument("--start", metavar="TIMESTAMP", help="when the first event is (default: before the landmarks)")
+    parser.add_argument("--every", type=int, metavar="MS", help="time between two events (default: the step)")
+    parser.add_argument("--steps", type=int, metavar="N", help="number of events (default: until after the landmarks)")
+    parser.add_argument("--start", metavar="TIMESTAMP", help="time of the first event (default: before the landmarks)")
     add_data(parser)
-    add_outputs(parser, "draw errors, and losses or spends over the steps")
+    add_outputs(parser, "draw the errors, and the losses or the epsilon spent over the steps")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -88,15 +92,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("\n".join(map(str, exceeded)))
     found = [document.times for document in documents]
     if arguments.picture is not None and len(found) != 1:
-        raise UsageError(f"--picture: shows one policy, found {len(found)} in the file; plan them one by one")
+        raise UsageError(f"--picture: draws one policy, found {len(found)} in the file; plan each one separately")
     if arguments.step is not None and arguments.error is None:
-        raise UsageError("--step: names what an error is over; say which error is wanted (--error)")
+        raise UsageError("--step: the span of an error; add the error that you want (--error)")
     plain = all(times.policy.collect is None and times.policy.units is None for times in found)
     of_units = any(given is not None for given in (arguments.statistic, arguments.step))
     if arguments.error is not None and not of_units and plain:
         raise UsageError(
-            "--error: is of a statistic over units, or of data that contributors send (collect), and no policy of the "
-            "file has either; --statistic mean --step day finds what the mean of a day takes"
+            "--error: for a statistic of units or collected data (collect), and no policy of the file has either; add "
+            "--statistic mean --step day for the mean of a day"
         )
     check_picture(arguments.picture)
     data = data_of(arguments)
@@ -125,7 +129,7 @@ def _units(arguments: argparse.Namespace, times: PolicyTimes, data: Data | None)
         name for name in ("correlation", "bound", "every", "steps", "start") if getattr(arguments, name) is not None
     ]
     if given:
-        raise UsageError(f"--{given[0]}: is of single events, not of statistics of units; leave it out")
+        raise UsageError(f"--{given[0]}: only for single events, not for statistics of units; omit it")
     error = None if arguments.error is None else float(arguments.error)
     plan = planned(times, data, arguments.step, error, arguments.statistic)
     promise = times.promise(limits_in(arguments.config))
@@ -147,7 +151,7 @@ def _plan(arguments: argparse.Namespace, times: PolicyTimes) -> Plan:
     policy = times.policy
     adversary, note = _adversary(arguments, policy)
     if arguments.bound is not None and adversary is None:
-        raise UsageError(f"--bound: is one of temporal loss; name a correlation (--correlation). {note}".strip())
+        raise UsageError(f"--bound: limits temporal loss; name a correlation (--correlation). {note}".strip())
     start_ms = None if arguments.start is None else moment_of("--start", arguments.start)
     with mendable(HorizonError, CourseError, PlanError):
         horizon = horizon_of(policy, every_ms=arguments.every, events=arguments.steps, start_ms=start_ms)
@@ -227,11 +231,11 @@ def _members(plan: Plan, outlook: Outlook) -> Iterator[tuple[str, Any]]:
 def _draw(path: Path, plan: Plan) -> None:
     kind, found, horizon = plan.request.policy.kind, plan.outlooks, plan.request.horizon
     whose = f"{label_of(plan.series)}, epsilon {plan.request.policy.epsilon_nano / NANO:g} (* the policy's own scheme)"
-    draws = [(f"{whose}\nExpected error of a measurement, {unit(kind)}", partial(errors_of, found, kind))]
+    draws = [(f"{whose}\nExpected error of a noisy value, {unit(kind)}", partial(errors_of, found, kind))]
     if plan.request.adversary is not None:
         draws.append(("Temporal loss of each event", partial(losses_of, found, horizon)))
     draws.append(("Spent at each event", partial(spends_of, found, horizon)))
     if plan.crowds:
-        full = "Landmarks against noise: full at a landmark, hollow at a regular step"
+        full = "Landmarks and noise: full at a landmark, hollow at a regular step"
         draws.append((full, partial(noise_of, plan.crowds, kind)))
     write_picture(path, draws)

@@ -77,7 +77,7 @@ def print_plan(plan: Plan) -> None:
         say(line)
     console.print(_table(plan))
     if plan.crowds:
-        console.print("Landmarks against noise: mean scale under the policy's own scheme")
+        console.print("Landmarks and noise: mean scale under the policy's own scheme")
         console.print(_noise(plan.crowds))
     for line in _lines(plan):
         say(line)
@@ -157,15 +157,15 @@ def _figure(mean: MeanRange | None) -> str:
 
 def _lines(plan: Plan) -> list[str]:
     lines = [
-        "* the policy's own. Means over published steps; repeated ones spend nothing, their error is the data's.",
-        "No best constant stands beside them: which one that is only the data tell; `evaluate` has it.",
+        "* the policy's own scheme. Means over published steps; the error of repeated steps depends on the data.",
+        "The constant baseline is not shown, because it depends on the data; `evaluate` shows it.",
     ]
     lines += _price(plan)
     if isinstance(plan.request.policy.kind, Choice):
         lines.append(f"lead: an item so many contributors ahead of all others is drawn {WANTED:.0%} of the time.")
     if plan.ward is not None:
         lines.append(
-            f"contributors: so many are needed for {plan.ward}, {WANTED:.0%} of the time, at each published "
+            f"contributors: this many are needed for {plan.ward}, {WANTED:.0%} of the time, at each published "
             f"step; - is none, or more than {MOST_CONTRIBUTORS:,}."
         )
     if plan.note:
@@ -192,7 +192,7 @@ def _price(plan: Plan) -> Iterator[str]:
     if leaving is None or not leaving.landmark.steps:
         return
     window = plan.request.policy.window
-    alone = "Every other step" if window == 1 else f"Any {window:,} other steps in a row together"
+    alone = "Every other step" if window == 1 else f"Any {window:,} other consecutive steps together"
     yield (
         f"With {leaving.variant.label} no landmark is published: each one repeats the last release or is withheld, at "
         f"no cost. {alone} may spend all of epsilon."
@@ -200,7 +200,7 @@ def _price(plan: Plan) -> Iterator[str]:
     beside = [each for each in plan.outlooks if each.variant.scheme["name"] == "balanced" and each is not leaving]
     other = next((each for each in beside if each.variant.own), beside[len(beside) // 2])
     if leaving.loss is None or other.loss is None:
-        yield "The price is a larger temporal loss where values resemble their neighbours; --correlation shows it."
+        yield "The price is a larger temporal loss if values resemble their neighbours; --correlation shows it."
         return
     yield (
         f"The price is temporal loss where values resemble their neighbours: {max(leaving.loss.total):.4g} under "

@@ -28,8 +28,8 @@ WIDTH = 100  # least width of the table in a pipe, in characters
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Declare ``--data``, a file of events, with the columns of one that is CSV."""
     data = (
-        "FILE of events, JSON Lines or CSV: how long values stay alike, and the best constant; what it shows depends "
-        "on raw values, so it is for the publisher's eyes"
+        "FILE of events, JSON Lines or CSV: show how long values stay alike, and the constant baseline; both depend "
+        "on raw values, so keep the output private"
     )
     parser.add_argument("--data", type=Path, metavar="FILE", help=data)
     add_columns(parser)
@@ -39,7 +39,7 @@ def data_of(arguments: argparse.Namespace) -> Data | None:
     """Return the readings by series of the file that ``--data`` names; None without one. Raises `UsageError`."""
     if arguments.data is None:
         if any(getattr(arguments, name) is not None for name in ("mapping", *MEMBERS)):
-            raise UsageError("--data: is missing, and columns are of its file; name a file of events")
+            raise UsageError("--data: missing; columns are named, so name their file of events")
         return None
     found: Data = {}
     for event in EventFile(argparse.Namespace(**{**vars(arguments), "file": arguments.data})):
@@ -73,7 +73,7 @@ def planned(
         raise UsageError(f"--{wrong.member}: {wrong}") from None
     if found is None:
         option = "--step" if span is not None else "--data" if statistic is None else "--statistic"
-        raise UsageError(f"{option}: is of series of numbers, or of statistics of units; {times.whose} has neither")
+        raise UsageError(f"{option}: only for series of numbers, or statistics of units; {times.whose} has neither")
     return found
 
 
@@ -93,8 +93,8 @@ def memory_notes(times: PolicyTimes, data: Data) -> Iterator[str]:
 def lines_of(plan: UnitPlan) -> Iterator[str]:
     """Yield what stands below the table."""
     yield (
-        "* the policy's own. Errors are means of the absolute error of one release, before the clamp; windows count "
-        "units, all of which are protected together."
+        "* the policy's own unit. Errors are mean absolute errors of one release, before the clamp. All units of a "
+        "window are protected together."
     )
     if plan.series:
         several = f"{plan.series:,} series" if plan.series > 1 else "the data"
@@ -103,7 +103,9 @@ def lines_of(plan: UnitPlan) -> Iterator[str]:
             "statistic whose error is not far smaller says little."
         )
     else:
-        yield "Each unit is taken to have a reading. With --data the best constant stands beside each error."
+        yield (
+            "This assumes that each unit has a reading. With --data, the constant baseline is shown beside each error."
+        )
     if plan.sentence:
         yield f"{plan.sentence}."
     if plan.warning:

@@ -35,15 +35,21 @@ from stream_app.words.promise import wrapped
 RUNS = 20_000
 JOBS = 2
 SAID = {
-    Judgement.HOLDS: "HOLDS: no bound passes what is declared, and a worker that spends twice as much was found",
-    Judgement.BROKEN: "BROKEN: more is told than declared",
-    Judgement.NO_POWER: "NO POWER: a worker that spends twice as much was not found either; give more --runs, or a "
-    "shorter policy with a larger epsilon",
+    Judgement.HOLDS: (
+        "HOLDS: no lower bound exceeds the declared loss, and a worker that spends twice as much was detected"
+    ),
+    Judgement.BROKEN: "BROKEN: the releases reveal more than declared",
+    Judgement.NO_POWER: (
+        "NO POWER: a worker that spends twice as much was not detected either; use more --runs, or a shorter policy "
+        "with a larger epsilon"
+    ),
 }
 ABOVE = {
-    Judgement.HOLDS: "HOLDS at confidence 1 - 10^-6, but a bound lies above what is declared at 95 %",
-    Judgement.NO_POWER: "NO POWER, but a bound lies above what is declared at 95 %: a worker that spends twice as much "
-    "was not found either, so this may be a fault; give more --runs",
+    Judgement.HOLDS: "HOLDS at confidence 1 - 10^-6, but at 95 % a lower bound exceeds the declared loss",
+    Judgement.NO_POWER: (
+        "NO POWER, but at 95 % a lower bound exceeds the declared loss: a worker that spends twice as much was not "
+        "detected either, so this may be a fault; use more --runs"
+    ),
 }
 """Said instead where a bound lies above what is declared, though not with the confidence of BROKEN."""
 
@@ -61,24 +67,28 @@ class Verified(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "Made-up histories go through the worker's own decisions, under fresh random keys, in pairs that are "
-        "neighbours under the policy's level. The most telling event is found on half of the runs; the bound comes "
-        "from the other, with confidence 95 % for all pairs of a policy together. BROKEN is said at 1 - 10^-6. The "
-        "control is the same policy under twice its epsilon: the same test has to find it, or it has NO POWER, and "
-        "says nothing about the policy. A bound below what is declared is no proof that no more is told. With --worker "
-        "a worker of this installation's settings decides the same histories, under a key that is thrown away, on "
-        "topics that are removed at the end; nothing of your own topics, keys and budgets is touched."
+        "Synthetic histories go through the worker's own code under fresh random keys, in pairs that are neighbours "
+        "under the policy's level. Half of the runs choose the event that distinguishes a pair best; the other half "
+        "give the bound, at confidence 95 % for all pairs of a policy together. BROKEN needs confidence 1 - 10^-6. "
+        "The control is the same policy with twice its epsilon: if the test does not detect it, the result is NO "
+        "POWER and says nothing about the policy. A lower bound below the declared loss does not prove that the "
+        "releases reveal no more. With --worker, a worker with this installation's configuration processes the same "
+        "histories, under a temporary key and on temporary topics. Your own topics, keys and budgets are not touched."
     )
     add_policies(parser)
     parser.add_argument("--runs", type=_count, default=RUNS, help="runs of each history (default: %(default)s)")
-    seconds_help = "stop after so long, with the runs done by then (default: never)"
+    seconds_help = "stop after this time, with the runs done by then (default: never)"
     parser.add_argument("--seconds", type=_count, help=seconds_help)
-    parser.add_argument("--seed", type=natural, help="derive all keys from it, to run the same again (default: random)")
-    parser.add_argument("--jobs", type=_count, default=JOBS, help="processes that work at once (default: %(default)s)")
-    worker_help = "have a worker decide, over Kafka; takes no --seed, and no --jobs counts"
+    parser.add_argument(
+        "--seed",
+        type=natural,
+        help=("derive all keys from this seed, for a run that can be repeated (default: random)"),
+    )
+    parser.add_argument("--jobs", type=_count, default=JOBS, help="number of processes (default: %(default)s)")
+    worker_help = "let a worker process the histories, over Kafka; takes no --seed and ignores --jobs"
     parser.add_argument("--worker", action="store_true", help=worker_help)
     add_config(parser)
-    add_outputs(parser, "draw what is declared, the bounds and the controls")
+    add_outputs(parser, "draw the declared losses, the bounds and the controls")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -106,15 +116,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _check_worker(arguments: argparse.Namespace, records: list[dict[str, Any]]) -> None:
     if not arguments.worker:
         if arguments.config is not None:
-            raise UsageError("--config: names the settings of --worker; add that, or leave it away")
+            raise UsageError("--config: only for --worker; add it, or omit --config")
         return
     if arguments.seed is not None:
-        raise UsageError("--seed: a worker draws under a random key, which no seed gives; leave it away")
+        raise UsageError("--seed: a worker draws with a random key, which no seed determines; omit it")
     for record in records:
         if record.get("dummies") is not None:
             raise UsageError(
                 f"{quoted(record['series'])}: a worker draws other dummies for each series, so no two runs have the "
-                "same landmarks; verify it without --worker"
+                "same landmarks; omit --worker"
             )
 
 
@@ -188,13 +198,20 @@ def _looked_at(policy: Policy, units: Units) -> str:
     differ = ["one unit"]
     if units.window > 1:
         most = f" (of longer windows in {MOST_DIFFERING} units)" if units.window > MOST_DIFFERING else ""
-        differ.append(f"{units.window:,} units in a row{most}, within one step or across two")
+        differ.append(f"{units.window:,} consecutive units{most}, within one step or across two")
     differ += ["landmark units"] * marked
     said = f"Each unit lasts {unit}, and a step of {step} holds {units.per_step:,}. "
     said += f"The two histories of a pair differ in {'; in '.join(differ)}."
     if units.window > 1:
-        said += " A pair that differs in fewer units than the window holds is declared their share of epsilon."
-    return said + " A pair that differs in landmark units alone is declared 0: no release may depend on them." * marked
+        said += (
+            " For a pair that differs in fewer units than the window holds, the declared loss is their share of "
+            "epsilon."
+        )
+    return (
+        said
+        + (" For a pair that differs in landmark units alone, the declared loss is 0: no release may depend on them.")
+        * marked
+    )
 
 
 def _print(found: Verified) -> None:
@@ -206,7 +223,7 @@ def _print(found: Verified) -> None:
         say(wrapped(_looked_at(found.policy, found.policy.units)))
     if found.decided is not None:
         records, together = found.decided
-        say(f"a worker decided {records:,} records, {together:,} of them together, as columns")
+        say(f"a worker processed {records:,} records, {together:,} of them in batches")
     rows = [["", "declared", "at least", "control", "runs"]]
     for result in found.verdict.results:
         figures = [f"{figure:.3f}" for figure in (result.declared, result.measured.shown)]
@@ -222,29 +239,30 @@ def _print(found: Verified) -> None:
             say(f"  {result.pair}: {least}; by {result.measured.event}")
     for result in above:
         say(
-            f"  {result.pair}: the bound lies above what is declared at confidence 95 %, though not at 1 - 10^-6: "
+            f"  {result.pair}: at confidence 95 %, though not at 1 - 10^-6, the bound exceeds the declared loss: "
             f"verify again with more --runs and another --seed; by {result.measured.event}"
         )
     if found.verdict.results:
         _print_power(found.verdict.power, len(found.verdict.results))
     if not found.verdict.results:
         say(
-            "  no pair of short histories that are neighbours: its landmarks lie too far apart, or it has one key alone"
+            "  no pair of short neighbouring histories exists: the landmarks lie too far apart, or the policy has a "
+            "single key"
         )
     sys.stdout.flush()
 
 
 def _print_power(power: Power, pairs: int) -> None:
     """Say what kinds of fault runs of this length find."""
-    twice = f"found, on {power.twice} of {pairs} pairs" if power.twice else "not found"
-    say(f"So many runs find these kinds of fault, in histories of at most {power.events} events:")
+    twice = f"detected, on {power.twice} of {pairs} pairs" if power.twice else "not found"
+    say(f"This many runs detect these kinds of fault, in histories of at most {power.events} events:")
     say(f"  a worker that spends twice the budget: {twice}")
-    excluded = "not found" if power.excluded is None else f"found from a probability of {power.excluded:.2g} on"
+    excluded = "not found" if power.excluded is None else f"detected from a probability of {power.excluded:.2g} on"
     say(
         "  an outcome that one history excludes and the other does not (a bare value, a last bit that noise leaves as "
         f"it was, noise that ends too early or has a gap): {excluded}"
     )
-    say("  Not found: smaller faults, those at later events or at other values, and what no score looks at.")
+    say("  Not detected: smaller faults, faults at later events or other values, and whatever no score measures.")
 
 
 def _document(found: Verified, seed: int | None) -> dict[str, Any]:

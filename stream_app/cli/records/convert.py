@@ -14,10 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
         "The output holds raw values: protect it like the file. `replay` and `send` take the same mapping, so most "
-        "files need no conversion; it shows what a mapping makes of a file."
+        "files need no conversion. Use `convert` to see what a mapping makes of a file."
     )
     add_mapping(parser, needed=False)
-    parser.add_argument("--mappings", action="store_true", help="list the mappings that are shipped, and end")
+    parser.add_argument("--mappings", action="store_true", help="list the mappings that come with the program, and end")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -22,16 +22,16 @@ from stream_app.mapping.times import Times
 
 SERIES = "my-series"
 RANGE = (
-    "No lower and upper is proposed: a policy's range is public, so it must come from what the sensor can show, "
-    "and not from these readings."
+    "`inspect` proposes no lower and upper bound: a policy's range is public, so take it from what the sensor can "
+    "show, and not from these readings."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.epilog = "What it prints depends on the readings: it is for whoever has the file."
-    parser.add_argument("file", type=Path, help="a file as a meter, a sensor or a phone gives it")
-    parser.add_argument("--json", action="store_true", help="print what was found as one JSON object")
+    parser.epilog = "The output depends on the readings: protect it like the file."
+    parser.add_argument("file", type=Path, help="a file as a meter, a sensor or a phone exports it")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _inspected(path: Path) -> Inspection:
     try:
-        with readable(path, "name a file that can be read"), path.open("rb") as file:
+        with readable(path, "name a readable file"), path.open("rb") as file:
             if fault := binary_fault(str(path), file.peek(8)):
                 raise UsageError(fault)
             return inspected(file)
@@ -133,17 +133,20 @@ def _lacking(found: Inspection) -> Iterator[str]:
     if found.form == "events":
         return
     if not found.times and not found.mapping.timestamp_columns:
-        yield "No column is a time in a form that is known: name it with --timestamp-column and --time-format."
+        yield (
+            "No column has times in a known format: name the column with --timestamp-column and its format with "
+            "--time-format."
+        )
     if len(found.formats) > 1 and not found.named:
         yield f"The day or the month may come first: give --time-format, one of {', '.join(map(repr, found.formats))}."
     if found.local:
-        yield "Times have no offset: name the zone of their clocks with --zone, as in --zone Europe/Paris."
+        yield "Times have no UTC offset: name their time zone with --zone, as in --zone Europe/Paris."
     if not found.named and not found.mapping.value_columns:
-        candidates = ", ".join(found.values) or "none holds numbers"
+        candidates = ", ".join(found.values) or "none has numbers"
         yield f"Several columns may be the value: name one with --value-columns ({candidates})."
     of_values = {word for column in found.columns if column.name in found.values for word in column.words}
     if any(column.thousands for column in found.columns if column.name in found.mapping.value_columns.values()):
-        yield "A number like 13,600 may be 13.6, as --decimal , reads it, or 13600: then write it without the comma."
+        yield "A number like 13,600 may be 13.6: then add --decimal , or 13600: then write it without the comma."
     if of_values and not found.named:
         yield f"Say what these texts among the values are, with --words or --missing: {', '.join(sorted(of_values))}."
     for name in _mixed(found):

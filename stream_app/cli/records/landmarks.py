@@ -28,17 +28,17 @@ WAIT_SECONDS = 60.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "TIME is integer ms, a moment (2026-03-29T17:00+02:00), a day (2026-03-29), from one to another (A/B), or an "
-        'object as policy files have them: \'{"weekly":["sat"],"from":"17:00","to":"20:00","first":..,"last":..}\'.\n'
-        "All of them are one record: registered together, or none. What has passed costs budget, and is refused where "
-        "there is too little. Take them from a calendar or from releases: landmarks chosen from raw values tell of "
-        "them.\n"
+        "TIME is integer ms, a time (2026-03-29T17:00+02:00), a day (2026-03-29), an interval (A/B), or an object as in "
+        'policy files: \'{"weekly":["sat"],"from":"17:00","to":"20:00","first":..,"last":..}\'.\n'
+        "All of them form one record: all are registered, or none. Past steps cost budget, and the record is refused if "
+        "too little remains. Take landmarks from a calendar or from releases: landmarks chosen from raw values reveal "
+        "these values.\n"
         f"{page_at('how-to/register-landmarks-late.md')} says more.\n"
     )
-    parser.add_argument("series", help="the series whose landmarks they are")
+    parser.add_argument("series", help="the series of the landmarks")
     parser.add_argument("--add", nargs="+", action="extend", default=[], metavar="TIME", help="landmarks to register")
     parser.add_argument("--ics", action="append", default=[], metavar="FILE", help="register all events of a calendar")
-    parser.add_argument("--zone", help="the zone of days, and of times that name none, such as Europe/Paris")
+    parser.add_argument("--zone", help="the time zone of days and of times without a zone, such as Europe/Paris")
     parser.add_argument("--dry-run", action="store_true", help="print the record that would be sent, and send nothing")
     wait_help = "how long to wait for the answer (default: %(default)g)"
     parser.add_argument("--wait", type=float, default=WAIT_SECONDS, metavar="SECONDS", help=wait_help)
@@ -73,7 +73,7 @@ def _spans(arguments: argparse.Namespace, zone: tzinfo | None) -> tuple[Span, ..
     forms: list[object] = [_form(text) for text in arguments.add]
     named = [*(f"--add {text}" for text in arguments.add), *(f"--ics {file}" for file in arguments.ics)]
     if not named:
-        raise UsageError("nothing to register; say --add TIME or --ics FILE")
+        raise UsageError("nothing to register; add --add TIME or --ics FILE")
     forms += [{"ics": file} for file in arguments.ics]
     try:
         return spans_of(forms, zone, lambda name: Path(name).read_bytes())
@@ -98,10 +98,10 @@ def _form(text: str) -> object:
 def _record(series: str, spans: Sequence[Span]) -> bytes:
     record, most = wire.dump({"type": "landmarks", "series": series, "add": spans}), wire.LARGEST_RECORD_BYTES
     if len(record) > most:
-        found = f"{len(spans):,} intervals are {len(record):,} bytes, a record has at most {most:,}"
+        found = f"{len(spans):,} intervals need {len(record):,} bytes; a record has at most {most:,}"
         raise UsageError(f"{found}; register them in several commands")
     if not isinstance(wire.decode(record), records.LandmarksRecord):
-        raise UsageError(f"{series!r} is no series; it has 1 to {wire.LARGEST_SERIES_BYTES} bytes")
+        raise UsageError(f"{series!r} is not a series; write 1 to {wire.LARGEST_SERIES_BYTES} bytes")
     return record
 
 
@@ -116,13 +116,16 @@ def _said(series: str, spans: Sequence[Span], zone: tzinfo | None) -> str:
 def _told(answer: WorkersAnswer, seconds: float) -> str:
     entry, reject = answer.entry, answer.reject
     if entry is not None:
-        charged = f"{entry['charged_nano'] / NANO:g} of epsilon is charged for steps that have passed"
-        left = f"{entry['landmarks_left']:,} landmarks and spare ones are to come"
+        charged = f"{entry['charged_nano'] / NANO:g} of epsilon is charged for past steps"
+        left = f"{entry['landmarks_left']:,} landmarks, spare ones included, are still to come"
         return f"registered under version {entry['policy']}; {charged}; {left}"
     if reject is not None:
         return f"refused {advice(reject['reason'])}"
-    remedy = "see that a worker runs: it will still decide the record, and `read ledger` or `read rejects` shows it"
-    return f"sent ({where(answer.place)}), and no answer came in {seconds:g} s; {remedy}"
+    remedy = (
+        "make sure that a worker runs: it will still process the record, and `read ledger` or `read rejects` shows "
+        "the answer"
+    )
+    return f"sent ({where(answer.place)}), but no answer came within {seconds:g} s; {remedy}"
 
 
 def _document(answer: WorkersAnswer) -> dict[str, Any]:

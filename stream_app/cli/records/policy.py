@@ -16,7 +16,7 @@ from stream_app.privacy.policy import PolicyError, policy_of
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("file", type=Path, help="one policy record as JSON, or one a line")
+    parser.add_argument("file", type=Path, help="one policy record as JSON, or one per line")
     add_wait(parser)
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print the count as one JSON object")
@@ -46,13 +46,13 @@ def _checked(file: Path, documents: Sequence[Document]) -> list[bytes]:
             continue
         faults += [f"{place}: {wrong.member}: {wrong.message}" for wrong in document.wrongs]
         if len(document.written) > wire.LARGEST_RECORD_BYTES:
-            found_bytes = f"found {len(document.written):,} bytes, a record has at most {wire.LARGEST_RECORD_BYTES:,}"
-            faults.append(f"{place}: {found_bytes}; name fewer landmarks, and add the later ones with `landmarks`")
+            found_bytes = f"found {len(document.written):,} bytes; a record has at most {wire.LARGEST_RECORD_BYTES:,}"
+            faults.append(f"{place}: {found_bytes}; name fewer landmarks, and add later ones with `landmarks`")
             continue
         record = wire.decode(document.written)
         if not isinstance(record, records.PolicyRecord):
             wanted = 'type "policy", a series, and a version from 1 on'
-            faults.append(f"{place}: no policy record; it needs {wanted}: landmark-stream check says more")
+            faults.append(f"{place}: not a policy record; it needs {wanted}: landmark-stream check says more")
             continue
         try:
             policy_of(record.parameters, record.version)

@@ -40,40 +40,43 @@ BACKED_UP = ("events", "rejects")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "Events and rejects that are read whole end with a line that says how far the input was decided: `resend` "
-        "takes both. A ledger read with --uncommitted begins with a line that says so: `left` takes it, and no audit."
+        "A complete output of events or rejects ends with a line that says how far the input was processed; `resend` "
+        "needs both. A ledger read with --uncommitted begins with a line that says so; `left` takes it, and `audit` "
+        "does not."
     )
-    parser.add_argument("topic", choices=TOPICS, help="which topic; events are raw values")
+    parser.add_argument("topic", choices=TOPICS, help="the topic to read; events hold raw values")
     add_config(parser)
-    series_help = "only this series, or those that match; repeat it for more"
+    series_help = "only series that match; may be repeated"
     parser.add_argument("--series", action="append", metavar="GLOB", help=series_help)
     begins = parser.add_mutually_exclusive_group()
-    from_help = "where to begin (default: %(default)s)"
+    from_help = "where to start (default: %(default)s)"
     begins.add_argument("--from", dest="begin", choices=("start", "end"), default="start", help=from_help)
     begins.add_argument(
         "--since",
         metavar="TIMESTAMP",
-        help="only records of this time or later (releases and ledger: the step's start); ms, or ISO 8601 with offset",
+        help="only records at or after this time (releases and ledger: the step's start); ms, or ISO 8601 with offset",
     )
-    without_leaves_help = "of the heads, the signed records alone: what a witness keeps"
+    without_leaves_help = "heads: only the signed records, which a witness keeps"
     parser.add_argument("--without-leaves", action="store_true", help=without_leaves_help)
-    uncommitted_help = "aborted records too; of the ledger, what `left` takes: they bind"
+    uncommitted_help = "include aborted records; `left` needs those of the ledger, because they count too"
     parser.add_argument("--uncommitted", action="store_true", help=uncommitted_help)
-    parser.add_argument("--limit", type=int, help="stop after so many records")
-    parser.add_argument("--follow", action="store_true", help="go on with what is committed, until Ctrl-C")
+    parser.add_argument("--limit", type=int, help="stop after this many records")
+    parser.add_argument("--follow", action="store_true", help="continue with new committed records until Ctrl-C")
     format_help = (
-        "of releases: a table with landmark flags and 95 %% intervals instead of records (default: %(default)s)"
+        "releases: csv and parquet give a table with landmark flags and 95 %% intervals (default: %(default)s)"
     )
     parser.add_argument("--format", choices=("jsonl", *FORMATS), default="jsonl", help=format_help)
-    parser.add_argument("--json", action="store_true", help="accepted for symmetry: output is JSON Lines always")
+    parser.add_argument("--json", action="store_true", help="has no effect: the output is JSON Lines anyway")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print; 0 at the end of the topic."""
     if arguments.series is not None and arguments.topic == "heads":
-        raise UsageError("--series: a head stands for many series; `audit --prove SERIES` gives the proof of one")
+        raise UsageError(
+            "--series: a signed checkpoint covers many series; `audit --prove SERIES` writes the proof for one"
+        )
     if arguments.without_leaves and arguments.topic != "heads":
-        raise UsageError("--without-leaves: only heads have leaves; leave it out")
+        raise UsageError("--without-leaves: only heads have leaves; omit it")
     if arguments.format != "jsonl":
         _check_table(arguments)
     settings = settings_of(arguments)
@@ -146,9 +149,9 @@ QUIET_SECONDS: Final = 5
 
 def _tell_silence(topic: str) -> None:
     """Say where to look while nothing comes."""
-    where = "does a worker run (`landmark-stream top`), and what did it refuse (`landmark-stream read rejects`)?"
+    where = "does a worker run (`landmark-stream top`), and what did it reject (`landmark-stream read rejects`)?"
     print(
-        f"landmark-stream read: {topic} has no such record yet; waiting; {where}",
+        f"landmark-stream read: {topic} has no such record so far; waiting; {where}",
         file=sys.stderr,
     )
 
@@ -162,13 +165,13 @@ def _print(arguments: argparse.Namespace, line: bytes) -> None:
 def _check_table(arguments: argparse.Namespace) -> None:
     name = f"--format {arguments.format}"
     if arguments.topic != "releases":
-        raise UsageError(f"{name}: only releases make a table; leave it out")
+        raise UsageError(f"{name}: only releases make a table; omit it")
     if arguments.follow:
-        raise UsageError(f"{name}: a table is written once all its columns are known; leave --follow out")
+        raise UsageError(f"{name}: a table is written once all its columns are known; omit --follow")
     package = FORMATS[arguments.format].package
     if package is not None:
         if sys.stdout.isatty():
-            raise UsageError(f"{name}: is no text; send it to a file, with > releases.{arguments.format}")
+            raise UsageError(f"{name}: is binary; redirect it to a file, with > releases.{arguments.format}")
         if find_spec(package) is None:
             raise UsageError(
                 f"{name}: needs the package {package}, which is not installed; pip install {package}, or use csv"
@@ -236,7 +239,10 @@ async def _ends(settings: Settings, names: TopicNames, topic: str) -> Mapping[in
         return await decided(settings, names, topic)
     except (LookupError, KafkaError) as error:
         why = str(refusal_of(settings, error)) if isinstance(error, KafkaError) else str(error)
-        print(f"landmark-stream read: no last line `end`, so `resend` will not take this: {why}", file=sys.stderr)
+        print(
+            f"landmark-stream read: there is no last line `end`, so `resend` will not accept this output: {why}",
+            file=sys.stderr,
+        )
         return None
 
 

@@ -28,17 +28,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     add_mapping(parser)
     out_help = (
-        "folder for releases, ledger and rejects (.jsonl); one that holds a run takes only an input that begins "
-        "with all records of it"
+        "folder for releases, ledger and rejects (.jsonl); if it holds an earlier run, the input must begin with all "
+        "records of that run"
     )
     parser.add_argument("--out", type=Path, required=True, help=out_help)
-    parser.add_argument("--policies", type=Path, help="JSON Lines of default policies, series a glob")
+    parser.add_argument("--policies", type=Path, help="default policies as JSON Lines, whose series are globs")
     key_help = f"key file of a worker (default: a key made of the input and of OUT/{KEY_NAME})"
     parser.add_argument("--key", type=Path, help=key_help)
-    replace_help = "move what OUT holds to *.1 and decide anew; both budgets are spent then"
+    replace_help = "move the files of OUT to *.1 and process all records again; the budget is then spent twice"
     parser.add_argument("--replace", action="store_true", help=replace_help)
     add_accept(parser)
-    parser.add_argument("--config", type=Path, help="configuration (default: safe defaults, no file is looked for)")
+    parser.add_argument("--config", type=Path, help="configuration (default: safe defaults; no file is looked for)")
     parser.add_argument("--json", action="store_true", help="print the totals as one JSON object")
 
 
@@ -81,7 +81,7 @@ def _refuse(
         raise UsageError(_unruled(arguments, policies))
     sentences = list(explained(file, answered.rows))
     if answered.refused and "refused" not in arguments.accept:
-        raise UsageError("\n".join(("no record was decided, the first for this:", *sentences)))
+        raise UsageError("\n".join(("no record was processed; the first was rejected for this reason:", *sentences)))
     step = answered.met.step_sentence(answered.rejected.get("duplicate", 0))
     more = [*([f"{file.name}: {step}"] if step else []), *sentences]
     refuse_doubts(answered, arguments.accept, file.name, "written, and no budget is spent", more)
@@ -99,7 +99,7 @@ def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile) ->
         for sentence in explained(file, answered.rows):
             _warn(sentence)
         if not answered.totals["events"]:
-            _warn(f"{file.name}: holds no event, so nothing was decided")
+            _warn(f"{file.name}: holds no event, so nothing was processed")
     return 0
 
 
@@ -131,6 +131,10 @@ def _unruled(arguments: argparse.Namespace, policies: Sequence[DefaultPolicy]) -
     """Say why no record was decided, in the words that the user gave."""
     series = f"--series {arguments.series}" if arguments.series else f"a series of {arguments.file}"
     if arguments.policies is None:
-        return f"no record was decided: no policy is for {series}; give --policies, or policy records among the events"
-    found = f"no record was decided: no policy of {arguments.policies} (--policies) is for {series}; write both alike"
+        return (
+            f"no record was processed: no policy matches {series}; add --policies, or policy records among the events"
+        )
+    found = (
+        f"no record was processed: no policy of {arguments.policies} (--policies) matches {series}; correct one of them"
+    )
     return found + (meant(arguments.series, [each.glob for each in policies]) if arguments.series else "")

@@ -24,11 +24,13 @@ from stream_app.setup.settings import Settings
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "The events topic must be empty. Key, policies, settings and version must be those under which the backup "
-        "was decided: another version may refuse what was adopted, and measure steps again."
+        "The events topic must be empty. Key, policies, configuration and version must be those with which the backup "
+        "was processed: another version may reject adopted releases, and draw new noise for their steps."
     )
-    parser.add_argument("file", type=Path, help="what `read events` printed")
-    parser.add_argument("--rejects", type=Path, required=True, help="what `read rejects` printed, after the events")
+    parser.add_argument("file", type=Path, help="the output of `read events`")
+    parser.add_argument(
+        "--rejects", type=Path, required=True, help=("the output of `read rejects`, read after the events")
+    )
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print the counts as one JSON object")
 
@@ -43,12 +45,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(wire.dump({"sent": sent, "refused": found.refused, "behind": found.behind}).decode())
     else:
-        print(f"{sent} events sent, {found.refused} left out that were refused")
+        print(f"{sent} events sent, {found.refused} rejected ones omitted")
     if found.behind:
         print(
-            f"landmark-stream resend: {found.behind} events lie behind the end of the rejects, so nobody knows whether "
-            "they were refused: they are not sent. Let their producers send them again, unless a ledger read with "
-            "--uncommitted has entries of them: then their releases may have been seen, so begin anew with `left`",
+            f"landmark-stream resend: {found.behind} events come after the end of the rejects, so it is unknown whether "
+            "they were rejected, and they are not sent. Let their producers send them again, unless a ledger read with "
+            "--uncommitted has entries of them: then their releases may have been seen, so start over with `left`",
             file=sys.stderr,
         )
     return 0

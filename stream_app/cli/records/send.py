@@ -30,9 +30,9 @@ from stream_app.words.amount import quoted
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "The whole file is read and decided here first, by the policies that this machine knows, to see what --accept "
-        "lists; nothing of that is kept or sent. A pipe waits meanwhile in a temporary file (TMPDIR) without a name. "
-        "What is sent goes out as it is read only if every check is accepted."
+        "The whole file is first read and processed on this machine, with the policies known here, for the checks "
+        "that --accept lists. Nothing of this is kept or sent. A pipe is kept in an unnamed temporary file (TMPDIR) "
+        "meanwhile. Only if every check is accepted, records are sent while the file is read."
     )
     add_mapping(parser)
     add_wait(parser)
@@ -79,8 +79,8 @@ def _looked_at(
 def _unruled(series: Sequence[str]) -> str:
     """Return what becomes of series of which this machine knows no policy."""
     names = some_of([quoted(name) for name in series], "series")
-    unless = "unless one was sent before, a worker refuses their events (no-policy); --wait waits for its answer"
-    return f"no policy of {names} is known here: {unless}"
+    unless = "unless one was sent before, a worker rejects their events (no-policy); --wait waits for its answer"
+    return f"no policy for {names} is known here: {unless}"
 
 
 def _defaults(settings: Settings) -> Sequence[DefaultPolicy]:

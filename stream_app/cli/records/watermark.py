@@ -20,31 +20,36 @@ from stream_app.kafka.client.sending import Event, send_events
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.setup.keyfile import fresh_secret
 
-_UNANSWERED = "refused for a series that neither collects nor reads several times a step: --wait SECONDS tells"
+_UNANSWERED = (
+    "a worker rejects it for a series that neither collects nor takes several readings per step; --wait SECONDS shows "
+    "this"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("series", nargs="+", help="series whose policies collect, or whose steps take several readings")
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--at", metavar="TIME", help="a time: ms, or ISO 8601 with offset (default: now)")
-    kind.add_argument("--every", type=float, metavar="SECONDS", help="go on, at this interval, until interrupted")
-    kind.add_argument("--intrusion", action="store_true", help="announce instead that the worker's memory was seen")
-    lag_help = "how long items and readings may come late (default: 0)"
+    kind.add_argument("--at", metavar="TIME", help="time of the watermark: ms, or ISO 8601 with offset (default: now)")
+    kind.add_argument("--every", type=float, metavar="SECONDS", help="repeat at this interval until interrupted")
+    kind.add_argument(
+        "--intrusion", action="store_true", help=("announce an intrusion instead: someone saw the worker's memory")
+    )
+    lag_help = "how late contributions and readings may come (default: 0)"
     parser.add_argument("--lag", type=float, default=0.0, metavar="SECONDS", help=lag_help)
     add_wait(parser)
     add_config(parser)
-    parser.add_argument("--json", action="store_true", help="print each round's count as one JSON object")
+    parser.add_argument("--json", action="store_true", help="print the count of each round as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Send a record a series, or a round of them at each interval; 0 when every one was acknowledged."""
     if arguments.every is not None and not 0 < arguments.every <= threading.TIMEOUT_MAX:
-        raise UsageError(f"--every {arguments.every}: give an interval above 0 seconds")
+        raise UsageError(f"--every {arguments.every}: use an interval above 0 seconds")
     if not 0 <= arguments.lag <= LAST_TIMESTAMP_MS / 1000:
-        raise UsageError(f"--lag {arguments.lag}: give 0 seconds or more")
+        raise UsageError(f"--lag {arguments.lag}: use 0 seconds or more")
     if arguments.wait is not None and (arguments.every is not None or arguments.intrusion):
-        raise UsageError("--wait: it is for one watermark of each series; leave --every or --intrusion away")
+        raise UsageError("--wait: for a single watermark per series; omit --every or --intrusion")
     settings = settings_of(arguments)
     for timestamp_ms in _times(arguments):
         found = [
@@ -70,7 +75,7 @@ def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> byt
     else:
         value = wire.dump({"type": "watermark", "series": series, "timestamp": timestamp_ms, "seed": seed})
     if isinstance(wire.decode(value), records.Malformed):
-        limits = f"give a series of 1 to 200 bytes and a time of 0 to {LAST_TIMESTAMP_MS}"
+        limits = f"use a series of 1 to 200 bytes and a time of 0 to {LAST_TIMESTAMP_MS}"
         raise UsageError(f"series {series!r} at {timestamp_ms}: {limits}")
     return value
 
@@ -81,7 +86,7 @@ def _times(arguments: argparse.Namespace) -> Iterator[int]:
     if arguments.at is not None:
         given = milliseconds_of(arguments.at)
         if given is None:
-            raise UsageError(f"--at {arguments.at}: give ms since 1970, or ISO 8601 with offset")
+            raise UsageError(f"--at {arguments.at}: write ms since 1970, or ISO 8601 with offset")
         yield given - lag_ms
         return
     due = time.monotonic()

@@ -28,14 +28,14 @@ REFUSED, NO_ANSWER = 1, 3
 
 def add_wait(parser: argparse.ArgumentParser) -> None:
     """Declare ``--wait``."""
-    wait_help = "wait at most so long for what a worker makes of each record, and print it"
+    wait_help = "wait up to this time for the worker's answer to each record, and print it"
     parser.add_argument("--wait", type=float, metavar="SECONDS", help=wait_help)
 
 
 def checked_wait(seconds: float) -> None:
     """Raise `UsageError` for what is no interval."""
     if not seconds > 0:
-        raise UsageError(f"--wait {seconds:g}: give an interval above 0 seconds")
+        raise UsageError(f"--wait {seconds:g}: use an interval above 0 seconds")
 
 
 def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
@@ -43,14 +43,14 @@ def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
     entries = ", ".join(f"{count:,} {decision}" for decision, count in sorted(found.decisions.items()))
     yield f"{found.answered:,} of {found.sent:,} answered" + (f"; ledger entries: {entries}" if entries else "")
     if found.kept:
-        yield f"{found.kept:,} of them have no entry of their own, as readings that share a step, or contributions"
+        yield f"{found.kept:,} of them share a ledger entry, as contributions and readings of one step do"
     for reason, count in found.rejects.most_common():
-        yield f"{count:,} refused {advice(reason)}"
+        yield f"{count:,} rejected {advice(reason)}"
     if found.answered < found.sent:
         yield (
-            f"no answer to {found.sent - found.answered:,} in {seconds:g} s: contributions, readings and the watermark "
-            "before them wait for the end of their step; for others see that a worker runs: it will still decide them, "
-            "and `read ledger` or `read rejects` shows it"
+            f"no answer to {found.sent - found.answered:,} within {seconds:g} s: contributions, readings and the "
+            "watermark before them wait for the end of their step; for other records, make sure that a worker runs: it "
+            "will still process them, and `read ledger` or `read rejects` shows the answers"
         )
 
 
@@ -63,7 +63,7 @@ def unheard(settings: Settings) -> Iterator[None]:
         if not unauthorized(error):
             raise
         refusal = refusal_of(settings, error)
-        raise UsageError(f"nothing was sent: {refusal}; who waits for answers is registrar") from None
+        raise UsageError(f"nothing was sent: {refusal}; waiting for answers needs the role registrar") from None
 
 
 def answered(settings: Settings, event: Event, kind: str, seconds: float) -> WorkersAnswer:
@@ -72,13 +72,13 @@ def answered(settings: Settings, event: Event, kind: str, seconds: float) -> Wor
         try:
             return asyncio.run(answer_to(settings, event, kind, seconds))
         except UnheardError as error:
-            told = f"sent ({where(error.place)}), so send it not again; its answer cannot be read"
+            told = f"sent ({where(error.place)}), so do not send it again; its answer cannot be read"
             raise UsageError(f"{told}: {refusal_of(settings, error.why)}") from None
 
 
 def advice(reason: Reason) -> str:
     """Return a reason of rejects with what it means and what to do."""
-    return f"({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
+    return f"({reason}): {REASONS[reason].meaning}; remedy: {REASONS[reason].remedy}"
 
 
 def where(place: Place) -> str:
@@ -120,7 +120,7 @@ def told(answer: WorkersAnswer, seconds: float, record: bytes) -> str:
         if reason == "wrong-type" and isinstance(wire.decode(record), Watermark):
             return f"refused (wrong-type): {untaken('watermark')}"
         return f"refused {advice(reason)}"
-    unanswered = f"and no answer came in {seconds:g} s; see that a worker runs: it will still decide it"
+    unanswered = f"but no answer came within {seconds:g} s; make sure that a worker runs: it will still process it"
     return f"sent ({where(answer.place)}), {unanswered}"
 
 
@@ -149,7 +149,7 @@ def send_and_tell(
         return 0
     if not arguments.json:
         print(f"{sent} events sent", flush=True)
-    untold = "all events are sent, so send none again; what became of them cannot be told: "
+    untold = "all events are sent, so do not send them again; their answers are unknown: "
     with mendable(UsageError, by=untold), reaching(settings), progress("answers") as shown:
         moved = (lambda done: shown(done, sent)) if shown else (lambda _: None)
         outcome = asyncio.run(outcome_of(settings, acknowledged, starts, arguments.wait, moved))
@@ -164,5 +164,5 @@ def _so_far(sent: SentEvents) -> str:
     """Say what the topic holds of a sending that did not come to its end; empty where that is nothing."""
     told = f"{sent.events:,} events were sent"
     if sent.unknown:
-        return f"{told}; of {sent.unknown:,} more nobody knows"
+        return f"{told}; whether {sent.unknown:,} more were sent is unknown"
     return f"{told}, and no others" if sent.events else ""

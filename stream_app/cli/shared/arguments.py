@@ -15,15 +15,13 @@ from stream_app.plain import INTEGER
 
 LAST_PORT = 65_535
 
-ENDED = (
-    "one of its processes was ended from outside, as systems do when memory is short; give fewer --jobs, or make room"
-)
+ENDED = "one of its processes was killed, as systems do when memory is short; use fewer --jobs, or free memory"
 """Why work beside this process was given up."""
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
     """Declare ``--config``."""
-    parser.add_argument("--config", type=Path, help="settings (default: landmark-stream.toml, if it is there)")
+    parser.add_argument("--config", type=Path, help="configuration (default: landmark-stream.toml if it exists)")
 
 
 def whole_number(wrong: str, least: int = 0, most: int | None = None) -> Callable[[str], int]:
@@ -38,9 +36,9 @@ def whole_number(wrong: str, least: int = 0, most: int | None = None) -> Callabl
     return read
 
 
-natural = whole_number("is not a whole number from 0 on")
+natural = whole_number("is not a whole number of at least 0")
 positive = whole_number("is not a whole number above 0", 1)
-port = whole_number(f"is no port; write a whole number from 0 to {LAST_PORT}", 0, LAST_PORT)
+port = whole_number(f"is not a port; write a whole number from 0 to {LAST_PORT}", 0, LAST_PORT)
 
 
 def number(wrong: str, least: float, most: float) -> Callable[[str], float]:
@@ -67,7 +65,7 @@ def milliseconds_of(text: str) -> int | None:
     except ValueError:
         return None
     if moment.tzinfo is None:
-        raise UsageError("a timestamp without offset from UTC; write one, as in 2026-01-31T08:00:00+01:00")
+        raise UsageError("a timestamp without UTC offset; add one, as in 2026-01-31T08:00:00+01:00")
     return milliseconds(moment)
 
 
@@ -75,12 +73,12 @@ def moment_of(argument: str, text: str, *, negative: bool = True) -> int:
     """Return the milliseconds that an argument names; raises `UsageError`, also for what is before 1970 if unwanted."""
     found = milliseconds_of(text)
     if found is None or (found < 0 and not negative):
-        raise UsageError(f"{argument}: {text!r} is no moment; write integer ms, or ISO 8601 with offset")
+        raise UsageError(f"{argument}: {text!r} is not a time; write integer ms, or ISO 8601 with offset")
     return found
 
 
 @contextmanager
-def readable(asked: object = "", remedy: str = "name a file that can be read") -> Iterator[None]:
+def readable(asked: object = "", remedy: str = "name a readable file") -> Iterator[None]:
     """Raise `UsageError` for a file that cannot be read, by what ``asked`` for it, else by its name."""
     try:
         yield
@@ -94,7 +92,7 @@ def writable(asked: str, what: str = "file") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(f"{asked}: {unwritten(error)}; name a {what} that can be written") from error
+        raise UsageError(f"{asked}: {unwritten(error)}; name a writable {what}") from error
 
 
 def add_picture(parser: argparse.ArgumentParser, shows: str) -> None:
@@ -132,4 +130,4 @@ def drawing(options: str = "--picture") -> Iterator[None]:
         raise UsageError(f"{options}: {error}") from error
     except OSError as error:
         file = f" {error.filename}" if error.filename else ""
-        raise UsageError(f"{options}{file}: {unwritten(error)}; name a file that can be written") from error
+        raise UsageError(f"{options}{file}: {unwritten(error)}; name a writable file") from error

@@ -11,14 +11,14 @@ from stream_app.replaying.doubts import ALIASES, CHECKS, unaccepted
 from stream_app.replaying.run import Answered
 
 _BINARY: Final = {
-    b"PK\x03\x04": "is a workbook or an archive, no text; save the sheet as CSV of UTF-8, or unpack it",
+    b"PK\x03\x04": "is a workbook or an archive; save the sheet as CSV in UTF-8, or unpack the archive",
     b"\x1f\x8b": "is compressed; unpack it first",
     b"BZh": "is compressed; unpack it first",
     b"\xfd7zXZ": "is compressed; unpack it first",
     b"\x28\xb5\x2f\xfd": "is compressed; unpack it first",
-    b"PAR1": "is Parquet, no text; write it as CSV or as JSON Lines",
-    b"\xff\xfe": "is text of UTF-16; save it as UTF-8",
-    b"\xfe\xff": "is text of UTF-16; save it as UTF-8",
+    b"PAR1": "is Parquet; convert it to CSV or JSON Lines",
+    b"\xff\xfe": "is text in UTF-16; save it as UTF-8",
+    b"\xfe\xff": "is text in UTF-16; save it as UTF-8",
 }
 """How files begin that hold no line of text of UTF-8."""
 
@@ -37,14 +37,14 @@ def encoding_fault(name: str, found: BinaryIO) -> str:
         try:
             line.decode()
         except UnicodeDecodeError:
-            return f"{name}:{number}: is no text of UTF-8; save the file as UTF-8"
-    return f"{name}: is no text of UTF-8; save it as UTF-8"
+            return f"{name}:{number}: is not UTF-8 text; save the file as UTF-8"
+    return f"{name}: is not UTF-8 text; save it as UTF-8"
 
 
 def add_accept(parser: argparse.ArgumentParser) -> None:
     """Declare ``--accept``."""
     checks = "; ".join(f"{name}: {fails}".replace("%", "%%") for name, fails in CHECKS.items())
-    what = "go on although this check fails, which else ends the command before anything is done; may be repeated"
+    what = "continue although this check fails; otherwise the command ends before it does anything; may be repeated"
     parser.add_argument(
         "--accept",
         action="append",
@@ -60,7 +60,7 @@ def refuse_doubts(answered: Answered, accepted: Sequence[str], name: str, done: 
     found = unaccepted(answered.doubts, accepted)
     if not found:
         return
-    lines = [f"{name}: {_joined(doubt.found, f'if that is meant, add --accept {doubt.check}')}" for doubt in found]
+    lines = [f"{name}: {_joined(doubt.found, f'if this is intended, add --accept {doubt.check}')}" for doubt in found]
     if {"order", "refused", "substituted"} & {doubt.check for doubt in found}:
         lines += more
     raise UsageError("\n".join([*lines, f"{name}: nothing was {done}"]))
@@ -80,5 +80,5 @@ def tell_clamped(answered: Answered, command: str) -> None:
         told = f"{ranges.outside:,} of {ranges.values:,} values lie outside the range of their policy and are clamped"
         print(f"landmark-stream {command}: {PRIVATE}: {told}", file=sys.stderr)
     if ranges.substituted:
-        told = f"for {ranges.substituted:,} of {rows:,} values the policy's substitute stands"
+        told = f"the policy's substitute replaces {ranges.substituted:,} of {rows:,} values"
         print(f"landmark-stream {command}: {PRIVATE}: {told}", file=sys.stderr)

@@ -30,7 +30,7 @@ REMEDY = "name a file of events"
 
 def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
     """Declare FILE, which may be left away unless it is ``needed``, and the mapping of its columns."""
-    text = "JSON Lines of event records; or with a mapping, text with columns, JSON or XML; -: standard input"
+    text = "event records as JSON Lines; with a mapping also text with columns, JSON or XML; - for standard input"
     parser.add_argument("file", type=Path, nargs=None if needed else "?", help=text)
     add_columns(parser)
 
@@ -42,30 +42,35 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     series = group.add_mutually_exclusive_group()
     series.add_argument("--series", help="the series of all rows")
     series.add_argument("--series-column", metavar="COLUMN", help="the column of the series")
-    times = "the column of the time; given twice, both cells are joined by a space"
+    times = "the column of the time; if given twice, both cells are joined by a space"
     group.add_argument("--timestamp-column", action="append", metavar="COLUMN", help=times)
-    written = "directives of strptime, or s, ms, us or ns (default: ISO 8601, or ms)"
+    written = "format of the times: directives of strptime, or s, ms, us or ns (default: ISO 8601, or ms)"
     group.add_argument("--time-format", metavar="FORMAT", help=written)
-    group.add_argument("--zone", help="the zone of times without an offset, such as Europe/Paris")
-    group.add_argument("--stamp", choices=("start", "end"), help="a time is the start or the end of its interval")
-    values = "the column of the value, or of each of its parts, as in latitude=lat,longitude=lon"
+    group.add_argument("--zone", help="the time zone of times without an offset, such as Europe/Paris")
+    group.add_argument(
+        "--stamp", choices=("start", "end"), help=("whether a time is the start or the end of its interval")
+    )
+    values = "the column of the value, or the columns of its parts, as in latitude=lat,longitude=lon"
     group.add_argument("--value-columns", metavar="[PART=]COLUMN,...", help=values)
-    where = "rows that count: COLUMN=TEXT or COLUMN!=TEXT; all of several hold"
+    where = "use only rows that meet COLUMN=TEXT or COLUMN!=TEXT; if repeated, all conditions must hold"
     group.add_argument("--where", action="append", metavar="CONDITION", help=where)
-    single = "a column with one text in all rows of a series, such as a unit; else the file is refused; '' for none"
+    single = (
+        "a column that must have one text in all rows of a series, such as a unit; otherwise the file is refused; '' "
+        "for none"
+    )
     group.add_argument("--single", action="append", metavar="COLUMN", help=single)
-    group.add_argument("--words", metavar="TEXT=NUMBER,...", help="words that stand for numbers, as in High=400,Low=40")
-    missing = "texts that say that there is no value ('' for an empty cell); their rows are skipped"
+    group.add_argument("--words", metavar="TEXT=NUMBER,...", help="words to read as numbers, as in High=400,Low=40")
+    missing = "texts that mean that there is no value ('' for an empty cell); these rows are skipped"
     group.add_argument("--missing", metavar="TEXT,...", help=missing)
-    group.add_argument("--multiply", metavar="NUMBER", help="an exact factor of each value, as in 0.001")
-    grown = "values are readings of a register; its growth since the row before counts"
+    group.add_argument("--multiply", metavar="NUMBER", help="exact factor to multiply each value by, as in 0.001")
+    grown = "values are readings of a register; use the increase since the previous row"
     group.add_argument("--differences", action="store_true", default=None, help=grown)
-    marks = "what separates columns: , ; | or tab (default: what fits the names)"
+    marks = "separator of columns: , ; | or tab (default: the one that fits the names)"
     group.add_argument("--separator", metavar="MARK", help=marks)
     group.add_argument("--decimal", choices=(".", ","), help="the decimal mark of numbers (default: .)")
-    numbered = "no line names the columns; they are numbers from 1 on"
+    numbered = "the file has no line of column names; columns are numbered from 1"
     group.add_argument("--no-header", action="store_true", default=None, help=numbered)
-    records = "JSON: the path of the records, as in results; XML: the name of their elements"
+    records = "JSON: the path to the records, as in results; XML: the name of their elements"
     group.add_argument("--records", metavar="PATH", help=records)
 
 
@@ -76,7 +81,7 @@ def mapping_in(arguments: argparse.Namespace) -> FileMapping | None:
     if named is None and all(value is None for name, value in given.items() if not name.startswith("series")):
         return None
     try:
-        with readable(f"--mapping {named}", "name a TOML file that can be read"):
+        with readable(f"--mapping {named}", "name a readable TOML file"):
             base = None if named is None else read_mapping(named)
         return mapping_of(given, base)
     except MappingError as error:
@@ -106,7 +111,7 @@ class EventFile:
             mapping = FileMapping(series=arguments.series, series_column=arguments.series_column)
         if mapping is None and (arguments.series is not None or arguments.series_column is not None):
             raise UsageError(
-                "--series: event records name their series themselves; if the file has columns, name them too, as "
+                "--series: event records hold their series; if the file has columns, name them too, as "
                 f"`landmark-stream inspect {self.name}` proposes"
             )
         self.mapping = mapping

@@ -30,13 +30,13 @@ GLOB = frozenset("*?[")
 
 def add_policies(parser: argparse.ArgumentParser) -> None:
     """Declare FILE, which ``policies_in`` reads."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="policy records, one JSON object or one a line")
+    parser.add_argument("file", type=Path, metavar="FILE", help="policy records: one JSON object, or one per line")
 
 
 def add_outputs(parser: argparse.ArgumentParser, picture: str) -> None:
     """Declare ``--picture``, which shows what ``picture`` says, and ``--json``: a command on each policy of FILE."""
     add_picture(parser, picture)
-    parser.add_argument("--json", action="store_true", help="print one JSON object a policy, one a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per policy, each on its own line")
 
 
 class Document(NamedTuple):
@@ -91,7 +91,7 @@ def policies_in(file: Path) -> list[Document]:
     return found
 
 
-EMPTY = "holds no policy; write one record a line"
+EMPTY = "holds no policy; write one record per line"
 
 
 def problems_of(found: Document) -> Iterator[Problem]:
@@ -103,9 +103,9 @@ def problems_of(found: Document) -> Iterator[Problem]:
     yield from (Problem(f"{place}: {wrong.member}", wrong.message) for wrong in found.wrongs)
     series, version, kind = document.get("series"), document.get("version", 1), document.get("type", "policy")
     if kind != "policy":
-        yield Problem(f"{place}: type", 'is not "policy"; write it, or leave it away')
+        yield Problem(f"{place}: type", 'is not "policy"; write "policy", or omit it')
     if not isinstance(series, str) or not series:
-        yield Problem(f"{place}: series", "is missing or no text; name a series, or a glob for a default policy")
+        yield Problem(f"{place}: series", "is missing or not text; name a series, or a glob for a default policy")
     if type(version) is not int or version < 1:
         yield Problem(f"{place}: version", f"found {shown(version)}; write a whole number from 1 on")
         version = 1
@@ -122,14 +122,14 @@ def problems_of(found: Document) -> Iterator[Problem]:
 def hindrances_of(document: object) -> Iterator[str]:
     """Yield what keeps a document, for all that it is a good policy, from being sent as the policy of one series."""
     if not isinstance(document, dict):
-        yield f"is {shown(document)}, no object; a file of policies has one record a line"
+        yield f"is {shown(document)}, not an object; write one policy record per line"
         return
     missing = [name for name in REQUIRED if name not in document]
     if missing:
-        yield f"no policy record; it lacks {', '.join(missing)}"
+        yield f"not a policy record; it lacks {', '.join(missing)}"
     series = document.get("series")
     if "view" in document:
-        yield "a view is made by the configuration alone; name the file in `policies_file`"
+        yield "only the configuration makes a view; name the file in `policies_file`"
     if isinstance(series, str) and GLOB & set(series):
         yield f"{quoted(series)}: a glob is a default policy; name the file in `policies_file`"
 
@@ -169,7 +169,7 @@ def weaker_of(documents: Iterable[Document]) -> Iterator[Weaker]:
         if before is None or policy.version <= before.version:
             continue
         begun = adopt(before, None, None, None)
-        assert not isinstance(begun, Refused), "alone a version stays within its own lifetime"
+        assert not isinstance(begun, Refused), "a version by itself stays within its own lifetime"
         if less := less_protected(policy, before, begun.state):
             yield Weaker(place, policy.version, before.version, less, document.get("weaker", False))
 

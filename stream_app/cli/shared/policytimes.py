@@ -83,7 +83,7 @@ class PolicyTimes(NamedTuple):
             case UserLevel(length):
                 yield f"{_counted(length, 'step')} together, {duration_in_words(length * step_ms)}"
             case WindowLevel(steps=steps) | LandmarkLevel(window=steps) if steps > 1:
-                yield f"any {steps:,} {what}s in a row, {duration_in_words(steps * step_ms)}"
+                yield f"any {steps:,} consecutive {what}s, {duration_in_words(steps * step_ms)}"
             case _:
                 pass
         if policy.renew:

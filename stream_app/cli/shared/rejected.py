@@ -21,29 +21,29 @@ from stream_app.words.amount import quoted
 
 TYPES = ("observation", "policy", "landmarks", "close", "contribution", "watermark", "intrusion", "member")
 _FORMS = (
-    (re.compile(r"-?[0-9]+(\.[0-9]+)?"), "a number stands in quotes; leave them away"),
+    (re.compile(r"-?[0-9]+(\.[0-9]+)?"), "a number is in quotes; remove them"),
     (
         re.compile(r"-?[0-9]{1,3},[0-9]{3}"),
-        "a number like 13,600 may be 13.6, then add --decimal ,; or 13 thousand, then write 13600",
+        "a number like 13,600 may be 13.6: then add --decimal , or 13 thousand: then write 13600",
     ),
     (re.compile(r"-?[0-9]+,[0-9]+"), "a number like 1,5 has a decimal comma; add --decimal ,"),
     (
         re.compile(r"-?[0-9]{1,3}([ ,.'\u2019\u00a0\u202f][0-9]{3})+([.,][0-9]+)?"),
-        "a number like 1,234.5 has marks between its thousands; write digits and a point alone, as in 1234.5",
+        "a number like 1,234.5 has thousands separators; write digits and a point only, as in 1234.5",
     ),
     (
         re.compile("[\u2212\u2013][0-9.,]+"),
-        "a number like \u22121.5 begins with a dash; write the minus sign of keyboards",
+        "a number like −1.5 begins with a dash; write the ASCII minus sign (-)",
     ),
     (
         re.compile(r"-?[0-9]+([.,][0-9]+)? ?[^0-9\s]+.*"),
-        "a number like 1.5 kWh has more than digits and a point; write the number alone",
+        "a number like 1.5 kWh has more than digits and a point; write only the number",
     ),
     (
         re.compile(r"(n/?a|#n/a|nan|null|none|nil|[+-]?inf(inity)?|-+|\?|missing|unavailable|unknown)", re.IGNORECASE),
-        "stands for no value; name it with --missing, and its rows are skipped",
+        "means that there is no value; name it with --missing to skip its rows",
     ),
-    (re.compile(r".*[\r\n].*", re.DOTALL), "goes on over several lines; is a quote not closed?"),
+    (re.compile(r".*[\r\n].*", re.DOTALL), "continues over several lines; is a quote not closed?"),
 )
 """Texts that were meant as numbers, or as nothing, and what is said of each; the first that fits counts."""
 _POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+")
@@ -61,8 +61,8 @@ def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
         return
     if rows.without_policy:
         names = some_of([quoted(name) for name in rows.without_policy], "series")
-        told = f"no policy is for {names} (rows: {rows.without_policy.total():,})"
-        yield f"{file.name}: {told}; write the series and the glob of a policy alike"
+        told = f"no policy matches {names} (rows: {rows.without_policy.total():,})"
+        yield f"{file.name}: {told}; correct the series or the policy's glob"
     # Of series that no policy is for, no line is to blame; nor is one that comes late after a row from the future.
     blameless = {"no-policy", "late"} if rows.ahead is not None else {"no-policy"}
     reasons = {number: reason for reason, number in rows.first.items() if reason not in blameless} | dict(rows.unfit())
@@ -93,8 +93,8 @@ def _no_events(file: EventFile) -> str:
     members = {column.name for column in found.columns}
     if found.form == "events" or (found.form == "json" and {"series", "timestamp"} & members):
         return ""
-    what = f"{file.name}: is {LANGUAGES[found.form]}, and holds no event records"
-    return f"{what}; `landmark-stream inspect {file.name}` says how to read it"
+    what = f"{file.name}: is {LANGUAGES[found.form]}, and not event records"
+    return f"{what}; `landmark-stream inspect {file.name}` shows how to read it"
 
 
 def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, found: documents.Line) -> str:
@@ -118,21 +118,19 @@ def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, fou
     if reason == "late" and isinstance(at, int):
         unit = _unit(at, policy)
         behind = (
-            f"another reading of the unit from {unit} on, or in a step that is over"
-            if unit
-            else "a step that was decided"
+            f"another reading of the unit that begins at {unit}, or the step is over" if unit else "a processed step"
         )
         return f"{moment_in_words(at)} lies before {behind}; sort the file by time"
-    return f"the first record that is {reason}; beside the counts stands what to do"
+    return f"the first record that is {reason}; the counts say what to do"
 
 
 def _repeated(series: str, at_ms: int, policy: Policy | None) -> str:
     """Return what an observation repeats: what has one release, or a moment where several readings make one up."""
     moment = moment_in_words(at_ms)
     if unit := _unit(at_ms, policy):
-        return f"a second reading of {series} at {moment}, in the unit from {unit} on, which takes one of each moment"
+        return f"a second reading of {series} at {moment}, in the unit that begins at {unit}, which takes one per time"
     if policy is not None and policy.within is not None:
-        return f"a second reading of {series} at {moment}, of which a step takes one"
+        return f"a second reading of {series} at {moment}; a step takes one per time"
     if policy is None:
         return f"a second record of {series} for the step of {moment}, which has one release"
     begins = moment_in_words(policy.start_of(policy.index_of(at_ms)))
@@ -152,21 +150,21 @@ def untaken(kind: object) -> str:
     match kind:
         case "watermark":
             return (
-                "the series has one observation a step, so nothing waits for a watermark; one is for policies with "
-                "`collect` or `protection.within`"
+                "the series has one observation per step, so no step waits for a watermark; watermarks are for "
+                "policies with `collect` or `protection.within`"
             )
         case "observation":
-            return "the policy of the series has `collect`, so it takes contributions and no observation"
+            return "the policy of the series has `collect`, so it takes contributions, and no observations"
         case _:
             return f"the policy of the series has no `collect`, so it takes no {kind}; send observations"
 
 
 def _no_record(written: bytes, fault: str) -> str:
     if written.lstrip().startswith(b"[") or not fault:
-        return "is a list or a part of one; write one record a line, without brackets around all of them"
-    if "no JSON object" in fault:
-        return "is no JSON object; write one record a line; a file of CSV is known by its ending, .csv"
-    return f"{fault}; a file of events has one record a line" if "last bracket" in fault else fault
+        return "is a JSON list or a part of one; write one record per line, without brackets around them"
+    if "not a JSON object" in fault:
+        return "is not a JSON object; write one record per line; name a CSV file with the ending .csv"
+    return f"{fault}; write one event record per line" if "last bracket" in fault else fault
 
 
 def _malformed(mapping: FileMapping | None, document: Mapping[str, object]) -> str:
@@ -176,22 +174,22 @@ def _malformed(mapping: FileMapping | None, document: Mapping[str, object]) -> s
         return f"{' and '.join(mapping.timestamp_columns)}: {_unreadable(mapping, document['timestamp'])}"
     kind = document.get("type", "observation")
     if not isinstance(kind, str) or kind not in TYPES:
-        return f"type: is none of {', '.join(TYPES)}{meant(kind, TYPES) if isinstance(kind, str) else ''}"
+        return f"type: is not one of {', '.join(TYPES)}{meant(kind, TYPES) if isinstance(kind, str) else ''}"
     wanted = {"observation": ("series", "timestamp", "value"), "member": ("member", "epsilon")}.get(kind, ("series",))
     if missing := [name for name in wanted if name not in document]:
         return f"{', '.join(missing)}: is missing{''.join(meant(name, document) for name in missing)}"
     whose = wanted[0]
     if not isinstance(document[whose], str) or not document[whose]:
-        return f"{whose}: found {shown(document[whose])}; write a text of 1 to {wire.LARGEST_SERIES_BYTES} bytes"
+        return f"{whose}: found {shown(document[whose])}; write text of 1 to {wire.LARGEST_SERIES_BYTES} bytes"
     if "timestamp" in document:
         return f"timestamp: {_no_time(document['timestamp'], iso=False)}"
-    return f"is no {kind} record; {page_at('reference/records.md')} has its members"
+    return f"is not a valid {kind} record; {page_at('reference/records.md')} lists its members"
 
 
 def _unreadable(mapping: FileMapping, found: object) -> str:
     if mapping.time_format is not None and found is None:
         return f"does not fit --time-format {mapping.time_format}"
-    more = "" if mapping.time_format or found is not None else "; or say how it is written with --time-format"
+    more = "" if mapping.time_format or found is not None else "; or give its format with --time-format"
     return f"{_no_time(found)}{more}"
 
 
@@ -199,13 +197,13 @@ def _no_time(found: object, *, iso: bool = True) -> str:
     """Return what is wrong with a timestamp; where ISO 8601 is none, integers alone are."""
     if type(found) is int and found > LAST_TIMESTAMP_MS:
         unit, factor = ("nano", "1,000,000") if found >= _NANOSECONDS else ("micro", "1,000")
-        return f"lies behind the year 9999; is it {unit}seconds? Write milliseconds: divide by {factor}"
+        return f"lies after the year 9999; if it is in {unit}seconds, divide by {factor} for milliseconds"
     if type(found) is int and found < 0:
-        return "lies before 1970; write milliseconds since 1970-01-01 UTC"
+        return "is before 1970; write milliseconds since 1970-01-01 UTC"
     what = "whole milliseconds since 1970" + (
         ", or ISO 8601 with offset, as in 2026-01-31T08:00:00+01:00" if iso else ""
     )
-    return f"is no time; write {what}" if iso else f"found {shown(found)}; write {what}"
+    return f"is not a time; write {what}" if iso else f"found {shown(found)}; write {what}"
 
 
 def _apart(policy: Policy | None, value: object) -> str:
@@ -224,11 +222,11 @@ def _apart(policy: Policy | None, value: object) -> str:
     if kind is None or set(named) == set(parts) or (named and isinstance(kind, Counts) and set(named) <= set(parts)):
         return ""
     if not parts:
-        return f"value: has the parts {', '.join(named)}, and the policy's kind takes one value; name one column"
+        return f"value: has the parts {', '.join(named)}, but the policy's kind takes one value; name one column"
     columns = ",".join(f"{part}=COLUMN" for part in parts)
     found = f"the parts {', '.join(named)}" if named else "no parts"
     needs = f"the policy's kind needs {', '.join(parts)}"
-    return f"value: has {found}, and {needs}; name columns as in --value-columns {columns}"
+    return f"value: has {found}, but {needs}; name columns as in --value-columns {columns}"
 
 
 def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) -> str:
@@ -241,14 +239,14 @@ def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) 
     cell = cells[0] if cells else None
     if cell is None or cell == "":
         if mapping is None:
-            return f"{place}is no value; leave the record out"
-        return f"{place}is empty; add --missing \"''\", and rows with an empty cell are skipped"
+            return f"{place}is not a value; omit the record"
+        return f"{place}is empty; add --missing \"''\", to skip rows with an empty cell"
     if mapping is not None and mapping.decimal == "," and isinstance(cell, str) and _POINT.fullmatch(cell):
-        return f"{place}a number has a point: leave --decimal , out if it is like 1.5; write 1500 if it is like 1.500,0"
+        return f"{place}a number has a point: omit --decimal , if it is like 1.5; write 1500 if it is like 1.500,0"
     if isinstance(cell, str) and (known := next((said for form, said in _FORMS if form.fullmatch(cell)), "")):
         return f"{place}{known}"
     numbers = policy is not None and isinstance(item_of(policy.kind), Number | Vector | Location)
     if mapping is not None and numbers and isinstance(cell, str):
-        return f"{place}is a text and no number; say what it stands for with --words, or skip it with --missing"
+        return f"{place}is text and not a number; give its number with --words, or skip it with --missing"
     fits = "the policy's members" if several else "the policy's kind"
-    return f"{place}is {shown(cell)} that does not fit {fits}; `check` of the policy tells its kind"
+    return f"{place}is {shown(cell)}, which does not fit {fits}; `check` shows the policy's kind"

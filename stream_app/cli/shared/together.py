@@ -38,9 +38,13 @@ class JointClaims(NamedTuple):
     def sentence(self) -> str:
         """Say it in words."""
         each = "one series of each pattern" if self.of_globs else f"its {len(self.series)} series"
-        cap = "and it has no cap" if self.cap_nano is None else f"and the cap of a new one is {_epsilon(self.cap_nano)}"
-        end = "; the last would be refused (member-cap)" if self.exceeding else ""
-        return f"member {self.member}: {each} claim epsilon {_epsilon(self.claims_nano)} together, {cap}{end}"
+        cap = (
+            "and the person has no limit"
+            if self.cap_nano is None
+            else f"and a new person's limit is {_epsilon(self.cap_nano)}"
+        )
+        end = "; the last one would be rejected (member-cap)" if self.exceeding else ""
+        return f"person {self.member}: {each} reserve epsilon {_epsilon(self.claims_nano)} together, {cap}{end}"
 
     def document(self) -> dict[str, Any]:
         """Return it for programs."""
