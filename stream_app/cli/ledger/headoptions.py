@@ -103,7 +103,7 @@ def prove(arguments: argparse.Namespace) -> int:
     proof = prover.proof
     if proof is None:
         raise UsageError(
-            f"--prove: the heads have no entry of series {arguments.prove!r}; check its spelling and its last checkpoint"
+            f"--prove: the heads have no entry of series {arguments.prove!r}; check its spelling and checkpoints"
         )
     with writable(f"--out {arguments.out}"), whole(arguments.out) as beside:
         beside.write_bytes(proof_bytes(proof))

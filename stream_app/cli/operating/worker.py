@@ -124,7 +124,8 @@ def _rehearse(settings: Settings, context: Context, *, accept_new_key: bool) -> 
         async for one in dry_runs(settings, context, context, accept_new_key=accept_new_key):
             if one.stopped is None:
                 print(
-                    f"partition {one.partition}: continues; {one.binding} ledger entries bind, {one.waiting} records wait"
+                    f"partition {one.partition}: continues; {one.binding} ledger entries bind, "
+                    f"{one.waiting} records wait"
                 )
             else:
                 print(f"would stop: {one.stopped}")

@@ -157,7 +157,8 @@ def _figure(mean: MeanRange | None) -> str:
 
 def _lines(plan: Plan) -> list[str]:
     lines = [
-        "* the policy's own scheme. Means over published steps; the error of repeated steps depends on the data.",
+        "* the policy's own scheme. Means over published steps. Repeated ones spend nothing; their error is the "
+        "data's.",
         "The constant baseline is not shown, because it depends on the data; `evaluate` shows it.",
     ]
     lines += _price(plan)
@@ -180,7 +181,7 @@ def _lines(plan: Plan) -> list[str]:
         lines.append(
             f"Temporal loss stays within {within['bound']:g}, whatever the scheme, if every event spends at most "
             f"{within['constant']:.4g} for ever, or {within['even']:.4g} over these {plan.request.horizon.events}; "
-            f"most of all: {within['first']:.4g} at the first, {within['last']:.4g} at the last"
+            f"the most that it allows: {within['first']:.4g} at the first, {within['last']:.4g} at the last"
             + ("." if within["between"] is None else f", {within['between']:.4g} between.")
         )
     return lines
@@ -203,7 +204,7 @@ def _price(plan: Plan) -> Iterator[str]:
         yield "The price is a larger temporal loss if values resemble their neighbours; --correlation shows it."
         return
     yield (
-        f"The price is temporal loss where values resemble their neighbours: {max(leaving.loss.total):.4g} under "
+        f"The price is temporal loss if values resemble their neighbours: {max(leaving.loss.total):.4g} under "
         f"{leaving.variant.label}, {max(other.loss.total):.4g} under {other.variant.label}."
     )
 

@@ -28,11 +28,11 @@ WAIT_SECONDS = 60.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "TIME is integer ms, a time (2026-03-29T17:00+02:00), a day (2026-03-29), an interval (A/B), or an object as in "
-        'policy files: \'{"weekly":["sat"],"from":"17:00","to":"20:00","first":..,"last":..}\'.\n'
-        "All of them form one record: all are registered, or none. Past steps cost budget, and the record is refused if "
-        "too little remains. Take landmarks from a calendar or from releases: landmarks chosen from raw values reveal "
-        "these values.\n"
+        "TIME is integer ms, a time (2026-03-29T17:00+02:00), a day (2026-03-29), an interval (A/B), or an object as "
+        'in policy files: \'{"weekly":["sat"],"from":"17:00","to":"20:00","first":..,"last":..}\'.\n'
+        "All of them form one record: all are registered, or none. Past steps cost budget, and the record is refused "
+        "if too little remains. Take landmarks from a calendar or from releases: landmarks chosen from raw values "
+        "reveal these values.\n"
         f"{page_at('how-to/register-landmarks-late.md')} says more.\n"
     )
     parser.add_argument("series", help="the series of the landmarks")

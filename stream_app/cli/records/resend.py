@@ -48,9 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{sent} events sent, {found.refused} rejected ones omitted")
     if found.behind:
         print(
-            f"landmark-stream resend: {found.behind} events come after the end of the rejects, so it is unknown whether "
-            "they were rejected, and they are not sent. Let their producers send them again, unless a ledger read with "
-            "--uncommitted has entries of them: then their releases may have been seen, so start over with `left`",
+            f"landmark-stream resend: {found.behind} events come after the end of the rejects, so it is unknown "
+            "whether they were rejected, and they are not sent. Let their producers send them again, unless a ledger "
+            "read with --uncommitted has entries of them: then their releases may have been seen, so start over with "
+            "`left`",
             file=sys.stderr,
         )
     return 0
