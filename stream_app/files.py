@@ -49,14 +49,14 @@ def _settle(path: Path) -> None:
 
 UNREAD = {
     FileNotFoundError: "there is no such file",
-    IsADirectoryError: "it is a folder, no file",
-    NotADirectoryError: "a part of its path is a file, no folder",
-    PermissionError: "you have no right to read it",
+    IsADirectoryError: "it is a folder, not a file",
+    NotADirectoryError: "a part of its path is a file, not a folder",
+    PermissionError: "you have no permission to read it",
 }
 UNWRITTEN = UNREAD | {
     FileNotFoundError: "there is no such folder",
-    FileExistsError: "it is a file, no folder",
-    PermissionError: "you have no right to write there",
+    FileExistsError: "it is a file, not a folder",
+    PermissionError: "you have no permission to write there",
 }
 
 
@@ -73,9 +73,9 @@ def unwritten(error: OSError) -> str:
 def unusable(error: OSError) -> str:
     """Return why a file or a folder cannot be used, where nobody knows whether it was to be read or written."""
     if isinstance(error, PermissionError):
-        return "you have no right to it"
+        return "you have no permission for it"
     return UNREAD.get(type(error), f"it cannot be used: {_reason(error)}")
 
 
 def _reason(error: OSError) -> str:
-    return (error.strerror or "the system says no more").lower()
+    return (error.strerror or "the system gives no reason").lower()

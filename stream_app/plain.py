@@ -100,11 +100,11 @@ def fault(error: Mapping[str, Any], members: Callable[[Location], Iterable[str]]
         return "is missing; add it"
     if kind == "extra_forbidden":
         known = tuple(members(error["loc"][:-1]))
-        return f"no {noun} of that name{meant(str(error['loc'][-1]), known) or '; there are ' + ', '.join(known)}"
+        return f"unknown {noun}{meant(str(error['loc'][-1]), known) or '; there are ' + ', '.join(known)}"
     if kind in {"union_tag_invalid", "literal_error", "enum"}:
         return _one_of(error, context)
     if kind == "union_tag_not_found":
-        return "is missing; add it: it tells which other members there are"
+        return "is missing; add it, because the other members depend on it"
     if kind == "value_error":
         return str(error["msg"]).removeprefix("Value error, ")
     if kind in BOUNDS:
@@ -117,7 +117,7 @@ def fault(error: Mapping[str, Any], members: Callable[[Location], Iterable[str]]
         word, bound = ("at least", "min_length") if kind.endswith("short") else ("at most", "max_length")
         return f"write {word} {context[bound]:,} {unit}"
     if kind == "string_pattern_mismatch":
-        return f"has a character that may not stand there: it must match {context['pattern']}"
+        return f"has a character that is not allowed: it must match {context['pattern']}"
     begins = kind.split("_")[0]
     return f"found {shown(error.get('input'))}; write {NAMED.get(begins, 'something else')}"
 
@@ -127,4 +127,4 @@ def _one_of(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
     known = [each.strip().strip("'") for each in str(written).replace(" or ", ", ").split(",")]
     found = context.get("tag", error.get("input"))
     near = meant(found, known) if isinstance(found, str) else ""
-    return f"is none of {', '.join(known)}{near}"
+    return f"is not one of {', '.join(known)}{near}"

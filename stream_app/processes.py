@@ -118,7 +118,7 @@ class _Partner:
             _write(self._process.stdin, request)
             answer = _read(self._process.stdout)
         except (OSError, EOFError, ValueError) as error:  # ValueError: its pipes are closed, at the end
-            raise ProcessEndedError(f"process {self.pid} was ended") from error
+            raise ProcessEndedError(f"process {self.pid} was killed") from error
         found, failed = pickle.loads(answer)  # noqa: S301 - of a process that this one began
         if failed is not None:
             raise failed

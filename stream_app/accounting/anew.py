@@ -86,7 +86,7 @@ class Left(NamedTuple):
 
     def __str__(self) -> str:
         if not self.records:
-            return f"{self.series}: {self.why}{', decide by hand' if self.by_hand else ''}"
+            return f"{self.series}: {self.why}{', your decision is needed' if self.by_hand else ''}"
         return f"{self.series}: epsilon {amount(self.epsilon_nano)} is left{self.why}"
 
     def document(self) -> Record:

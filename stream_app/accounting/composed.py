@@ -34,18 +34,20 @@ OVER_SERIES: Final[Mapping[str, CompositionLaw]] = {
     "sequential": CompositionLaw(
         "bound",
         "the sum over all series (McSherry 2009, theorem 3)",
-        "in each series landmarks and at most one other step change to neighbouring values, and nothing else with them",
+        "in each series landmarks and at most one other step change to neighbouring values, and nothing else changes "
+        "with them",
     ),
     "parallel-series": CompositionLaw(
         "bound",
         "the largest series (McSherry 2009, theorem 4)",
-        "in one series landmarks and at most one other step change to neighbouring values, and nothing else with them",
+        "in one series landmarks and at most one other step change to neighbouring values, and nothing else changes "
+        "with them",
     ),
     "parallel-members": CompositionLaw(
         "bound",
         "the largest sum of one member's series (McSherry 2009, theorems 3 and 4)",
         "in each series of one member landmarks and at most one other step change to neighbouring values, "
-        "and nothing else with them",
+        "and nothing else changes with them",
     ),
 }
 """Of whole series: each counts what its landmarks and its worst other step spent, over all policy versions.
@@ -57,21 +59,22 @@ OVER_STEPS: Final[Mapping[str, CompositionLaw]] = {
     "sequential-steps": CompositionLaw(
         "bound",
         "the sum over all steps of a series (McSherry 2009, theorem 3)",
-        "any steps of this series change to neighbouring values, correlated in any way, and no other series with them",
+        "any steps of this series change to neighbouring values, correlated in any way, and no other series changes "
+        "with them",
     ),
     "discounted-exponential": CompositionLaw(
         "estimate",
         "the sum of exp(-rate age) epsilon, age in steps before the last (Farokhi 2020)",
-        "the past is held to matter less; an adversary does not forget",
+        "it assumes that the past matters less; an adversary does not forget",
     ),
     "discounted-hyperbolic": CompositionLaw(
         "estimate",
         "the sum of epsilon / (1 + rate age), age in steps before the last (Farokhi 2020)",
-        "the past is held to matter less; an adversary does not forget",
+        "it assumes that the past matters less; an adversary does not forget",
     ),
     "correlated": CompositionLaw(
         "bound",
-        "the worst steps in a row together (Cao et al. 2018, theorem 4)",
+        "the worst consecutive steps together (Cao et al. 2018, theorem 4)",
         "the adversary knows no more than the matrices, any two values of a step are neighbours, "
         "and no other series changes with this one",
     ),

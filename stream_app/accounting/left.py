@@ -51,7 +51,7 @@ class Remains:
             if isinstance(entry, Finding | entries.OpaqueEntry):
                 found = entry.finding if isinstance(entry, entries.OpaqueEntry) else entry
                 whose = found.series or "a line"
-                raise LeftError(f"{whose}: {found.message}; take the version that wrote it, or audit it")
+                raise LeftError(f"{whose}: {found.message}; use the version that wrote it, or audit it")
             self._found.setdefault(entry.series, _SeriesSums(self._lifetime)).take(entry)
 
     def left(self) -> Iterator[Left]:
@@ -86,7 +86,7 @@ class _SeriesSums:
             return
         if entry.sequence > sequence + 1 or (sequence and entry.previous != last):
             missing = f"entry {sequence + 1} is missing, or not the one that {entry.sequence} follows"
-            raise LeftError(f"{entry.series}: {missing}; nobody knows what it spent")
+            raise LeftError(f"{entry.series}: {missing}; what it spent is unknown")
         self._last = (entry.sequence, entry.hash)
         self._count(entry)
         if isinstance(entry, entries.ReleaseEntry | entries.LandmarksEntry):
@@ -282,4 +282,4 @@ def _public(value: Record) -> object:
         case "vector":
             return {name: part["lower"] for name, part in value["parts"].items()}
         case kind:
-            raise LeftError(f"kind {kind} is not known; take the version that wrote it")
+            raise LeftError(f"kind {kind} is not known; use the version that wrote it")

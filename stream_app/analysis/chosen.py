@@ -16,7 +16,7 @@ FEWEST: Final = 10
 
 
 def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
-    """Return a series whose numbers lie nearer together, or further out, than their noise allows; empty if none does.
+    """Return a series whose numbers are closer together, or further apart, than their noise allows; empty if none does.
 
     Whatever the true values were within the range, a measurement of Laplace noise leaves ``[a, b]`` with a probability
     that the range and the scale tell. That none of n does, where a and b are the least and the greatest of them, has a

@@ -61,11 +61,11 @@ def mean(
     measured = measured_of(frame, policy)
     names: list[Any] = list(by) if isinstance(by, list | tuple) else [by]
     if landmarks not in {"apart", "together"}:
-        raise Error.of("landmarks", 'is neither "apart" nor "together"; leave it out to keep landmarks apart')
+        raise Error.of("landmarks", 'is neither "apart" nor "together"; omit it to keep landmarks apart')
     if landmarks == "apart":
         names += [] if "landmark" in names else ["landmark"]
     elif "landmark" in names:
-        raise Error.of("landmarks", '"landmark" in by= keeps them apart; leave one of both out')
+        raise Error.of("landmarks", '"landmark" in by= keeps them apart; omit one of them')
     if "landmark" in names:
         _check_flags(measured)
     _check_bins(names, measured)
@@ -87,7 +87,7 @@ def mean(
     flags = {(group_of(release), release.landmark) for release, _ in measured if release.measurement is not None}
     notes = [_MIXED] if len(flags) > len({group for group, _ in flags}) else []
     if not isinstance(frame, Releases | Released) and (series := gaps(measured)):
-        notes.append(f"steps of {quoted(series)} are missing between others; where you left them out: {CHOOSE}")
+        notes.append(f"steps of {quoted(series)} are missing between others; if you removed them: {CHOOSE}")
     return Table(rows, library(frame), "Means of measurements, with 95 % intervals", "; ".join(notes))
 
 

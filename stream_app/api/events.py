@@ -57,6 +57,6 @@ def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but on
     except FileError as error:
         raise Error.of("file", error.of(path)) from None
     except UnicodeDecodeError:
-        raise Error.of("file", f"{path}: is no text of UTF-8; save it as UTF-8") from None
+        raise Error.of("file", f"{path}: is not UTF-8 text; save it as UTF-8") from None
     rows = ({name: event[name] for name in ("series", "timestamp", "value")} for event in events)
     return Table(rows, note="; ".join((*mapped.told(), *mapped.told_of_events())))

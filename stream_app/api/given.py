@@ -139,7 +139,7 @@ def milliseconds_of(length: timedelta, member: str) -> int:
     """Return a length of time in milliseconds; raises `Error` for parts of one."""
     found, rest = divmod(length, timedelta(milliseconds=1))
     if rest:
-        raise Error.of(member, "is no whole number of milliseconds, which times are told in; make it one")
+        raise Error.of(member, "is not a whole number of milliseconds; round it")
     return found
 
 

@@ -144,7 +144,7 @@ def _trusted(heads: object, public_keys: str | Path | Sequence[str | Path], witn
             raise Error.of("heads", f"is left out, and public_keys or witness are given; {remedy}")
         return None
     if not listed:
-        raise Error.of("public_keys", "is left out; whoever brings the heads must not be asked whom to trust")
+        raise Error.of("public_keys", "is missing; the checkpoints cannot say themselves which signer to trust")
     try:
         return read_public_keys([path_of(file, "public_keys", "files that `keys public` printed") for file in listed])
     except PublicKeyError as error:
@@ -166,7 +166,7 @@ def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None
     path, _ = _places(ledger, None)
     for member, text in (("name", name), ("separator", separator)):
         if not isinstance(text, str):
-            raise Error.of(member, f"is no text but of type {type(text).__name__}; write it as the ledger has it")
+            raise Error.of(member, f"is not text but of type {type(text).__name__}; write it as the ledger has it")
     inquiry = StandingInquiry(name, _lifetime(lifetime), separator)
     try:
         with told():

@@ -47,8 +47,8 @@ def measured_of(frame: Frame | Released, policy: Policy | None) -> list[Measured
             remedy = "read the releases with their ledger; policy= does too, unless counters start with noise"
             raise Error.of(f"row {nth}", f"does not say what noise its measurement has; {remedy}")
     if not isinstance(found, Releases) and (series := chosen_by_noise(measured)):
-        lie = f"the measurements of {quoted(series)} lie nearer together, or further out, than their noise allows"
-        raise Error.of("frame", f"{lie}: these rows were chosen by their noise, and their mean is off; {CHOOSE}")
+        lie = f"the measurements of {quoted(series)} are closer together, or further apart, than their noise allows"
+        raise Error.of("frame", f"{lie}: these rows were chosen by their noise, and their mean is biased; {CHOOSE}")
     return measured
 
 

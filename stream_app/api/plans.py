@@ -153,7 +153,7 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     """
     found = compiled(policy)
     if isinstance(start, str | date) and not isinstance(plain(start, "start"), int):
-        raise Error.of("start", "is no moment; write integer milliseconds or a datetime with a zone")
+        raise Error.of("start", "is not a time; write integer milliseconds or a datetime with a zone")
     moment = "write integer milliseconds or a datetime with a zone"
     start_ms = None if start is None else whole(plain(start, "start"), "start", moment, 0)
     apart = None if every_ms is None else whole(every_ms, "every_ms", "write milliseconds or a timedelta")
@@ -162,10 +162,10 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     if found.units is not None or any(given is not None for given in (statistic, step, data)):
         given = {"steps": steps, "every_ms": every_ms, "start": start, "correlation": correlation, "bound": bound}
         if others := [name for name, value in given.items() if value is not None]:
-            raise Error.of(others[0], "is of single events, not of statistics of units; leave it out")
+            raise Error.of(others[0], "only for single events, not for statistics of units; omit it")
         return plan_of_units(policy, statistic, step, wanted, data)
     if wanted is not None and found.collect is None:
-        remedy = 'leave it out, or say what it is over, as in step="day"'
+        remedy = 'omit it, or give its span, as in step="day"'
         raise Error.of("error", f"is of statistics of units, or of data that contributors send; {remedy}")
     most = None if bound is None else finite(bound, "bound", "write the most temporal loss that there may be")
     adversary, note = _adversary(found, correlation, config)

@@ -98,12 +98,12 @@ class Policy(Page):
         """
         if members:
             if record is not None or folder is not None:
-                raise Error.of(next(iter(members)), "stands beside a whole record or its folder; give either")
+                raise Error.of(next(iter(members)), "conflicts with a whole record or its folder; use only one of them")
             if missing := [name for name in ("epsilon", "value") if name not in members]:
                 raise Error(Fault(name, "is missing") for name in missing)
             record = self.landmark(**members).record
         if not isinstance(record, Mapping):
-            raise Error.of("policy", f"is no record but of type {type(record).__name__}; give a dict of its members")
+            raise Error.of("policy", f"is not a record but of type {type(record).__name__}; use a dict of its members")
         record = {str(name): plain(member, str(name)) for name, member in record.items()}
         with told():
             found, wrongs = in_integers(record, lambda name: ((folder or Path()) / name).read_bytes())
@@ -208,7 +208,7 @@ def _checked(found: object) -> Policy:
         remedy = "make one by Policy(epsilon=1, landmarks=[...], value=Number(0, 10, 0.001))"
         if isinstance(found, tuple):
             remedy = "Policy.load returns all policies of its file: take one of them, as in Policy.load(FILE)[0]"
-        raise Error.of("policy", f"is no Policy but of type {type(found).__name__}; {remedy}")
+        raise Error.of("policy", f"is not a Policy but of type {type(found).__name__}; {remedy}")
     return found
 
 
@@ -228,7 +228,7 @@ def _listed(landmarks: Any) -> list[Any]:
     """Return landmarks as a list; raises `Error` for one alone, and for a pair, which may be an interval."""
     is_list = isinstance(landmarks, Iterable) and not isinstance(landmarks, str | bytes | Mapping | AbstractSet)
     if not is_list or hasattr(landmarks, "columns"):
-        raise Error.of("landmarks", "is no list; write one, as in landmarks=[datetime(2026, 1, 31, 8, tzinfo=UTC)]")
+        raise Error.of("landmarks", "is not a list; write one, as in landmarks=[datetime(2026, 1, 31, 8, tzinfo=UTC)]")
     is_pair = isinstance(landmarks, tuple) and len(landmarks) == 2
     if is_pair and not any(isinstance(each, tuple | list) for each in landmarks):
         raise Error.of("landmarks", "is a pair: write [(start, end)] for an interval, [first, second] for two moments")
@@ -256,7 +256,7 @@ def _record(
     named = {"epsilon": epsilon, "value": value, "scheme": others.get("scheme", usual)}
     wrong = [name for name in ("value", "scheme") if not isinstance(named[name], Part)]
     if wrong:
-        raise Error(Fault(name, f"is no typed part; write one such as ls.{_SUCH[name]}") for name in wrong)
+        raise Error(Fault(name, f"is not a typed part; write one such as ls.{_SUCH[name]}") for name in wrong)
     step = None if others.get("step") is None else length_of(others["step"], "step")
     members = {"level": level, **protection, "step": step, **with_units(others)}
     members |= within.record() if isinstance(within, Within) else {}
@@ -295,5 +295,5 @@ def _envelope_faults(record: Mapping[str, Any]) -> list[Fault]:
     if record.get("type", "policy") != "policy":
         faults.append(Fault("type", 'is not "policy"; write it, or leave it out'))
     if record.get("version", 1) != 1:
-        faults.append(Fault("version", "a policy of the library has version 1; leave it out"))
+        faults.append(Fault("version", "a policy of the library has version 1; omit it"))
     return faults

@@ -85,12 +85,12 @@ def _from_files(releases: Path, ledger: Path | None) -> tuple[list[Release], Pol
         try:
             policies.entry(entry)
         except (PolicyError, LookupError, TypeError, ValueError, AssertionError):  # whatever a foreign file holds
-            raise Error.of(place, "is no entry of a ledger; give the ledger that lies beside the releases") from None
+            raise Error.of(place, "is not a ledger entry; use the ledger beside the releases") from None
     for place, record in _records(releases):
         try:
             release = Release.of(record)
         except (LookupError, TypeError, ValueError):
-            raise Error.of(place, "is no release; give a file of releases, as `read` or `replay` wrote it") from None
+            raise Error.of(place, "is not a release; use a file of releases that `read` or `replay` wrote") from None
         try:
             release.check_under(policies.of(release).policy)
         except (TypeError, ValueError):
@@ -109,7 +109,7 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         except ValueError:
             record = None
         if not isinstance(record, dict):
-            raise Error.of(f"{path}:{number}", "is no record; give a file that `read` or `replay` wrote")
+            raise Error.of(f"{path}:{number}", "is not a record; use a file that `read` or `replay` wrote")
         yield f"{path}:{number}", record
 
 

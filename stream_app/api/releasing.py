@@ -115,20 +115,24 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     """
     folder_path = path_of(out, "out", "the folder that is to hold releases and ledger")
     if late not in {"refuse", "reject"}:
-        raise Error.of("late", 'is neither "refuse" nor "reject"; leave it out to refuse a frame with late rows')
+        raise Error.of("late", 'is neither "refuse" nor "reject"; omit it to refuse a frame with late rows')
     accepted = _accepted(accept) | ({"order"} if late == "reject" else set())
     columns = Columns(series_column, timestamp_column, value_columns, contributor_column)
     # PRIVACY: raw values go from here into the records alone that the decisions read; no error shows one.
     rows = rows_of(frame)
     events = events_of(rows, columns, series, seeds=key is None)
     if not events:
-        raise Error.of("frame", "has no row, so there is nothing to decide; give one with rows")
+        raise Error.of("frame", "has no rows, so there is nothing to process; use one with rows")
 
     def checked(answered: Answered) -> None:
         if answered.unruled and "refused" not in accepted:
-            raise Error.of("policy", "no row was decided: no policy is for any of the series; write both alike")
+            raise Error.of(
+                "policy", "no row was processed: no policy matches any series; correct the series or the policy's glob"
+            )
         if answered.refused and "refused" not in accepted:
-            raise Error.of("frame", f"no row was decided: {'; '.join([*answered.refusals(), *_texts(rows, columns)])}")
+            raise Error.of(
+                "frame", f"no row was processed: {'; '.join([*answered.refusals(), *_texts(rows, columns)])}"
+            )
         if found := unaccepted(answered.doubts, accepted):
             raise Error(_fault(doubt, answered, rows, events, library_of(frame), columns) for doubt in found)
 
@@ -141,10 +145,10 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
             with ReplayFolder.claimed(folder_path) as folder:
                 answered = replay(folder, lambda: iter(events), wanted, lambda records, _: records, checked)
     except BusyFolderError:
-        busy = "another run is at work there; wait for it, then run this again"
+        busy = "another run is using the folder; wait for it, then run this again"
         raise Error.of("out", f"{folder_path}: {busy}") from None
     except ReplayFolderError as error:
-        remedy = "name another folder, or replace=True, which moves the old files aside: then both budgets are spent"
+        remedy = "name another folder, or replace=True, which moves the old files aside; the budget is then spent twice"
         raise Error.of("out", f"{folder_path}: {error.why or error}; {remedy}") from None
     if given is not None:
         answered = answered._replace(notes=(f"key: {SHARED_KEY}", *answered.notes))
@@ -171,7 +175,7 @@ def _fault(
         case _:
             assert_never(doubt.check)
     member = "frame" if doubt.row is None else f"row {doubt.row}"
-    return Fault(member, f'{told}; if that is meant, accept="{doubt.check}"')
+    return Fault(member, f'{told}; if this is intended, use accept="{doubt.check}"')
 
 
 def _late(answered: Answered, events: Sequence[bytes], library: Library, columns: Columns) -> str:
@@ -191,7 +195,7 @@ def _late(answered: Answered, events: Sequence[bytes], library: Library, columns
     }[library]
     drop = f", {repeated:,} repeat the time of an earlier row of their series, so drop duplicates" if repeated else ""
     return (
-        f"lies before a row of its series that was decided, as {count:,} of {answered.rows.count:,} rows do{drop}; "
+        f"lies before a processed row of its series, as {count:,} of {answered.rows.count:,} rows do{drop}; "
         f"rows are decided in their order, so sort them by time, as {sort} does, or, if rows came to a worker so, "
         'accept="order"'
     )

@@ -32,7 +32,7 @@ from stream_app.privacy.kinds import ByBins, Histogram, Number, Share, UnitStati
 Span = tuple[Time, Time]
 """From the first moment up to the second, which is not in it; a day as the second is, with all of it."""
 _NOT_OF_UNITS: Final = (
-    'is no statistic of units but a single release; publish one by Policy.landmark(unit="1h", step="1d", '
+    'is not a statistic of units but a single release; publish one by Policy.landmark(unit="1h", step="1d", '
     'statistic="mean"), or take mean(), which averages single releases and has their noise'
 )
 
@@ -54,7 +54,7 @@ def profile(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
                 remedy = (
                     'publish one with by="hour", or take mean(by="hour") of statistics over hours or single releases'
                 )
-                raise Error.of("frame", f"{series}: is no statistic by local time; {remedy}")
+                raise Error.of("frame", f"{series}: is not a statistic by local time; {remedy}")
         found = totals(of_one_unit(release, release.quantities(ruling)) for release, ruling in group)
         ruled = next((ruling for _, ruling in group if ruling is not None), None)
         name = ruled.kind.local.by.replace("-", "_") if ruled and isinstance(ruled.kind, ByBins) else "bin"
@@ -106,7 +106,7 @@ def compare(
     """
     spans = [_span(each, name, zone) for name, each in (("before", before), ("after", after))]
     if max(spans[0][0], spans[1][0]) < min(spans[0][1], spans[1][1]):
-        raise Error.of("after", "overlaps with before: a release would be in both; write spans that are apart")
+        raise Error.of("after", "overlaps with before, so a release would be in both; use separate spans")
     rows: list[Row] = []
     for series, group in _by_series(frame, policy):
         one, other = (
@@ -115,7 +115,7 @@ def compare(
         )
         for name, found in (("before", one), ("after", other)):
             if not found:
-                raise Error.of(name, f"{series}: has no release in this span; name another")
+                raise Error.of(name, f"{series}: has no release in this span; use another")
         for part in (part for part in one if part in other):
             difference = MeanDifference.of(one[part], other[part])
             rows.append(
@@ -138,7 +138,7 @@ def compare(
 def _span(span: Any, name: str, zone: str) -> tuple[int, int]:
     """Return a span in milliseconds; raises `Error` for what is none."""
     if not isinstance(span, tuple | list) or len(span) != 2:
-        raise Error.of(name, 'is no span; write its start and its end, as in ("2026-01-01", "2026-01-31")')
+        raise Error.of(name, 'is not a span; write its start and its end, as in ("2026-01-01", "2026-01-31")')
     with told():
         clocks = zone_of(zone)
         start, end = (_reach(each, name, clocks) for each in span)
@@ -162,7 +162,7 @@ def _ranges(
     kind = ruling.kind if ruling is not None else None
     if release.statistic == "share" and (kind is None or isinstance(kind, Share)):
         if low is not None or high is not None:
-            raise Error.of("low", "a share has the range of its policy; leave low and high out, or publish a histogram")
+            raise Error.of("low", "a share has the range of its policy; omit low and high, or publish a histogram")
         if not isinstance(kind, Share):
             return {"": ("",)}
         return {_label(*(kind.item.axis.double(end) for end in (kind.start, kind.end))): ("",)}
@@ -181,7 +181,9 @@ def _ranges(
         return {_label(*ends[nth : nth + 2]): (name,) for nth, name in enumerate(names)}
     if wrong := [bound for bound in (low, high) if bound is not None and bound not in edges]:
         listed = ", ".join(f"{edge:g}" for edge in edges)
-        raise Error.of("low" if wrong[0] == low else "high", f"{wrong[0]:g} is none of the edges {listed}; take one")
+        raise Error.of(
+            "low" if wrong[0] == low else "high", f"{wrong[0]:g} is not one of the edges {listed}; use one of them"
+        )
     first = 0 if low is None else edges.index(low) + 1
     end = len(names) if high is None else edges.index(high) + 1
     if first >= end:
@@ -199,7 +201,7 @@ def _by_series(frame: Frame | Released, policy: Policy | None) -> Iterable[tuple
     """Return the measured releases of each series; raises `Error` where one is no statistic of units."""
     measured = [found for found in measured_of(frame, policy) if found.release.measurement is not None]
     if not measured:
-        raise Error.of("frame", "holds no measurement; give releases of statistics of units")
+        raise Error.of("frame", "holds no noisy value; use releases of statistics of units")
     for nth, (release, ruling) in enumerate(measured):
         if not release.of_units or (ruling is not None and not isinstance(ruling.kind, UnitStatistic)):
             raise Error.of(f"row {nth}", _NOT_OF_UNITS)

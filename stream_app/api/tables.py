@@ -141,7 +141,7 @@ def rows_of(frame: Frame) -> list[Row]:
             pass
     rows = list(found) if isinstance(found, Iterable) and not isinstance(found, str | bytes | Mapping) else None
     if rows is None or not all(isinstance(row, Mapping) for row in rows):
-        raise Error.of("frame", "is no frame; give one of pandas or polars, or a list of dicts, one a row")
+        raise Error.of("frame", "is not a frame; use one of pandas or polars, or a list of dicts, one per row")
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
@@ -198,7 +198,9 @@ def _named(columns: Columns, series: str | None) -> None:
         names |= {"value_columns": "", **{f"value_columns.{nth}": each for nth, each in enumerate(several)}}
     wrong = [argument for argument, name in names.items() if not isinstance(name, str) or not is_text(name)]
     if wrong:
-        raise Error(Fault(argument, "is no name; give a text, for several value columns a list") for argument in wrong)
+        raise Error(
+            Fault(argument, "is not a name; write text, or a list for several value columns") for argument in wrong
+        )
 
 
 def _missing(rows: Sequence[Row], columns: Columns, series: str | None) -> Iterator[Fault]:

@@ -73,16 +73,16 @@ def plan_of_units(
 ) -> PlanOfUnits:
     """Return the plan of a policy whose steps hold units, or of single numbers; raises `Error` for another one."""
     if step is not None and error is None:
-        raise Error.of("step", "is what an error is over; say which one is wanted, as in error=5")
+        raise Error.of("step", "is the span of an error; add the error that you want, as in error=5")
     span = f"{length_of(step, 'step')} ms" if isinstance(step, timedelta) else step
     if span is not None and not isinstance(span, str):
-        raise Error.of("step", 'is no span; write "day", "week", "30 days" or a length of time')
+        raise Error.of("step", 'is not a span; write "day", "week", "30 days" or a length of time')
     try:
         found = unit_plan(compiled(policy), span, None if error is None else float(error), _readings(data), statistic)
     except UnitsError as wrong:
         raise Error.of(wrong.member, str(wrong)) from None
     if found is None:
-        remedy = "is neither of single numbers nor of statistics of units; leave statistic, step and data out"
+        remedy = "is neither of single numbers nor of statistics of units; omit statistic, step and data"
         raise Error.of("policy", remedy)
     return PlanOfUnits(policy, found)
 

@@ -75,7 +75,9 @@ def value_of(value: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]
     found = dict(value)
     if isinstance(statistic, Part):
         if statistic.NAMED is None or statistic.NAMED[0] != "statistic":
-            raise Error.of("statistic", 'is none; write "mean", "sum", ls.Share(70, 180) or ls.Histogram([70, 180])')
+            raise Error.of(
+                "statistic", 'is not a statistic; write "mean", "sum", ls.Share(70, 180) or ls.Histogram([70, 180])'
+            )
         found |= statistic.record()
     elif statistic is not None:
         found["statistic"] = plain(statistic, "statistic")

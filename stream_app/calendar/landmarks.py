@@ -75,7 +75,7 @@ def spans_of(landmarks: Iterable[object], zone: tzinfo | None, read: Reader) -> 
         spans = wrongs.unless(str(number), partial(_some, landmark, zone, read, left + 1))
         found += spans or ()
         if len(found) > MOST_INTERVALS:
-            wrongs.append(Wrong(str(number), f"more than {MOST_INTERVALS:,} intervals in all", "name fewer of them"))
+            wrongs.append(Wrong(str(number), f"more than {MOST_INTERVALS:,} intervals in total", "use fewer"))
             break
     wrongs.tell()
     return joined(found)
@@ -96,11 +96,11 @@ def _some(landmark: object, zone: tzinfo | None, read: Reader, most: int) -> lis
     for each in islice(_spans(landmark, zone, read), most):
         start, end = (each, each) if isinstance(each, int) else each
         if not 0 <= start <= end <= LAST_TIMESTAMP_MS:
-            raise WrongTimesError.of(landmark, "name times from 1970 to 9999, the end behind the start")
+            raise WrongTimesError.of(landmark, "use times from 1970 to 9999, with the end after the start")
         if isinstance(each, int) or start < end:  # clocks may jump over all of a span
             found.append(each)
     if not found:
-        raise WrongTimesError.of(landmark, "no time comes of it: look at its days and hours")
+        raise WrongTimesError.of(landmark, "it contains no time: check its days and hours")
     return found
 
 
@@ -132,7 +132,7 @@ def _between(start: object, end: object, zone: tzinfo | None) -> Span:
     assert begun is not None
     assert ended is not None
     if begun[0] >= ended[1]:
-        raise WrongTimesError.of([start, end], "a span needs its start before its end")
+        raise WrongTimesError.of([start, end], "write a start before the end")
     return begun[0], ended[1]
 
 
@@ -162,7 +162,7 @@ def _weekly(form: Mapping[str, object], zone: tzinfo | None) -> Iterator[Span]:
     first = wrongs.unless("first", lambda: _day(form.get("first")))
     last = wrongs.unless("last", lambda: _day(form.get("last")))
     if first is not None and last is not None and last < first:
-        wrongs.append(Wrong("last", quoted(form["last"]), "name a day not before `first`"))
+        wrongs.append(Wrong("last", quoted(form["last"]), "use a day that is not before `first`"))
     wrongs.tell()
     assert first is not None
     assert last is not None
@@ -200,7 +200,7 @@ def _calendar(form: Mapping[str, object], zone: tzinfo | None, read: Reader) -> 
         try:
             content = read(named)
         except (OSError, ValueError) as error:  # a name with a NUL is no name
-            reason = unread(error) if isinstance(error, OSError) else "it is no name of a file"
+            reason = unread(error) if isinstance(error, OSError) else "it is not a file name"
             wrongs.append(Wrong("ics", quoted(named), f"{reason}; name an iCalendar file"))
     else:
         wrongs.append(Wrong("ics", quoted(named), "name an iCalendar file"))

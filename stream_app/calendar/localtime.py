@@ -71,7 +71,7 @@ class Wrongs(list[Wrong]):
         known = tuple(members)
         for name in form:
             if name not in known:
-                self.append(Wrong(name, "an unknown member", f"leave it away; there are {', '.join(known)}"))
+                self.append(Wrong(name, "an unknown member", f"omit it; known members are {', '.join(known)}"))
 
     def tell(self) -> None:
         """Raise `WrongTimesError` when something is wrong."""
@@ -110,7 +110,7 @@ def zone_of(name: object) -> ZoneInfo:
     try:
         return ZoneInfo(name if isinstance(name, str) else "")
     except (KeyError, ValueError, OSError):  # unknown; no name of a file, such as ../etc; a folder, such as Europe
-        remedy = "name a zone of the IANA database, such as Europe/Paris"
+        remedy = "use a zone of the IANA database, such as Europe/Paris"
         raise WrongTimesError.of(name, remedy) from None
 
 
@@ -224,14 +224,14 @@ def local_time(text: object, zone: tzinfo | None = None) -> ZonedTime:
         zone = zone_of(name.removesuffix("]"))
     if isinstance(when, datetime) and when.tzinfo is not None:
         if zone is not None and bracket and when.utcoffset() != when.astimezone(zone).utcoffset():
-            remedy = "the zone has another offset then; leave one of them away"
+            remedy = "the zone has another offset at that time; omit one of them"
             raise WrongTimesError.of(text, remedy)
         zone, when = when.tzinfo, when.replace(tzinfo=None)
     if zone is None:
         raise WrongTimesError.of(text, ZONE_NEEDED)
     day = when.date() if isinstance(when, datetime) else when
     if not FIRST_DAY <= day <= LAST_DAY:
-        raise WrongTimesError.of(text, f"name a day from {FIRST_DAY} to {LAST_DAY}")
+        raise WrongTimesError.of(text, f"use a day from {FIRST_DAY} to {LAST_DAY}")
     return ZonedTime(when, zone)
 
 

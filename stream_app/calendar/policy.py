@@ -67,11 +67,11 @@ def renewals(form: Mapping[str, object], after_ms: int | None = None) -> tuple[i
     found: list[int] = []
     for bound in _bounds(asked):
         if len(found) == MOST_RENEWALS:
-            remedy = "renew less often, or name an earlier `until`"
+            remedy = "renew less often, or use an earlier `until`"
             raise WrongTimesError([Wrong("until", f"more than {MOST_RENEWALS:,} renewals", remedy)])
         found.append(bound)
     if not found:
-        raise WrongTimesError([Wrong("until", "no renewal up to then", "name a later `until`, or leave `renew` away")])
+        raise WrongTimesError([Wrong("until", "no renewal before it", "use a later `until`, or omit `renew`")])
     return tuple(found)
 
 
@@ -105,7 +105,9 @@ def _asked(form: Mapping[str, object], after_ms: int | None) -> _PolicyForm:
     if "first" in form:
         first = wrongs.unless("first", lambda: local_time(form["first"], zone or UTC))
     elif after_ms is None:
-        wrongs.append(Wrong("first", "nothing", "name the first bound, a date or a time: no clock decides it here"))
+        wrongs.append(
+            Wrong("first", "nothing", "write the first bound, a date or a time, because no clock provides it here")
+        )
     wrongs.tell()
     assert period is not None
     assert zone is not None
@@ -218,7 +220,7 @@ def _ranged(dummies: Mapping[str, Any], zone: tzinfo | None) -> dict[str, Any]:
 
 
 CLOCKS: Final = ("zone", "first")
-NO_CLOCK: Final = 'write the first day, as in "transitions":{"first":"2026-01-01"}: no clock decides it here'
+NO_CLOCK: Final = 'write the first day, as in "transitions":{"first":"2026-01-01"}: no clock provides it here'
 
 
 def resolved(value: Mapping[str, Any], zone: tzinfo | None, after_ms: int | None) -> dict[str, Any]:

@@ -205,7 +205,7 @@ class LandmarksMet:
         met, steps = counts["landmark_steps_met"], counts["landmark_steps"]
         rules = [each.policy for each in self._series.values() if each.steps]
         noun = "units" if all(rule is not None and rule.units is not None for rule in rules) else "steps"
-        told = f"{met:,} of {steps:,} landmark {noun} met an event"
+        told = f"{met:,} of {steps:,} landmark {noun} have an event"
         missed = self.missed
         if not missed:
             return told + self._reach([each for each in self._series.values() if each.steps])
@@ -235,12 +235,12 @@ class LandmarksMet:
         if duplicates and seen and all(each.events == 1 for each in seen.values()):
             name, found = next(iter(seen.items()))
             step = f"one step of {duration_in_words(found.grid.length_ms)}"
-            return f"all events of {name} lie in {step}; a step is given in milliseconds: is it too long?"
+            return f"all events of {name} lie in {step}; the step is in milliseconds and may be too long"
         for name, found in seen.items():
             if len(found.landmarks) > found.met and found.gap_ms >= FAR_APART * found.grid.length_ms:
                 step, gap = duration_in_words(found.grid.length_ms), duration_in_words(found.gap_ms)
-                kept = f"budget is kept for {found.steps:,} landmark steps, of which {found.met:,} met an event"
-                return f"a step of {name} is {step}, and its events come {gap} apart: {kept}; is the step too short?"
+                kept = f"budget is reserved for {found.steps:,} landmark steps, and {found.met:,} of them have an event"
+                return f"a step of {name} is {step}, and its events are {gap} apart: {kept}; the step may be too short"
         return ""
 
 

@@ -25,7 +25,7 @@ NO_LIFETIME = 2**200
 GIVEN_UP: Final = b""
 """Stands for a release that nobody has any more, and whose loss was accepted."""
 _WITHOUT_RELEASE = (
-    "has no release with its hash; releases must not expire. If it was lost otherwise, "
+    "has no release with its hash; releases must not expire. If the release was lost for another reason, "
     "`recover --accept-lost-releases` gives the step up"
 )
 _OTHERWISE = "was written under another `member_separator`: set it back"
@@ -36,7 +36,7 @@ class RebuildError(Exception):
 
     def __init__(self, series: str, sequence: int, problem: str) -> None:
         self.series, self.sequence = series, sequence
-        super().__init__(f"series {series!r}, entry {sequence}: {problem}; run `audit` to see what is wrong")
+        super().__init__(f"series {series!r}, entry {sequence}: {problem}; run `audit` for details")
 
 
 def restored(context: Context, row: SeriesRow | None, entry: bytes, releases: Mapping[str, bytes]) -> SeriesRow:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import orjson
 
-NO_OBJECT = "is no JSON object; write one in braces, with double quotes"
+NO_OBJECT = "is not a JSON object; write one in braces, with double quotes"
 MARK = b"\xef\xbb\xbf"  # what some programs write before the first byte of UTF-8: it is no part of the text
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -27,7 +27,7 @@ def lines(content: bytes) -> list[Line]:
     """Return the documents of a file: one that is all of it, or one a line."""
     content = content.removeprefix(MARK)
     if content.startswith(_UTF_16):
-        return [Line(1, None, content, "is text of UTF-16; save it as UTF-8")]
+        return [Line(1, None, content, "is text in UTF-16; save it as UTF-8")]
     whole: Line | None = None  # what is wrong with one document over several lines, at the line of the fault
     if len(content.strip().splitlines()) > 1:
         begins = content[: len(content) - len(content.lstrip())].count(b"\n") + 1
@@ -48,22 +48,22 @@ def _few(found: list[Line]) -> list[Line]:
     """
     wrong = [each for each in found if each.fault]
     if wrong and len(wrong) == len(found) and found[1:] and wrong[0].fault == NO_OBJECT:
-        behind = f"nor are the {len(found) - 1:,} lines behind it"
-        return [wrong[0]._replace(fault=f"is no JSON object, {behind}; {_like(wrong[0].written)}")]
+        behind = f"nor are the next {len(found) - 1:,} lines"
+        return [wrong[0]._replace(fault=f"is not a JSON object, {behind}; {_like(wrong[0].written)}")]
     if len(wrong) <= MOST_FAULTS:
         return found
     last = wrong[MOST_FAULTS - 1]
-    told = last._replace(fault=f"{last.fault}; {len(wrong) - MOST_FAULTS:,} lines more are no JSON")
+    told = last._replace(fault=f"{last.fault}; {len(wrong) - MOST_FAULTS:,}  more lines are not JSON")
     return [told if each is last else each for each in found if not each.fault or each.number <= last.number]
 
 
 def _like(written: bytes) -> str:
     """Say what a file looks like by its first line."""
     if b"=" in written:
-        return "it looks like settings, which --config names; name a file of policies"
+        return "it looks like a configuration, for --config; name a file of policies"
     if any(mark in written for mark in (b",", b";", b"\t")):
-        return "it looks like CSV, so data; name a file of policies"
-    return "name a file of policies, one JSON object a line"
+        return "it looks like CSV data; name a file of policies"
+    return "name a file of policies, one JSON object per line"
 
 
 def line(text: bytes, number: int) -> Line:
@@ -79,16 +79,16 @@ def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
     # PRIVACY: no more than marks of JSON's own is said of what stands there.
     text = content.decode(errors="replace")
     if "\ufffd" in text:
-        return "is no text of UTF-8; save it as UTF-8"
+        return "is not UTF-8 text; save it as UTF-8"
     if "'" in text and '"' not in text:
-        return "is no JSON: it has single quotes; write double ones"
+        return "is not valid JSON: it has single quotes; use double quotes"
     if not text.lstrip().startswith(("{", "[")):
         return NO_OBJECT
     at = f"at character {error.colno}"
     if _NO_NUMBER.match(text, max(0, error.pos - 1)):
-        return f"is no JSON, {at}: it has no NaN and no Infinity; leave the record out, or write null"
+        return f"is not valid JSON, {at}: JSON has no NaN and no Infinity; omit the record, or write null"
     if text[error.pos : error.pos + 1] == "," and text[error.pos + 1 :].lstrip()[:1] in {"}", "]"}:
-        return f"is no JSON: a comma before the closing bracket, {at}; leave it away"
+        return f"is not valid JSON: a comma before the closing bracket, {at}; remove it"
     if error.pos >= len(text.rstrip()):
-        return "is no JSON: it ends before its last bracket is closed; close it"
-    return f"is no JSON, {at}; look at the commas, quotes and brackets there"
+        return "is not valid JSON: it ends before its last bracket is closed; close it"
+    return f"is not valid JSON, {at}; check the commas, quotes and brackets there"

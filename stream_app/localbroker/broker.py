@@ -99,7 +99,7 @@ class LocalBroker:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder / "start.lock"):
             if (running := cls.find(folder)) is not None:
-                found = f"one runs there already, process {running.pid} at {running.bootstrap_servers}"
+                found = f"one is already running, process {running.pid} at {running.bootstrap_servers}"
                 raise LocalBrokerError(f"a broker in {folder}", found, "Use it, or stop it first: kafka stop")
             java, library = find_java(), fetch_jars(jars, progress)
             last = _remembered(folder)
@@ -141,7 +141,9 @@ class LocalBroker:
     def stop(self) -> None:
         """Stop the broker; its data stays."""
         if not self.state.process.stop(STOP_SECONDS):
-            raise LocalBrokerError(f"stopping the broker in {self.folder}", f"process {self.pid} stays", "Look at it")
+            raise LocalBrokerError(
+                f"stopping the broker in {self.folder}", f"process {self.pid} is still running", "Check it"
+            )
 
     def __enter__(self) -> Self:
         return self

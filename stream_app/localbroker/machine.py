@@ -48,7 +48,9 @@ def default_cache() -> Path:
         temporary.mkdir(mode=0o700)
     found = temporary.lstat()
     if found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise LocalBrokerError(f"a folder of this user's own at {temporary}", "others may write there", "Remove it")
+        raise LocalBrokerError(
+            f"a folder at {temporary} that only this user can write to", "others can write there", "Remove it"
+        )
     return temporary / f"kafka-{KAFKA_VERSION}"
 
 
@@ -57,7 +59,7 @@ def find_java() -> str:
     asked = f"Java {JAVA_MINIMUM} or newer on the PATH"
     java = shutil.which("java")
     if java is None:
-        raise LocalBrokerError(asked, "there is none", _REMEDY)
+        raise LocalBrokerError(asked, "found none", _REMEDY)
     said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(\d+)', said)
     if version is None or int(version[1]) < JAVA_MINIMUM:
@@ -97,7 +99,7 @@ def _copy(pins: Path, work: Path, progress: Progress) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         asked = f"Maven on the PATH, to fetch Apache Kafka {KAFKA_VERSION} once"
-        raise LocalBrokerError(asked, "there is none", _REMEDY)
+        raise LocalBrokerError(asked, "found none", _REMEDY)
     shutil.copy(pins / "pom.xml", work)
     progress(f"fetching Apache Kafka {KAFKA_VERSION} (about 45 MB, once)")
     # A repository of its own: the user's lies in a home that may not be writable, and that Java looks up by itself.
@@ -121,7 +123,7 @@ def _verify(folder: Path, pins: Path) -> None:
     wanted = {name: digest for digest, name in pinned}
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
     if wrong := sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)):
-        remedy = "Look at who serves them, and try again"
+        remedy = "Check the server that they come from, and try again"
         raise LocalBrokerError("the pinned jars of Apache Kafka", f"other contents in {', '.join(wrong)}", remedy)
 
 
@@ -138,12 +140,12 @@ def ports_of(wished: int, *, other: bool) -> tuple[int, int]:
         other: whether any free one will do where another program listens on the wished one.
 
     Raises:
-        LocalBrokerError: if another program listens there, and no other port will do.
+        LocalBrokerError: if another program is listening there, and no other port will do.
     """
     port = wished if wished and _is_free(wished) else 0
     if wished and not port and not other:
-        remedy = "Stop it, or give another --port; --port 0 takes one that is free"
-        raise LocalBrokerError(f"port {wished}", "another program listens there", remedy)
+        remedy = "Stop it, or use another --port; --port 0 picks a free one"
+        raise LocalBrokerError(f"port {wished}", "another program is listening there", remedy)
     found, controller = free_ports(2)
     # A port that is chosen by name may be what chance gives the controller.
     return (port, controller if controller != port else found) if port else (found, controller)

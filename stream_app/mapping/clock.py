@@ -55,7 +55,7 @@ class Clock:
             if not FIRST_DAY.year <= found.year < LAST_DAY.year:
                 return None
             if self._zone is None:
-                raise FileError(f"a time like 2012-01-02 03:04 names no zone; {ZONE_REMEDY}")
+                raise FileError(f"a time like 2012-01-02 03:04 has no time zone; {ZONE_REMEDY}")
         elif self._format is None and (found is None or found > LAST_TIMESTAMP_MS) and (fault := time_fault(text)):
             raise FileError(fault)
         return found
@@ -123,11 +123,13 @@ class _Run(list[_Waiting]):
             halves = [nth for nth, (before, local) in enumerate(pairs, 1) if local == before]
             locals_of = [one.local for one in self]
             if halves and not (len(halves) == 1 and locals_of[: halves[0]] == locals_of[halves[0] :]):
-                raise FileError(f"clocks show this time twice, and rows have one time; {OFFSET}", self[0].row.number)
+                raise FileError(
+                    f"clocks show this time twice, and all rows have the same time; {OFFSET}", self[0].row.number
+                )
             back = halves
         if len(back) > 1 or not (back or self.begun):
-            what = "rows step back more than once" if back else "no row comes before it"
-            message = f"clocks go back and show this time twice, and {what}, so nothing tells which one is meant"
+            what = "rows go back in time more than once" if back else "it is the first row"
+            message = f"clocks go back and show this time twice, and {what}, so the time is ambiguous"
             raise FileError(f"{message}; {OFFSET}", self[0].row.number)
         second = back[0] if back else len(self)
         return [one.readings[nth >= second] for nth, one in enumerate(self)]
@@ -160,7 +162,7 @@ class Moments:
                 continue
             waiting.append(found)
             if len(waiting) > MOST_WAITING:
-                message = f"more than {MOST_WAITING:,} rows are of an hour that clocks show twice, or wait behind one"
+                message = f"more than {MOST_WAITING:,} rows belong to an hour that clocks show twice, or wait for one"
                 raise FileError(f"{message}; {OFFSET}, or split the file", row.number)
             yield from self._told(waiting)
         for run in self._runs.values():
@@ -195,14 +197,14 @@ class Moments:
     def _local(self, row: Dated, stamp: datetime) -> int | _Waiting:
         zone, day = self._zone, stamp.date()
         if zone is None:
-            raise FileError(f"names no zone; {ZONE_REMEDY}", row.number)
+            raise FileError(f"has no time zone; {ZONE_REMEDY}", row.number)
         if day not in self._ahead_ms:
             self._ahead_ms[day] = _steady(day, zone)
         if (ahead_ms := self._ahead_ms[day]) is not None:
             return milliseconds(stamp.replace(tzinfo=UTC)) - ahead_ms
         found = readings(stamp, zone)
         if shown(found.usual, zone) != stamp:
-            raise FileError(f"the clocks of {zone.key} skip this time; is it the zone of the file?", row.number)
+            raise FileError(f"the clocks of {zone.key} skip this time; check the zone of the file", row.number)
         if len(found.moments) == 1:
             return found.usual
         one = _Waiting(row, stamp, (found.usual, found.last))
@@ -212,7 +214,7 @@ class Moments:
             self._begun.add(row.series)
             run = self._runs[row.series] = _Run()
         if not run and (last := self._last.get(row.series)) is not None and one.near(last):
-            message = f"clocks show this time twice, and rows come back to it; {OFFSET}"
+            message = f"clocks show this time twice, and rows return to it; {OFFSET}"
             raise FileError(message, row.number)
         run.begun = row.series in self._begun
         run.append(one)
@@ -236,7 +238,7 @@ def _steady(day: date, zone: ZoneInfo) -> int | None:
 
 
 ZONE_REMEDY: Final = "name it with --zone, as in --zone Europe/Paris"
-_FORMAT: Final = "say how it is written with --time-format, as in --time-format"
+_FORMAT: Final = "give its format, as in --time-format"
 
 # PRIVACY: a message shows an example of the form that was found, never the time itself.
 _FORMS: Final[tuple[tuple[str, str, str], ...]] = (
@@ -244,34 +246,34 @@ _FORMS: Final[tuple[tuple[str, str, str], ...]] = (
         (
             rf"[0-9]{{1,2}}[{mark}][0-9]{{1,2}}[{mark}][0-9]{{2,4}}([ T,]+[0-9:. ]+([AaPp][Mm])?)?",
             f"02{mark}01{mark}2012",
-            f"may be of January or of February; {_FORMAT} '%d{mark}%m{mark}%Y %H:%M'",
+            f"may be in January or in February; {_FORMAT} '%d{mark}%m{mark}%Y %H:%M'",
         )
         for mark in "/.-"
     ),
     (
         r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)? ?[A-Za-z][A-Za-z/_ ]+",
         "2012-01-02 03:04 UTC",
-        f"names its zone by letters; {_FORMAT} '%Y-%m-%d %H:%M UTC', and --zone UTC",
+        f"names its zone with letters; {_FORMAT} '%Y-%m-%d %H:%M UTC', and --zone UTC",
     ),
     (
         r"[0-9]{4}[/.][0-9]{1,2}[/.][0-9]{1,2}([ T,]+[0-9:. ]+)?",
         "2012/01/02 03:04",
-        f"is no ISO 8601; {_FORMAT} '%Y/%m/%d %H:%M'",
+        f"is not ISO 8601; {_FORMAT} '%Y/%m/%d %H:%M'",
     ),
     (
         r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*[0-9]{4}.*",
         "Mon, 02 Jan 2012 03:04:00 +0100",
-        f"is that of mails; {_FORMAT} '%a, %d %b %Y %H:%M:%S %z'",
+        f"has the format of e-mails; {_FORMAT} '%a, %d %b %Y %H:%M:%S %z'",
     ),
     (
         r"([0-9]{1,2}\.? )?(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? .*[0-9]{4}.*",
         "Jan 2 2012 03:04",
-        f"is no ISO 8601; {_FORMAT} '%b %d %Y %H:%M'",
+        f"is not ISO 8601; {_FORMAT} '%b %d %Y %H:%M'",
     ),
     (
         r"[0-9](\.[0-9]+)?[Ee]\+?[0-9]+",
         "1.33857E+12",
-        "was rounded by a spreadsheet; show its column as whole numbers there, and save it again",
+        "was rounded by a spreadsheet; format its column as whole numbers there, and save the file again",
     ),
     (r"[0-9]{12,13}\.[0-9]*", "1338566400000.0", "is in milliseconds with decimals; add --time-format ms"),
     (r"[0-9]{9,10}\.[0-9]+", "1325473440.5", "is in seconds; add --time-format s"),

@@ -27,7 +27,7 @@ def delimited_rows(
     """
     head = list(islice(text, HEADER_LINES))
     if not "".join(head).strip():
-        raise FileError("is empty; a line names the columns, each other line is an event")
+        raise FileError("is empty; write a line of column names, and a line per event")
     if mapping.no_header:
         yield from _numbered(head, text, mapping, is_time)
         return
@@ -48,7 +48,7 @@ def _headers(head: Sequence[str], mapping: FileMapping) -> Iterator[tuple[str, i
     for mark, line, names in _candidates(head, mapping):
         if wanted <= set(names):
             if several := next((name for name in mapping.columns if names.count(name) > 1), None):
-                raise FileError(f"several columns are called {several}; give each a name of its own", line)
+                raise FileError(f"several columns are called {several}; give each column its own name", line)
             yield mark, line, names
 
 
@@ -117,8 +117,8 @@ class _Table:
                     cells += [""] * (columns.last + 1 - len(cells))  # noqa: PLW2901 (short rows end with empty cells)
                 yield Picked(above, [cells[place].strip() for place in columns.wanted])
         except csv.Error as error:
-            long = f"a cell has more than {csv.field_size_limit():,} characters; is a quote not closed?"
-            quote = "a quote is not closed, or stands within a cell; close it, or write two where one is meant"
+            long = f"a cell has more than {csv.field_size_limit():,} characters; a quote may not be closed"
+            quote = "a quote is not closed, or is inside a cell; close it, or double it"
             raise FileError(long if "limit" in str(error) else quote, above + 1) from None
 
     def _names_again(self, cells: Sequence[str], line: int) -> bool:
@@ -127,7 +127,9 @@ class _Table:
             return True
         if set(self._mapping.timestamp_columns) <= set(cells):
             missing = ", ".join(name for name in self._wanted if name not in cells)
-            raise FileError(f"another table begins, without a column {missing}; split the file, one table each", line)
+            raise FileError(
+                f"another table begins, without a column {missing}; split the file into one file per table", line
+            )
         return False
 
 
@@ -137,7 +139,7 @@ def _numbered(
     """Yield rows whose columns are numbers, from the first line on that has a time in its place."""
     wanted = mapping.columns
     if strange := next((name for name in wanted if not re.fullmatch("[1-9][0-9]{0,5}", name)), None):
-        raise FileError(f"without a header the columns are numbers from 1 on, and {strange} is none")
+        raise FileError(f"without a header, columns are numbered from 1, and {strange} is not such a number")
     numbers = list(map(str, range(1, max(map(int, wanted)) + 1)))
     columns = _Columns.under(numbers, mapping)
     for mark, line, cells in _candidates(head, mapping):
@@ -150,7 +152,7 @@ def _numbered(
     raise FileError(f"none of its first {len(head)} lines has a time in column {asked}; {_TIMES}", 1)
 
 
-_TIMES: Final = "say which columns hold it and how it is written: --timestamp-column, --time-format, --separator"
+_TIMES: Final = "name its columns and format: --timestamp-column, --time-format, --separator"
 
 
 def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
@@ -160,7 +162,7 @@ def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
     best = max(lines, key=lambda found: (len(set(wanted) & set(found[2])), -found[1]), default=None)
     if best is None:
         all_of = ", ".join(wanted)
-        return f"columns not found: {all_of}; no line has several columns; say what separates them with --separator"
+        return f"columns not found: {all_of}; no line has several columns; give the separator with --separator"
     mark, line, names = best
     missing = [name for name in wanted if name not in names]
     found = f"columns not found: {', '.join(missing)}" if missing[1:] else f"column not found: {missing[0]}"
@@ -178,6 +180,6 @@ def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
         if near
         else (
             f"{found}; {line_of} has {len(names)} cells; `landmark-stream inspect` lists the columns; if no line names "
-            "them, they are numbers, with --no-header"
+            "them, use numbers with --no-header"
         )
     )

@@ -131,19 +131,19 @@ class MappedFile:
         if told := ", ".join(f"{count:,} {_LEFT_OUT[what]}" for what, count in sorted(self.left_out.items())):
             yield f"skipped rows: {told}"
         if assumed := self._moments.assumed:
-            what = f"rows in an hour that clocks show twice, although no time steps back: {assumed:,}"
-            yield f"{what}; they count as the first pass of that hour; if they are the second, write their offset"
+            what = f"rows in an hour that clocks show twice, although no time goes back: {assumed:,}"
+            yield f"{what}; they count as the first pass of that hour; if they belong to the second, add their offset"
         if self._mapping.stamp is None and (ends := list(filter(_is_end, self._mapping.timestamp_columns))):
             what = (
                 f"{' and '.join(ends)} may be the end of an interval; if so, add --stamp end, otherwise --stamp start"
             )
-            yield f"{what}: landmarks would lie one interval beside their readings"
+            yield f"{what}: otherwise landmarks would be one interval away from their readings"
         yield from alike(self.series)
 
     def told_of_events(self) -> Iterator[str]:
         """Yield what is wrong with its events, which a policy would refuse."""
         for what, count in sorted(self.unread.items()):
-            yield f"events {_UNREAD[what]}: {count:,}; they are printed as they are, and a policy would refuse them"
+            yield f"events {_UNREAD[what]}: {count:,}; they are printed unchanged, and a policy would reject them"
 
 
 def alike(series: Iterable[str]) -> Iterator[str]:
@@ -153,8 +153,8 @@ def alike(series: Iterable[str]) -> Iterator[str]:
         by_letters.setdefault(" ".join(name.casefold().split()), []).append(name)
     for names in by_letters.values():
         if len(names) > 1:
-            told = f"{' and '.join(map(quoted, names))} differ by case or spaces alone"
-            yield f"{told}; are they one series? Each has a budget of its own"
+            told = f"{' and '.join(map(quoted, names))} differ only in case or spaces"
+            yield f"{told}; if they are one series, correct the names: each name has its own budget"
 
 
 _ENDS: Final = frozenset({"end", "ends", "till", "until", "to", "tot", "bis", "ende", "fin", "fine", "slut"})
@@ -169,11 +169,11 @@ _LEFT_OUT: Final = {
     "other": "that --where excludes",
     "missing": "without a value, as --missing says",
     "first": "as the first reading of a register",
-    "above": "in a table above the line that names the columns",
+    "above": "in a table above the line of column names",
 }
 _UNREAD: Final = {
-    "time": "without a time that can be read (null)",
-    "value": "with a value that is no number, true or false",
+    "time": "without a readable time (null)",
+    "value": "with a value that is not a number, true or false",
 }
 
 
@@ -190,7 +190,7 @@ class _Sort:
         if (known := self._known.setdefault(series, found)) != found:
             # PRIVACY: the column is told, and not its texts, which belong to the raw data.
             name = next(name for name, one, other in zip(self._columns, found, known, strict=True) if one != other)
-            message = f"{name}: differs from the rows before it, so the file has several sorts of readings"
+            message = f"{name}: differs from earlier rows, so the file has several sorts of readings"
             raise FileError(f"{message}; choose one with --where {name}=TEXT, or add --series-column {name}", number)
 
 

@@ -84,9 +84,11 @@ def read_mapping(name: str) -> FileMapping:
             with open(name, encoding="utf-8-sig") as file:  # noqa: PTH123 (a name that was typed)
                 text = file.read()
         except UnicodeDecodeError:
-            raise MappingError([Fault("mapping", f"{name} is no text of UTF-8; save it as UTF-8")]) from None
+            raise MappingError([Fault("mapping", f"{name} is not UTF-8 text; save it as UTF-8")]) from None
     else:
-        message = f"no mapping is called {name}{meant(name, known)}; there are {', '.join(known)}, and TOML files"
+        message = (
+            f"no mapping is called {name}{meant(name, known)}; known mappings are {', '.join(known)}, and TOML files"
+        )
         raise MappingError([Fault("mapping", message)])
     return _mapping_in(name, text)
 
@@ -95,7 +97,7 @@ def _mapping_in(name: str, text: str) -> FileMapping:
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise MappingError([Fault("mapping", f"{name} is no valid TOML: {error}")]) from None
+        raise MappingError([Fault("mapping", f"{name} is not valid TOML: {error}")]) from None
     return mapping_of(found)
 
 
@@ -110,7 +112,7 @@ class _Reader:
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._given = {name: value for name, value in given.items() if value is not None}
         unknown = [name for name in self._given if name not in MEMBERS]
-        self._faults = [Fault(name, f"is no member of a mapping{meant(name, MEMBERS)}") for name in unknown]
+        self._faults = [Fault(name, f"is not a member of a mapping{meant(name, MEMBERS)}") for name in unknown]
 
     def read(self, name: str) -> Any:
         """Return the value of a member; None where it is not given, or is wrong."""
@@ -125,26 +127,26 @@ class _Reader:
     def end(self) -> None:
         """Raise `MappingError` if something was wrong."""
         if self._given.keys() >= {"series", "series_column"}:
-            self._faults.append(Fault("series", "and series_column exclude each other; give one of them"))
+            self._faults.append(Fault("series", "and series_column exclude each other; use only one"))
         if self._faults:
             raise MappingError(self._faults)
 
     @staticmethod
     def _text(found: object) -> str:
         if not isinstance(found, str) or not found:
-            raise ValueError("is no text")
+            raise ValueError("is not text")
         return found
 
     def _timestamp_column(self, found: object) -> tuple[str, ...]:
         names = [found] if isinstance(found, str) else found
         if not isinstance(names, list | tuple) or not names:
-            raise ValueError("is no column; write its name, or a list of names whose cells are joined")
+            raise ValueError("is not a column; write its name, or a list of names whose cells are joined")
         return tuple(self._text(name).strip() for name in names)
 
     def _single(self, found: object) -> tuple[str, ...]:
         names = names_of(found) if isinstance(found, str) else found
         if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-            raise ValueError("is no column; write its name, several as a list, or '' for none")
+            raise ValueError("is not a column; write its name, a list of names, or '' for none")
         return tuple("" if name in {"''", '""'} else name.strip() for name in names)
 
     def _value_columns(self, found: object) -> dict[str, str]:
@@ -158,17 +160,20 @@ class _Reader:
         pairs = [name.partition("=")[::2] if "=" in name else (name, name) for name in map(self._text, names)]
         columns = {self._text(part.strip()): self._text(column.strip()) for part, column in pairs}
         if len(columns) < len(pairs):
-            raise ValueError("names a part twice; give each part one column")
+            raise ValueError("names a part twice; name one column per part")
         return columns
 
     def _time_format(self, found: object) -> str:
         text = self._text(found)
         if text not in UNITS and "%" not in text:
-            raise ValueError(f"is no format of times; write directives of strptime, as in %d/%m/%Y, or {_or(UNITS)}")
+            raise ValueError(f"is not a time format; write directives of strptime, as in %d/%m/%Y, or {_or(UNITS)}")
         if "%Z" in text:
-            raise ValueError("names a zone by letters (%Z), which are not read; write them out, and name it with zone")
+            raise ValueError(
+                "has a zone in letters (%Z), which is not supported; write the letters literally, and give the zone "
+                "with `zone`"
+            )
         if ("%I" in text) != ("%p" in text):
-            raise ValueError("needs %I and %p together: hours from 1 to 12, and which half of the day")
+            raise ValueError("needs %I and %p together: hours from 1 to 12, and am or pm")
         return text
 
     def _zone(self, found: object) -> ZoneInfo:
@@ -189,7 +194,7 @@ class _Reader:
     def _where(self, found: object) -> tuple[Condition, ...]:
         texts = [found] if isinstance(found, str) else found
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) and "=" in text for text in texts):
-            raise ValueError("is no condition; write COLUMN=TEXT or COLUMN!=TEXT, several as a list")
+            raise ValueError("is not a condition; write COLUMN=TEXT or COLUMN!=TEXT, several as a list")
         conditions = []
         for text in texts:
             column, _, wanted = text.partition("=")
@@ -202,19 +207,19 @@ class _Reader:
         words = {str(word).strip(): _decimal(number) for word, number in pairs.items()}
         ends = {words[word] for word in words if word.lower() in HIGH}
         if ends & {words[word] for word in words if word.lower() in LOW}:
-            raise ValueError("makes one number of High and Low; give each the end of the sensor's range that it means")
+            raise ValueError("gives High and Low the same number; give each word its end of the sensor's range")
         return words
 
     def _missing(self, found: object) -> frozenset[str]:
         names = (names_of(found) or [""]) if isinstance(found, str) else found
         if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-            raise ValueError("is no list of texts")
+            raise ValueError("is not a list of texts")
         return frozenset("" if name in {"''", '""'} else name.strip() for name in names)
 
     def _multiply(self, found: object) -> Decimal:
         factor = _decimal(found)
         if not 0 < abs(factor.adjusted()) + 1 <= MOST_PLACES or not factor:
-            raise ValueError(f"is no factor; write a number with at most {MOST_PLACES} places, as in 0.001")
+            raise ValueError(f"is not a factor; write a number with at most {MOST_PLACES} places, as in 0.001")
         return factor
 
     def _differences(self, found: object) -> bool:
@@ -227,7 +232,7 @@ class _Reader:
 def _pairs(text: str) -> dict[str, str]:
     pairs = [name.rpartition("=") for name in names_of(text)]
     if not all(mark for _, mark, _ in pairs):
-        raise ValueError("is no list of words; write TEXT=NUMBER, several with commas between them")
+        raise ValueError("is not a list of words; write TEXT=NUMBER, separated by commas")
     return {word: number for word, _, number in pairs}
 
 
@@ -238,7 +243,7 @@ def _decimal(found: object) -> Decimal:
     except InvalidOperation:
         number = Decimal("nan")
     if isinstance(found, bool) or not number.is_finite():
-        raise ValueError("is no number; write digits and a point, as in 0.001")
+        raise ValueError("is not a number; write digits and a point, as in 0.001")
     return number
 
 
@@ -250,7 +255,7 @@ def _flag(found: object) -> bool:
 
 def _one_of(found: object, known: tuple[str, ...], *more: str) -> object:
     if found not in known:
-        raise ValueError(f"is not known; there are {_or([*map(repr, known), *more])}")
+        raise ValueError(f"is not known; use {_or([*map(repr, known), *more])}")
     return found
 
 

@@ -70,19 +70,23 @@ def horizon_of(
     step_ms = policy.step_ms
     every_ms = step_ms if every_ms is None else every_ms
     if every_ms < step_ms:
-        raise HorizonError("--every", f"found {every_ms} ms; one release a step, so at least the step, {step_ms} ms")
+        raise HorizonError(
+            "--every", f"found {every_ms} ms; one release per step, so use at least the step, {step_ms} ms"
+        )
     if policy.within is not None and policy.within.hides and every_ms != step_ms:
         problem = "with a value as absent each step is decided, with readings or without"
-        raise HorizonError("--every", f"found {every_ms} ms; {problem}: leave it out, or say the step, {step_ms} ms")
+        raise HorizonError("--every", f"found {every_ms} ms; {problem}: omit it, or use the step, {step_ms} ms")
     first_ms, end_ms = _span(policy, every_ms)
     start_ms = first_ms if start_ms is None else start_ms
     if events is None:
         events = max(1, -(-(end_ms - start_ms) // every_ms))
     if not 1 <= events <= MOST_EVENTS:
         found = f"found {events:,} events, {every_ms:,} ms apart; plan for 1 to {MOST_EVENTS:,}"
-        raise HorizonError("--steps", f"{found}: say how many, or how far apart they are (--every)")
+        raise HorizonError("--steps", f"{found}: give their number, or the time between them (--every)")
     if not 0 <= start_ms <= start_ms + events * every_ms <= LAST_TIMESTAMP_MS:
-        raise HorizonError("--start", "the events reach beyond 1970 .. 9999; begin elsewhere, or plan for fewer")
+        raise HorizonError(
+            "--start", "the events reach beyond the years 1970 to 9999; start elsewhere, or plan for fewer"
+        )
     return Horizon(start_ms, every_ms, events)
 
 
@@ -113,7 +117,7 @@ class CourseError(ValueError):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"an event of the horizon would be rejected as {reason}; begin elsewhere (--start)")
+        super().__init__(f"an event of the horizon would be rejected as {reason}; start elsewhere (--start)")
 
 
 class Spend(NamedTuple):

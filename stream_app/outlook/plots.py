@@ -52,7 +52,7 @@ def errors_of(outlooks: Sequence[Outlook], kind: Kind, axes: "Axes") -> None:
                 axes.bar(places, errors, width=_BAR, color=own if mine else other, label=label)
     width = range_of(kind)
     if width is not None:
-        label = f"the value's range, {width:,g}: one release beyond it tells next to nothing"
+        label = f"the value's range, {width:,g}: a release with a larger error says next to nothing"
         axes.axhline(width, color=pictures.TRUTH_COLOUR, ls="--", lw=1.2, label=label)
     axes.set_xticks(range(len(outlooks)), [_label(outlook) for outlook in outlooks], rotation=20, ha="right")
     for tick, outlook in zip(axes.get_xticklabels(), outlooks, strict=True):

@@ -22,11 +22,11 @@ Check = Literal["landmarks", "times", "order", "substituted", "clamped", "refuse
 
 CHECKS: Final[dict[Check, str]] = {
     "landmarks": "no landmark step has an event",
-    "times": "times look like seconds or digits of a date, lie before 1990 or after tomorrow, or in one open step",
+    "times": "times look like seconds or digits of a date, lie before 1990 or after tomorrow, or all in one open step",
     "order": "rows come after a later row of their series",
-    "substituted": "the policy's substitute stands for more than 1 % of the values",
+    "substituted": "the policy's substitute replaces more than 1 % of the values",
     "clamped": "most values of a series lie beyond one end of their range",
-    "refused": "more than 1 % of the rows are refused for another reason",
+    "refused": "more than 1 % of the rows are rejected for another reason",
 }
 """Each check with what makes it fail; its name accepts that."""
 
@@ -177,11 +177,11 @@ class CheckedRows:
         if late and self._ahead is not None:
             number, at_ms, apart_ms = self._ahead
             told = f"{moment_in_words(at_ms)} lies {duration_in_words(apart_ms)} after the rows of its series around it"
-            remedy = "is its clock ahead? Correct its time, or leave it out"
-            yield Doubt("order", f"{told}, so that {late:,} of {self.count:,} rows would be refused; {remedy}", number)
+            remedy = "its clock may be ahead; correct its time, or omit the row"
+            yield Doubt("order", f"{told}, so that {late:,} of {self.count:,} rows would be rejected; {remedy}", number)
         elif late:
             told = f"{late:,} of {self.count:,} rows lie before a row of their series that comes earlier in the input"
-            remedy = "rows are decided in their order, so these would be refused; sort them by time, oldest first"
+            remedy = "rows are processed in their order, so these would be rejected; sort them by time, oldest first"
             yield Doubt("order", f"{told}: {remedy}", self.first["late"])
         if met.missed:  # after the checks that tell why: rows out of order are not decided, and so meet no landmark
             yield Doubt("landmarks", met.sentence)
@@ -189,17 +189,19 @@ class CheckedRows:
         refused = self.refused.total() - late
         if 100 * refused > MOST_PERCENT * self.count:
             reasons = ", ".join(f"{count:,} {name}" for name, count in self.refused.most_common() if name != "late")
-            yield Doubt("refused", f"{refused:,} of {self.count:,} rows would be refused ({reasons}); correct the rows")
+            yield Doubt(
+                "refused", f"{refused:,} of {self.count:,} rows would be rejected ({reasons}); correct the rows"
+            )
 
     def _of_values(self) -> Iterator[Doubt]:
         # PRIVACY: no doubt has a count of raw values, as errors of the library end up in notebooks.
         ranges = self.ranges
         if self.swallowed:
-            told = "the policy's substitute (`invalid`) stands for more than 1 % of the values, which do not fit"
+            told = "the policy's substitute (`invalid`) replaces more than 1 % of the values, which do not fit"
             yield Doubt("substituted", told, ranges.first_substituted[0] if ranges.first_substituted else None)
         for series, side in ranges.mostly_beyond(FEWEST_VALUES):
             told = f"most values of {series} lie {side} of their range, which is published for them"
-            yield Doubt("clamped", f"{told}; is the unit another one, as Wh for kWh? --multiply changes it")
+            yield Doubt("clamped", f"{told}; the unit may differ, such as Wh for kWh; --multiply converts it")
 
 
 class _Newest(NamedTuple):
@@ -245,7 +247,7 @@ def strange_time(at_ms: int, latest_ms: int) -> str:
         return ""
     form = _DATES.get(len(str(at_ms)))
     if form is not None and _is_date(str(at_ms), form):
-        return f"{at_ms} looks like a date of {len(str(at_ms))} digits; say so with --time-format {form}"
+        return f"{at_ms} looks like a date of {len(str(at_ms))} digits; add --time-format {form}"
     if warning := moment_as_seconds(at_ms):
         return warning
     lies = "after tomorrow" if at_ms > latest_ms else "before 1990; times are in milliseconds since 1970"

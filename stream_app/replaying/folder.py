@@ -131,7 +131,7 @@ class ReplayFolder:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                message = "another `replay` is at work there; wait for it"
+                message = "another `replay` is using the folder; wait for it"
                 raise BusyFolderError(f"--out {path}: {message}", message) from None
             found = cls(path)
             yield found
@@ -167,7 +167,7 @@ class ReplayFolder:
         path = self.path / KEY_NAME
         if not path.exists():
             if self.holds:
-                raise self.refused(f"its {KEY_NAME} is not there: lost, or it was decided with --key")
+                raise self.refused(f"its {KEY_NAME} is missing: it is lost, or the run used --key")
             self.spare_key(None)  # whole before it has its name: a crash leaves no part of a key there
             _beside(path).rename(path)
             keyfile.settle(self.path)
@@ -178,7 +178,7 @@ class ReplayFolder:
             # PRIVACY: another key beside what was decided under this one is a second measurement, so nobody gets one
             # unasked; nor does what can still be read of a damaged key make noise, since it may be known. ``replaced``
             # keeps the file, as private as it was: a backup may still mend it, and its ledger holds until it is read.
-            why = f"{error}" + ("" if self.holds else "; no ledger lies there, unless it was moved away")
+            why = f"{error}" + ("" if self.holds else "; it has no ledger, unless the ledger was moved")
             raise ReplayFolderError(f"--out {self.path}: {why}. Or {_REMEDY}", why) from None
         return keyfile.load(path, epoch_ms)
 
@@ -198,7 +198,7 @@ class ReplayFolder:
         if latest is None:
             if self.holds:
                 raise self.refused(
-                    f"it has no {RECORD_NAME} that can be read: a version before this one made it, or the file is lost"
+                    f"it has no {RECORD_NAME} that can be read: an earlier version wrote it, or the file is lost"
                 )
         elif latest.key != keys.fingerprint:
             raise self.refused(f"its ledger was made under key {latest.key}, and this run has {keys.fingerprint}")
@@ -272,8 +272,10 @@ def _beside(path: Path) -> Path:
 
 
 _OTHERS = "or the key's first epoch is another than in its latest run"
-_RULE = "Only an input that begins with all records of that run, under equal policies, configuration and key, goes on"
+_RULE = (
+    "Only an input that begins with all records of that run, under the same policies, configuration and key, continues"
+)
 _REMEDY = (
-    "name another folder, or add --replace, which moves the old files aside: then both runs measure the same events, "
-    "and both budgets are spent. After a correction take another --key too: equal noise would show what changed"
+    "name another folder, or add --replace, which moves the old files aside: then both runs publish the same events, "
+    "and the budget is spent twice. After a correction, also use another --key: equal noise would show what changed"
 )

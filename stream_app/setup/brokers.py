@@ -26,41 +26,46 @@ class BrokerSettings(BaseSettings):
 
     # Kafka
     bootstrap_servers: str = Field(
-        "127.0.0.1:9092", min_length=1, description="brokers to ask first: host:port, comma separated"
+        "127.0.0.1:9092", min_length=1, description="initial brokers: host:port, separated by commas"
     )
     application: str = Field(
-        "landmark-stream", pattern=_NAME, max_length=100, description="consumer group; begins each transactional id"
+        "landmark-stream",
+        pattern=_NAME,
+        max_length=100,
+        description="consumer group, and prefix of each transactional id",
     )
-    prefix: str = Field("landmark", pattern=_NAME, max_length=100, description="what the topics' names begin with")
-    partitions: int = Field(4, ge=1, le=1024, description="partitions of every topic; fixed once events came")
-    standby_replicas: int = Field(0, ge=0, le=3, description="workers besides the owner that keep a copy of the state")
+    prefix: str = Field("landmark", pattern=_NAME, max_length=100, description="prefix of the topics' names")
+    partitions: int = Field(4, ge=1, le=1024, description="partitions of every topic; fixed after the first event")
+    standby_replicas: int = Field(
+        0, ge=0, le=3, description="number of other workers that keep a copy of a partition's state"
+    )
     session_timeout_ms: int = Field(
-        45_000, ge=6_000, le=300_000, description="silence after which a worker counts as gone"
+        45_000, ge=6_000, le=300_000, description="time without a heartbeat after which a worker counts as gone"
     )
     transaction_timeout_ms: int = Field(
-        60_000, ge=10_000, le=900_000, description="the broker aborts a transaction after it"
+        60_000, ge=10_000, le=900_000, description="time after which the broker aborts a transaction"
     )
 
     # Transport
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_SSL", "SASL_PLAINTEXT"] = Field(
-        "PLAINTEXT", description="how every client speaks to the brokers"
+        "PLAINTEXT", description="protocol of all clients"
     )
-    allow_plaintext_credentials: bool = Field(default=False, description="lets SASL_PLAINTEXT show the password")
+    allow_plaintext_credentials: bool = Field(
+        default=False, description="whether SASL_PLAINTEXT may send the password unencrypted"
+    )
     ca_file: PresentFile | None = Field(
-        None, description="certificates that sign the brokers' own; unset: the system's"
+        None, description="certificates of the authorities that sign the brokers' certificates; unset: the system's"
     )
     certificate_file: PresentFile | None = Field(
         None, description="the client's certificate; with certificate_key_file"
     )
     certificate_key_file: PresentFile | None = Field(None, description="its private key; with certificate_file")
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
-        "SCRAM-SHA-512", description="how the user is proved, where security_protocol is one of SASL"
+        "SCRAM-SHA-512", description="SASL mechanism, if security_protocol is a SASL protocol"
     )
-    sasl_user: str | None = Field(
-        None, description="who the program is to the brokers; SASL needs it, others refuse it"
-    )
-    sasl_password: SecretStr | None = Field(None, description="the password; this or sasl_password_file with SASL")
-    sasl_password_file: PresentFile | None = Field(None, description="a file that holds the password alone")
+    sasl_user: str | None = Field(None, description="SASL user; required with SASL, refused otherwise")
+    sasl_password: SecretStr | None = Field(None, description="SASL password; SASL needs this or sasl_password_file")
+    sasl_password_file: PresentFile | None = Field(None, description="file that holds only the password")
 
     @field_validator("bootstrap_servers")
     @classmethod
@@ -68,7 +73,7 @@ class BrokerSettings(BaseSettings):
         for each in value.split(","):
             _, colon, port = each.strip().rpartition("]")[2].rpartition(":")
             if colon and not (port.isascii() and port.isdigit() and 0 < int(port) <= LAST_PORT):
-                raise ValueError(f"write HOST:PORT, several with commas between them, a port from 1 to {LAST_PORT:,}")
+                raise ValueError(f"write HOST:PORT, separated by commas, with ports from 1 to {LAST_PORT:,}")
         return value
 
     @field_validator("allow_plaintext_credentials")
@@ -90,7 +95,7 @@ class BrokerSettings(BaseSettings):
     def _others_cannot_read(cls, value: Path | None) -> Path | None:
         mode = 0 if value is None else stat.S_IMODE(value.stat().st_mode)
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise ValueError(f"mode is {mode:04o}, so others may read it: run `chmod 600`, and consider it seen")
+            raise ValueError(f"mode is {mode:04o}, so others can read it: run `chmod 600`, and treat it as disclosed")
         return value
 
     @field_validator("ca_file")
@@ -113,7 +118,7 @@ class BrokerSettings(BaseSettings):
             except (ssl.SSLError, OSError) as error:
                 found = getattr(error, "reason", None) or type(error).__name__
                 raise ValueError(
-                    f"{certificate} and it are no certificate and its key, PEM form, not encrypted ({found})"
+                    f"{certificate} and this file are not a certificate and its unencrypted key in PEM form ({found})"
                 ) from None
         return value
 
@@ -135,7 +140,7 @@ class BrokerSettings(BaseSettings):
         if passwords != wanted:
             raise ValueError(f"found {passwords} passwords (sasl_password, sasl_password_file), {wanted} needed")
         if value is not None and not value.read_text().strip("\r\n"):
-            raise ValueError("is empty: it holds the password alone")
+            raise ValueError("is empty: write only the password")
         return value
 
     def password(self) -> str | None:

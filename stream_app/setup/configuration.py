@@ -22,8 +22,8 @@ from stream_app.setup.views import joint_faults, name_fault, view_faults
 
 DEFAULT_VERSION = 1
 NO_LIFETIME = (
-    "no version would ever be renewed, since without lifetime_epsilon the first policy's epsilon is all there is; set "
-    "it to epsilon times the versions that are wanted, or to less"
+    "no version would ever be renewed, because without lifetime_epsilon the first policy's epsilon is the limit; set "
+    "it to at most epsilon times the number of versions that you want"
 )
 """What is wrong with `renew` in a policy where the configuration has no lifetime."""
 
@@ -68,14 +68,16 @@ def _unknown_correlations(settings: Settings, defaults: Sequence[DefaultPolicy])
     for default in defaults:
         name = default.policy.correlation
         if name is not None and name not in settings.correlations:
-            message = f"default policy {default.glob!r} names {name!r}, the entries are: {known}; add its file"
+            message = f"default policy {default.glob!r} names {name!r}, found {known}; add its file"
             yield Problem("correlations", message)
 
 
 def limits_of(settings: Settings) -> Limits:
     """Return the operator's caps in nano-epsilon; raises `InvalidSettingsError` for a member's cap without members."""
     if settings.member_epsilon is not None and settings.member_separator is None:
-        raise InvalidSettingsError((Problem("member_epsilon", "nothing names members: set member_separator"),))
+        raise InvalidSettingsError(
+            (Problem("member_epsilon", "no setting says where a person's name ends: set member_separator"),)
+        )
     return Limits(
         lifetime_nano=None if settings.lifetime_epsilon is None else nano(settings.lifetime_epsilon),
         max_epsilon_nano=None if settings.max_epsilon is None else nano(settings.max_epsilon),
@@ -159,27 +161,29 @@ def above_cap(policy: Policy, limits: Limits) -> Iterator[str]:
     """Yield what is wrong where a series under a policy may use more than the cap of a new member."""
     if limits.member_nano is None:
         return
-    cap = f"the cap of a new member, which is {limits.member_nano / NANO:g} (member_epsilon)"
+    cap = f"the limit of a new person, which is {limits.member_nano / NANO:g} (member_epsilon)"
     claim_nano = claim_of(policy, limits.lifetime_nano, claims=True)
     if claim_nano is not None and claim_nano > limits.member_nano:
-        claim = f"a series claims {claim_nano / NANO:g}, more than {cap}, so every one would be rejected (member-cap)"
-        yield f"{claim}; set `lifetime` to the cap at most"
+        claim = (
+            f"a series reserves {claim_nano / NANO:g}, more than {cap}, so every series would be rejected (member-cap)"
+        )
+        yield f"{claim}; set `lifetime` to at most that limit"
     elif policy.lifetime_nano is not None and policy.lifetime_nano > limits.member_nano:
-        yield f"`lifetime` is {policy.lifetime_nano / NANO:g}, more than {cap}; lower it to the cap at most"
+        yield f"`lifetime` is {policy.lifetime_nano / NANO:g}, more than {cap}; lower it to at most that limit"
 
 
 def _default_policy(document: object) -> DefaultPolicy:
     if not isinstance(document, Mapping):
-        raise ValueError(f"is {shown(document)}, no object; {_RECORDS}, its series a name or a glob")  # noqa: TRY004
+        raise ValueError(f"is {shown(document)}, not an object; {_RECORDS}, whose series is a name or a glob")  # noqa: TRY004
     glob = document.get("series")
     if not isinstance(glob, str) or not glob:
         raise ValueError('needs "series", a glob such as "home-*"')
     if document.get("type", "policy") != "policy":
         raise ValueError('"type" must be "policy" or absent')
     if document.get("version", DEFAULT_VERSION) != DEFAULT_VERSION:
-        raise ValueError("a default policy has version 1; leave it out (a series' own versions come after it)")
+        raise ValueError("a default policy has version 1; omit it (a series' own versions come after it)")
     if type(document.get("weaker", False)) is not bool:
-        raise ValueError('"weaker" is neither true nor false; leave it out (a default policy begins a series)')
+        raise ValueError('"weaker" is neither true nor false; omit it (a default policy is the first of a series)')
     view = document.get("view", "")
     if "view" in document and (fault := name_fault(view)):
         raise ValueError(f'"view" {fault}')
@@ -195,8 +199,8 @@ def _lines(path: Path) -> list[Written]:
         raise InvalidSettingsError((Problem(str(path), f"{unread(error)}; name a file of policies"),)) from None
     found = documents.lines(content)
     if not found:
-        raise InvalidSettingsError((Problem(str(path), "holds no policy; write one record a line"),))
+        raise InvalidSettingsError((Problem(str(path), "holds no policy; write one record per line"),))
     return [Written(f"{path}:{each.number}: ", each.document, path.parent, each.fault) for each in found]
 
 
-_RECORDS = "a file of policies has one record a line"
+_RECORDS = "write one policy record per line"

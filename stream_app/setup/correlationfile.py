@@ -41,7 +41,7 @@ def adversary_of(
     if file is None and name is not None:
         file = correlations().get(name)
         if file is None:
-            return None, f"the configuration has no correlation {name!r}, so no temporal loss is forecast"
+            return None, f"the configuration has no correlation {name!r}, so no temporal loss is predicted"
     return (None, "") if file is None else (load(file).adversary(), "")
 
 
@@ -51,9 +51,9 @@ def decoded(text: str) -> object:
         return json.loads(text, parse_int=_number)
     except json.JSONDecodeError as error:
         if not text.lstrip().startswith(("{", "[")):
-            raise ValueError("is no JSON; write one object, in braces") from None
+            raise ValueError("is not valid JSON; write one object, in braces") from None
         at = f"line {error.lineno}, character {error.colno}"
-        raise ValueError(f"is no JSON at {at}; look at the commas, quotes and brackets there") from None
+        raise ValueError(f"is not valid JSON at {at}; check the commas, quotes and brackets there") from None
     except RecursionError:
         raise ValueError("is nested too deeply; write matrices as lists of rows") from None
 

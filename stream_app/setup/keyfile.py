@@ -62,7 +62,7 @@ def load(path: Path, epoch_ms: int | None = None) -> KeyRing:
             return ring
     except (ValueError, KeyError, TypeError):
         pass
-    raise KeyFileError(path, f"is no key file of format {FORMAT}; restore it from a backup")
+    raise KeyFileError(path, f"is not a key file of format {FORMAT}; restore it from a backup")
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def held(path: Path) -> Iterator[None]:
 
     Raises `KeyFileError` when the file is missing, or its keys are being erased at this moment.
     """
-    with _locked(_real(path), fcntl.LOCK_SH, "its keys are being erased; start again when that is done"):
+    with _locked(_real(path), fcntl.LOCK_SH, "its keys are being erased; start again after that"):
         yield
 
 
@@ -87,7 +87,7 @@ class HeldKey:
         later = self.ring.erased_before(epoch)
         if later is None:
             first = self.ring.first_epoch
-            raise KeyFileError(self.path, f"epochs before {first} are erased already; name {first} or later")
+            raise KeyFileError(self.path, f"epochs before {first} are already erased; use {first} or later")
         return later
 
 
@@ -112,7 +112,7 @@ class ClaimedKey(HeldKey):
             _write(fresh, _encode(later))
         except OSError as error:
             problem = f"{fresh.name} cannot be written beside it ({error.strerror}), so nothing is erased"
-            raise KeyFileError(path, f"{problem}; make the folder writable for who erases") from None
+            raise KeyFileError(path, f"{problem}; make the folder writable for the user who erases") from None
         fresh.replace(path)  # a crash before here leaves the old key, after here the new one
         settle(path.parent)
         old.seek(0)
@@ -136,7 +136,7 @@ def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
     A worker that read the key before would go on with it, and could write entries that nobody can compute again once
     the key is gone: so no worker of this machine may run with it. Raises `KeyFileError`.
     """
-    remedy = "a worker of this machine runs with it, and would go on with the erased keys; stop it first"
+    remedy = "a worker of this machine uses it, and would continue with the erased keys; stop it first"
     real = _real(path)
     with _locked(real, fcntl.LOCK_EX, remedy) as file:
         yield ClaimedKey(real, load(real, epoch_ms), file)
@@ -154,7 +154,7 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
         try:
             file = path.open("r+b" if operation == fcntl.LOCK_EX else "rb")
         except OSError as error:
-            remedy = "name the file of `keys new`, as a user who may read it, and write it to erase"
+            remedy = "name the file of `keys new`, as a user who can read it (and write it, to erase)"
             raise KeyFileError(path, f"{unread(error)}; {remedy}") from None
         with file:
             try:
@@ -162,7 +162,7 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
             except BlockingIOError:
                 raise KeyFileError(path, refusal) from None
             except OSError as error:
-                remedy = "keep it on a file system that knows locks"
+                remedy = "keep it on a file system that supports locks"
                 raise KeyFileError(path, f"cannot be locked ({error.strerror}); {remedy}") from None
             if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
                 yield file
@@ -184,7 +184,7 @@ def write_private(path: Path, content: bytes) -> None:
         _write(path, content)
     except FileExistsError:
         raise KeyFileError(
-            path, "exists already, and overwriting a key would lose what it made for ever; choose another path"
+            path, "already exists, and an overwritten key can never be restored; choose another path"
         ) from None
     except OSError as error:
         raise KeyFileError(path, f"{unwritten(error)}; choose a writable folder") from None
@@ -200,9 +200,11 @@ def read_private(path: Path) -> bytes:
         mode = stat.S_IMODE(path.stat().st_mode)
         content = path.read_bytes()
     except OSError as error:
-        raise KeyFileError(path, f"{unread(error)}; make one with `keys new`") from None
+        raise KeyFileError(path, f"{unread(error)}; create one with `keys new`") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise KeyFileError(path, f"mode is {mode:04o}, so others may read it; run `chmod 600` and consider it seen")
+        raise KeyFileError(
+            path, f"mode is {mode:04o}, so others can read it; run `chmod 600` and treat the key as disclosed"
+        )
     return content
 
 

@@ -56,29 +56,33 @@ class Settings(BrokerSettings):
     )
 
     # Privacy
-    key_file: Path = Field(Path("landmark.key"), description="noise keys, readable by their owner alone")
+    key_file: Path = Field(Path("landmark.key"), description="file of the noise keys, readable only by its owner")
     key_epoch_ms: int | None = Field(
-        None, ge=86_400_000, le=LAST_TIMESTAMP_MS, description="length of a key epoch in event time; unset: all time"
+        None,
+        ge=86_400_000,
+        le=LAST_TIMESTAMP_MS,
+        description="length of a key epoch in event time; unset: one epoch for all time",
     )
     signing_key_file: Path | None = Field(
-        None, description="signs the ledger's heads, readable by its owner alone; unset: no heads are written"
+        None,
+        description="key that signs the ledger's checkpoints (heads), readable only by its owner; unset: none are written",
     )
-    head_interval_ms: int = Field(60_000, ge=100, description="a change of the ledger is signed within this time")
+    head_interval_ms: int = Field(60_000, ge=100, description="time within which a change of the ledger is signed")
     lifetime_epsilon: _Epsilon | None = Field(
-        None, description="budget of a series over all its policy versions; unset: its first policy's epsilon"
+        None, description="limit of a series' loss over its policy versions; unset: its first policy's epsilon"
     )
-    max_epsilon: _Epsilon | None = Field(None, description="cap of a policy's epsilon; unset: none")
+    max_epsilon: _Epsilon | None = Field(None, description="limit of a policy's epsilon; unset: none")
     accept_policies: bool = Field(
-        default=True, description="whether policies in the events topic count; else the default policies alone rule"
+        default=True, description="whether policies in the events topic count; otherwise only default policies do"
     )
     accept_weaker_policies: bool = Field(
         default=False, description='whether a policy version with "weaker":true may protect less than the one before'
     )
     member_separator: str | None = Field(
-        None, pattern="^[!-~]$", description="ASCII character that ends a member's name in series ids; fixed for ever"
+        None, pattern="^[!-~]$", description="ASCII character after a person's name in series ids; it can never change"
     )
     member_epsilon: _Epsilon | None = Field(
-        None, description="cap of what the series of a new member claim together; unset: none"
+        None, description="limit of the epsilon that the series of a new person reserve together; unset: none"
     )
     max_future_ms: int = Field(
         86_400_000,
@@ -86,31 +90,35 @@ class Settings(BrokerSettings):
         le=LAST_TIMESTAMP_MS,
         description=f"how far ahead of its append time an event may lie; {LAST_TIMESTAMP_MS}: any",
     )
-    policies: tuple[dict[str, Any], ...] = Field((), description="default policies; the first matching glob rules")
+    policies: tuple[dict[str, Any], ...] = Field((), description="default policies; the first matching glob applies")
     policies_file: PresentFile | None = Field(None, description="default policies as JSON Lines, after `policies`")
     correlations: dict[Annotated[str, Field(min_length=1, max_length=200)], Path] = Field(
-        default_factory=dict, description="correlation files by the name that policies give them"
+        default_factory=dict, description="correlation files, by the name that policies use"
     )
     correlation_alarm: _Positive | None = Field(
-        None, description="backward loss, in epsilon, from which a series counts as alarming; unset: none does"
+        None, description="backward loss, in epsilon, that raises the alarm for a series; unset: no alarm"
     )
 
     # Worker
-    data_folder: Path = Field(Path("landmark-data"), description="local state; can be lost, the changelog rebuilds it")
-    rocksdb_budget_bytes: int = Field(96 * _MEBIBYTE, ge=16 * _MEBIBYTE, description="memory of a worker's RocksDB")
+    data_folder: Path = Field(
+        Path("landmark-data"), description="folder of local state; if lost, it is rebuilt from the changelog"
+    )
+    rocksdb_budget_bytes: int = Field(96 * _MEBIBYTE, ge=16 * _MEBIBYTE, description="memory for a worker's RocksDB")
     cached_series: int = Field(
-        1_000_000, ge=100, description="series kept in memory, over all partitions; a tenth of them decoded"
+        1_000_000, ge=100, description="series kept in memory over all partitions; a tenth of them are decoded"
     )
-    batch_records: int = Field(4_000, ge=1, le=1_000_000, description="most input records of a transaction")
-    batch_bytes: int = Field(16 * _MEBIBYTE, ge=1, description="most input bytes of a transaction, or one record")
+    batch_records: int = Field(4_000, ge=1, le=1_000_000, description="maximum input records per transaction")
+    batch_bytes: int = Field(
+        16 * _MEBIBYTE, ge=1, description="maximum input bytes per transaction, unless one record is larger"
+    )
     output_batch_bytes: int = Field(
-        3_000_000, ge=300_000, description="most bytes of an output batch; under the topics' max.message.bytes"
+        3_000_000, ge=300_000, description="maximum bytes of an output batch; below the topics' max.message.bytes"
     )
-    fetch_bytes: int = Field(2 * _MEBIBYTE, ge=300_000, description="most bytes fetched of a partition at once")
+    fetch_bytes: int = Field(2 * _MEBIBYTE, ge=300_000, description="maximum bytes per fetch of a partition")
     exit_when_stopped: Literal["all", "any", "never"] = Field(
         "all",
-        description="end the worker when this many of its partitions stopped; one that a full disk, the limit on files "
-        "or its local state stopped is enough, unless never",
+        description="end the worker when this many of its partitions have stopped; unless never, one stop by a full "
+        "disk, the limit on files or the local state is enough",
     )
     exit_delay_ms: int = Field(
         20_000,
@@ -119,18 +127,16 @@ class Settings(BrokerSettings):
         description="how long a worker that stopped partitions end still serves page and metrics, its group left, so "
         "that Prometheus sees why; a signal ends it at once",
     )
-    http_host: str = Field(
-        "127.0.0.1", min_length=1, description="address on which a page, metrics and health are served"
-    )
-    http_port: int = Field(9464, ge=0, le=65535, description="port of page, metrics and health; 0: any free one")
+    http_host: str = Field("127.0.0.1", min_length=1, description="address for the page, metrics and health")
+    http_port: int = Field(9464, ge=0, le=65535, description="port for the page, metrics and health; 0: any free port")
     http_series: bool = Field(
         default=False, description="whether the page of `audit --follow` names the series of its findings"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="the least grave log lines that are written"
+        "info", description="lowest level of log lines to write"
     )
     log_format: Literal["text", "json"] = Field(
-        "text", description="lines of the log as text, or as one JSON object each"
+        "text", description="format of log lines: text, or one JSON object each"
     )
 
     @classmethod
@@ -167,7 +173,7 @@ class Settings(BrokerSettings):
         except SettingsError as error:
             field = QUOTED.search(str(error))
             name = PREFIX + field[1].upper() if field else "environment"
-            problems.append(Problem(name, "is no JSON: in the environment, tables and lists are JSON"))
+            problems.append(Problem(name, "is not valid JSON: in the environment, write tables and lists as JSON"))
         else:
             if not problems:
                 return settings
@@ -210,13 +216,13 @@ def _unread(file: str, error: Exception) -> Problem:
     if isinstance(error, OSError):
         return Problem(file, f"{unread(error)}; give the path of a TOML file")
     if isinstance(error, UnicodeDecodeError):
-        return Problem(file, "is no text of UTF-8; save it as UTF-8")
+        return Problem(file, "is not UTF-8 text; save it as UTF-8")
     if place := PLACE.search(str(error)):
-        wanted = "write NAME = VALUE, a text in double quotes, or a table as [NAME], each once"
-        return Problem(f"{file}:{place[1]}", f"is no TOML, at character {place[2]}; {wanted}")
-    return Problem(file, "is no TOML: it ends before what its last lines began; close the quotes and brackets")
+        wanted = "write NAME = VALUE with text in double quotes, or a table as [NAME], each once"
+        return Problem(f"{file}:{place[1]}", f"is not valid TOML, at character {place[2]}; {wanted}")
+    return Problem(file, "is not valid TOML: it ends before its last value does; close the quotes and brackets")
 
 
 def _no_field(name: str) -> str:
     known = [PREFIX + field.upper() for field in Settings.model_fields]
-    return f"no field of that name{meant(name, known) or '; the fields are ' + ', '.join(Settings.model_fields)}"
+    return f"unknown field{meant(name, known) or '; known fields are ' + ', '.join(Settings.model_fields)}"

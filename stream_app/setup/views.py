@@ -17,7 +17,7 @@ def name_fault(name: object) -> str | None:
     """Return what is wrong with the name of a view."""
     if isinstance(name, str) and NAME.fullmatch(name):
         return None
-    return 'is no name of a view: 1 to 40 of a-z, 0-9 and -, as in "view":"day"'
+    return 'is not a name of a view; use 1 to 40 characters of a-z, 0-9 and -, as in "view":"day"'
 
 
 def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, str]]:
@@ -26,13 +26,13 @@ def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, s
     if limits.member_separator is None or limits.member_nano is None:
         yield "view", "views share one budget: set member_separator and member_epsilon in the configuration"
     elif limits.member_separator in default.view:
-        yield "view", f"holds the member_separator {limits.member_separator!r}, which ids could not be told apart by"
+        yield "view", f"holds the member_separator {limits.member_separator!r}, so ids would be ambiguous"
     if policy.landmarks:
-        yield "protection.landmarks", "the landmarks of a view are those of its series; remove them"
+        yield "protection.landmarks", "a view has the landmarks of its series; remove them"
     if policy.dummies is not None:
-        yield "dummies", "the landmarks of a view are those of its series; remove it"
+        yield "dummies", "a view has the landmarks of its series; remove it"
     if policy.collect is not None:
-        yield "collect", "a view is of one person's readings, and takes no contributions; remove it"
+        yield "collect", "a view publishes one person's readings, and takes no contributions; remove it"
 
 
 def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, str]]:
@@ -42,7 +42,7 @@ def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, 
             continue
         beside = {one.view for one in defaults[: number + 1] if one.view and _may_meet(one.glob, view.glob)}
         if len(beside) > MOST_VIEWS:
-            yield number, "view", f"a series may have {MOST_VIEWS} views, and more match some; remove one"
+            yield number, "view", f"a series may have {MOST_VIEWS} views, and some have more; remove one"
         for base in defaults:
             if base.view or not (_covers(base.glob, view.glob) or _covers(view.glob, base.glob)):
                 continue

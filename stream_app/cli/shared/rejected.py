@@ -43,7 +43,7 @@ _FORMS = (
         re.compile(r"(n/?a|#n/a|nan|null|none|nil|[+-]?inf(inity)?|-+|\?|missing|unavailable|unknown)", re.IGNORECASE),
         "means that there is no value; name it with --missing to skip its rows",
     ),
-    (re.compile(r".*[\r\n].*", re.DOTALL), "continues over several lines; is a quote not closed?"),
+    (re.compile(r".*[\r\n].*", re.DOTALL), "continues over several lines; a quote may not be closed"),
 )
 """Texts that were meant as numbers, or as nothing, and what is said of each; the first that fits counts."""
 _POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+")

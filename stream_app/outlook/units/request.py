@@ -39,7 +39,7 @@ class UnitPlan:
         if self.memory is None or protected_ms >= self.memory.lag_ms:
             return ""
         lasting = duration_in_words(self.memory.lag_ms)
-        lag = f"after {lasting}" if self.memory.certain else f"not even after {lasting}, as long as the data tell"
+        lag = f"after {lasting}" if self.memory.certain else f"not even after {lasting}, the length of the data"
         what = "any unit" if self.asked.window == 1 else f"any {self.asked.window:,} units in a row"
         return (
             f"{what}, {duration_in_words(protected_ms)}, is protected, but values resemble each other for longer: "
@@ -62,9 +62,9 @@ class UnitPlan:
         found = " or ".join(ways) or "neither an epsilon nor a unit that policies may have"
         if now <= error:
             wide = f"for an error of {error:g}, {found} is enough"
-            return f"over a {self.span} the error is {now:.3g} now, if each unit has a reading; {wide}"
+            return f"over a {self.span} the error is now {now:.3g}, if each unit has a reading; {wide}"
         return (
-            f"an error of {error:g} over a {self.span} takes {found}; it is {now:.3g} now, if each unit has a reading"
+            f"an error of {error:g} over a {self.span} needs {found}; it is now {now:.3g}, if each unit has a reading"
         )
 
     def document(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def unit_plan(
     if asked is None:
         return None
     if statistic not in {None, asked.kind.statistic}:
-        raise UnitsError("statistic", f"the policy publishes a {asked.kind.statistic}, found {statistic}; leave it out")
+        raise UnitsError("statistic", f"the policy publishes a {asked.kind.statistic}, found {statistic}; omit it")
     series = [] if data is None else list(_series(policy, asked, data))
     if data is not None and not series:
         raise UnitsError("data", "has no valid value of this policy's kind; check columns and kind")
