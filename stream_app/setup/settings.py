@@ -65,11 +65,11 @@ class Settings(BrokerSettings):
     )
     signing_key_file: Path | None = Field(
         None,
-        description="key that signs the ledger's checkpoints (heads), readable only by its owner; unset: none are written",
+        description="key that signs checkpoints (heads) of the ledger, readable only by its owner; unset: none",
     )
     head_interval_ms: int = Field(60_000, ge=100, description="time within which a change of the ledger is signed")
     lifetime_epsilon: _Epsilon | None = Field(
-        None, description="limit of a series' loss over its policy versions; unset: its first policy's epsilon"
+        None, description="limit of a series over its policy versions; unset: its first policy's epsilon"
     )
     max_epsilon: _Epsilon | None = Field(None, description="limit of a policy's epsilon; unset: none")
     accept_policies: bool = Field(
@@ -124,8 +124,8 @@ class Settings(BrokerSettings):
         20_000,
         ge=0,
         le=600_000,
-        description="how long a worker that stopped partitions end still serves page and metrics, its group left, so "
-        "that Prometheus sees why; a signal ends it at once",
+        description="how long a worker that ends because of stopped partitions still serves its page and metrics, so "
+        "that Prometheus sees the cause; it has left its group, and a signal ends it at once",
     )
     http_host: str = Field("127.0.0.1", min_length=1, description="address for the page, metrics and health")
     http_port: int = Field(9464, ge=0, le=65535, description="port for the page, metrics and health; 0: any free port")
