@@ -100,7 +100,7 @@ def fault(error: Mapping[str, Any], members: Callable[[Location], Iterable[str]]
         return "is missing; add it"
     if kind == "extra_forbidden":
         known = tuple(members(error["loc"][:-1]))
-        return f"unknown {noun}{meant(str(error['loc'][-1]), known) or '; there are ' + ', '.join(known)}"
+        return f"unknown {noun}{meant(str(error['loc'][-1]), known) or '; choose from ' + ', '.join(known)}"
     if kind in {"union_tag_invalid", "literal_error", "enum"}:
         return _one_of(error, context)
     if kind == "union_tag_not_found":

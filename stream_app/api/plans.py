@@ -170,7 +170,7 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     most = None if bound is None else finite(bound, "bound", "write the most temporal loss that there may be")
     adversary, note = _adversary(found, correlation, config)
     if most is not None and adversary is None:
-        raise Error.of("bound", f"is one of temporal loss; name a file with correlation=. {note}".strip())
+        raise Error.of("bound", f"limits temporal loss; name a file with correlation=. {note}".strip())
     try:
         horizon = horizon_of(found, every_ms=apart, events=events, start_ms=start_ms)
         request = PlanRequest(found, horizon, adversary, most, wanted)

@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the arguments and end with 2."""
         said = self._sentence(message)
-        more = "" if said.endswith("?") else f"; `{self.prog} --help` lists all of them"
+        more = "" if said.endswith("?") else f"; see `{self.prog} --help`"
         self.exit(2, f"{self.prog}: {said}{more}\n")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -74,7 +74,7 @@ class Parser(argparse.ArgumentParser):
             known = re.findall(r"'([^']*)'", found["known"]) or found["known"].split(", ")
             name = found["name"] or "argument"
             near = meant(found["found"], known)
-            return f'{name} "{found["found"]}" is not known' + (near or f"; there are {', '.join(known)}")
+            return f'{name} "{found["found"]}" is not known' + (near or f"; choose from {', '.join(known)}")
         if found := MISSING.fullmatch(message):
             return f"{found[1]} is missing"
         if found := NEEDS.fullmatch(message):

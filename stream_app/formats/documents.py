@@ -53,7 +53,7 @@ def _few(found: list[Line]) -> list[Line]:
     if len(wrong) <= MOST_FAULTS:
         return found
     last = wrong[MOST_FAULTS - 1]
-    told = last._replace(fault=f"{last.fault}; {len(wrong) - MOST_FAULTS:,}  more lines are not JSON")
+    told = last._replace(fault=f"{last.fault}; {len(wrong) - MOST_FAULTS:,} more lines are not JSON")
     return [told if each is last else each for each in found if not each.fault or each.number <= last.number]
 
 

@@ -57,16 +57,17 @@ def among(changed: Changed) -> set[str]:
     return {series for series, _ in changed}
 
 
-ONCE = "landmarks and at most one other step change to neighbouring values, and nothing else with them"
+ONCE = "landmarks and at most one other step change to neighbouring values, and nothing else changes with them"
 DOMAINS: dict[str, Callable[[Changed], bool]] = {
     f"in each series {ONCE}": once,
     f"in one series {ONCE}": lambda changed: once(changed) and len(among(changed)) == 1,
     f"in each series of one member {ONCE}": (
         lambda changed: once(changed) and (among(changed) <= {"event", "landmark"} or among(changed) == {"other"})
     ),
-    "any steps of this series change to neighbouring values, correlated in any way, and no other series with them": (
-        lambda changed: among(changed) <= {"landmark"}
-    ),
+    (
+        "any steps of this series change to neighbouring values, correlated in any way, and no other series changes "
+        "with them"
+    ): (lambda changed: among(changed) <= {"landmark"}),
 }
 
 

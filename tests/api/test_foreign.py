@@ -50,19 +50,19 @@ def test_records_that_are_no_releases(record: dict[str, Any], folder: Path) -> N
     """File and line are told, and what to give; nothing of the record."""
     first = (folder / "releases.jsonl").read_text().splitlines()[0]
     (folder / "foreign.jsonl").write_text(f"{first}\n{json.dumps(record)}\n")
-    with pytest.raises(ls.Error, match=r"foreign\.jsonl:2: is no release; give a file of releases"):
+    with pytest.raises(ls.Error, match=r"foreign\.jsonl:2: is not a release; use a file of releases"):
         ls.read_releases(folder / "foreign.jsonl")
 
 
 def test_files_that_are_cut_or_of_something_else(folder: Path) -> None:
     """A ledger for releases, releases for a ledger, half a line."""
     releases, ledger = folder / "releases.jsonl", folder / "ledger.jsonl"
-    with pytest.raises(ls.Error, match=r"ledger\.jsonl:1: is no release"):
+    with pytest.raises(ls.Error, match=r"ledger\.jsonl:1: is not a release"):
         ls.read_releases(ledger)
-    with pytest.raises(ls.Error, match=r"releases\.jsonl:1: is no entry of a ledger"):
+    with pytest.raises(ls.Error, match=r"releases\.jsonl:1: is not a ledger entry"):
         ls.read_releases(releases, ledger=releases)
     (folder / "cut.jsonl").write_bytes(releases.read_bytes()[:-20])
-    with pytest.raises(ls.Error, match=r"cut\.jsonl:96: is no record"):
+    with pytest.raises(ls.Error, match=r"cut\.jsonl:96: is not a record"):
         ls.read_releases(folder / "cut.jsonl")
     policy = ledger.read_text().splitlines()[0]
     odd = ['{"entry":"policy"}', '{"a":1}', policy.replace('"number"', '"category"')]
@@ -70,7 +70,7 @@ def test_files_that_are_cut_or_of_something_else(folder: Path) -> None:
     odd += ['{"entry":"policy","series":["h"],"policy":1,"parameters":{}}', '{"entry":"policy","parameters":5}']
     for text in odd:
         (folder / "odd.jsonl").write_text(text + "\n")
-        with pytest.raises(ls.Error, match=r"odd\.jsonl:\d: is no entry of a ledger"):
+        with pytest.raises(ls.Error, match=r"odd\.jsonl:\d: is not a ledger entry"):
             ls.read_releases(releases, ledger=folder / "odd.jsonl")
 
 
@@ -207,9 +207,9 @@ def test_a_plan_under_a_correlation_is_that_of_the_command(policy: ls.Policy, tm
     without = ls.plan(named, config=tmp_path / "empty.toml")
     assert "the configuration has no correlation 'household'" in str(without)
     assert "temporal_loss" not in without.table.columns
-    with pytest.raises(ls.Error, match=r"^bound: is one of temporal loss; name a file with correlation="):
+    with pytest.raises(ls.Error, match=r"^bound: limits temporal loss; name a file with correlation="):
         ls.plan(policy, bound=1)
-    for file, wrong in (("none.json", "there is no such file"), ("empty.toml", "no JSON")):
+    for file, wrong in (("none.json", "there is no such file"), ("empty.toml", "not valid JSON")):
         with pytest.raises(ls.Error, match=f"^correlation: .*{wrong}"):
             ls.plan(policy, correlation=tmp_path / file)
 
@@ -234,11 +234,13 @@ def test_rows_that_noise_chose_are_refused(function: Any, tmp_path: Path) -> Non
     frame = ls.release(pd.DataFrame(hours), noisy, series="home-1", out=tmp_path / "noisy").frame
     function(frame, policy=noisy)
     for chosen in (frame[frame["measurement"] > 5], frame[frame["measurement"].between(0, 10)]):
-        with pytest.raises(ls.Error, match=r"^frame: the measurements of .* lie nearer together, or further out, than"):
+        with pytest.raises(
+            ls.Error, match=r"^frame: the measurements of .* are closer together, or further apart, than"
+        ):
             function(chosen, policy=noisy)
     nights = frame[frame["timestamp"].dt.hour < 6]
     function(nights, policy=noisy)
-    assert "are missing between others; where you left them out: choose rows by time" in str(
+    assert "are missing between others; if you removed them: choose rows by time" in str(
         ls.mean(nights, policy=noisy).note
     )
     assert not ls.mean(frame, policy=noisy).note

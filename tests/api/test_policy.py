@@ -129,7 +129,7 @@ def test_times_as_people_say_them() -> None:
 def test_days_that_are_not_those_of_the_zone() -> None:
     """The warning names the offset with which they are; with it there is none."""
     members: dict[str, Any] = {"value": NUMBER, "unit": "1h", "step": "1d", "statistic": "mean", "open_steps": 1}
-    with pytest.warns(UserWarning, match=r'not its days; with "offset":"(22|23)h"'):
+    with pytest.warns(UserWarning, match=r'not days there; with "offset":"(22|23)h"'):
         ls.Policy(epsilon=1, zone="Europe/Berlin", **members)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -142,7 +142,7 @@ def test_every_fault_at_once() -> None:
     with pytest.raises(ls.Error) as refused:
         ls.Policy.landmark(epsilon=0, value=NUMBER, landmarks=["tomorrow"], scheme=ls.Skip())
     assert [fault.member for fault in refused.value.faults] == ["protection.landmarks.0", "epsilon"]
-    with pytest.raises(ls.Error, match="value: is no typed part"):
+    with pytest.raises(ls.Error, match="value: is not a typed part"):
         ls.Policy.event(epsilon=1, value={"kind": "number"})  # type: ignore[arg-type]
     with pytest.raises(ls.Error, match="spares: is no member of a policy"):
         ls.Policy.landmark(epsilon=1, value=NUMBER, spares=2)  # type: ignore[call-arg]
@@ -154,7 +154,7 @@ def test_every_fault_at_once() -> None:
     "member", ["epsilon", "lifetime", "correlation", "series", "type", "protection", "value.upper"]
 )
 def test_integers_that_no_json_has(member: str) -> None:
-    """They are doubles, as of a file, or refused; and a record that is none of a policy is not taken for one."""
+    """They are doubles, as of a file, or refused; and a record that is not one of a policy is not taken for one."""
     policy = ls.Policy.event(epsilon=1, value=ls.Number(0, 2**70, 2**62))
     assert policy.record["value"] == {"kind": "number", "lower": 0, "upper": 2.0**70, "resolution": 2**62}
     for number in (10**400, -(10**400)):
@@ -188,9 +188,9 @@ def test_members_make_a_policy_of_level_landmark() -> None:
     members: dict[str, Any] = {"epsilon": 1, "value": NUMBER, "unit": "1h", "statistic": "mean", "step": "1D"}
     made = ls.Policy(**members)
     assert made == ls.Policy.landmark(**members)
-    with pytest.raises(ls.Error, match="epsilon: stands beside a whole record"):
+    with pytest.raises(ls.Error, match="epsilon: conflicts with a whole record"):
         ls.Policy(made.record, epsilon=2)  # type: ignore[call-overload]
-    with pytest.raises(ls.Error, match="epsilon: stands beside a whole record or its folder"):
+    with pytest.raises(ls.Error, match="epsilon: conflicts with a whole record or its folder"):
         ls.Policy(**members, folder=Path())  # a calendar file would be looked for elsewhere
     with pytest.raises(ls.Error, match="value: is missing"):
         ls.Policy(epsilon=1)  # type: ignore[call-overload]

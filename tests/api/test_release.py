@@ -96,7 +96,7 @@ def test_mapping_of_policies_and_one_series(rows: Rows, policy: ls.Policy, tmp_p
     one = [{"timestamp": row["timestamp"], "kwh": row["value"]} for row in rows[::2]]
     named = ls.release(one, policy, out=tmp_path / "one", series="home-9", value_columns="kwh")
     assert {row["series"] for row in named.releases} == {"home-9"}
-    with pytest.raises(ls.Error, match="no row was decided"):
+    with pytest.raises(ls.Error, match="no row was processed"):
         ls.release(rows, {"home-7": policy}, out=tmp_path / "none")
 
 
@@ -146,7 +146,7 @@ def test_columns_and_times_that_are_none(rows: Rows, policy: ls.Policy, tmp_path
         assert refused.value.faults[0].member == "row 1"
     with pytest.raises(ls.Error, match="is lazy"):
         ls.release(pl.DataFrame(rows).lazy(), policy, out=tmp_path / "out")  # type: ignore[arg-type]
-    with pytest.raises(ls.Error, match="is no frame"):
+    with pytest.raises(ls.Error, match="is not a frame"):
         ls.release("rows", policy, out=tmp_path / "out")  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
 
@@ -155,7 +155,7 @@ def test_what_is_no_value_is_rejected(rows: Rows, policy: ls.Policy, tmp_path: P
     """A missing value is decided like a null of any producer: rejected, or the policy's substitute."""
     holes = pd.DataFrame([rows[0] | {"value": float("nan")}, *rows[1:4]])
     with pytest.raises(
-        ls.Error, match=r"frame: 1 of 4 rows would be refused \(1 invalid-value\); .* accept=\"refused\""
+        ls.Error, match=r"frame: 1 of 4 rows would be rejected \(1 invalid-value\); .* accept=\"refused\""
     ):
         ls.release(holes, policy, out=tmp_path, accept="landmarks")
     found = ls.release(holes, policy, out=tmp_path, accept=["landmarks", "refused"])
@@ -187,7 +187,7 @@ def test_column_names_may_be_values(policy: ls.Policy, tmp_path: Path) -> None:
 def test_rows_that_are_all_refused_are_an_error(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
     """It names each reason with its remedy, and no value."""
     with pytest.raises(
-        ls.Error, match=rf"^frame: no row was decided: {len(rows)} invalid-value: .*; what to do: "
+        ls.Error, match=rf"^frame: no row was processed: {len(rows)} invalid-value: .*; what to do: "
     ) as no:
         ls.release([row | {"value": "1,5"} for row in rows], policy, out=tmp_path / "run")
     assert "1,5" not in str(no.value)
@@ -202,7 +202,9 @@ def test_numbers_that_are_text_are_named_by_their_column(policy: ls.Policy, tmp_
         ls.release(read, policy, out=tmp_path / "run", **asked)
     assert "6.00017" not in str(no.value)
     found = [row | {"kwh": float(row["kwh"])} for row in read]
-    with pytest.raises(ls.Error, match=r'^frame: 0 of 3 landmark steps .*; if that is meant, accept="landmarks"$'):
+    with pytest.raises(
+        ls.Error, match=r'^frame: 0 of 3 landmark steps .*; if this is intended, use accept="landmarks"$'
+    ):
         ls.release(found, policy, out=tmp_path / "run", **asked)
     assert not (tmp_path / "run").exists()
     ls.release(found, policy, out=tmp_path / "run", accept="landmarks", **asked)
@@ -216,9 +218,9 @@ def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_pat
         lambda: ls.release(rows, [wrong], out=tmp_path / "run"),
         lambda: ls.plan(wrong),
     ):
-        with pytest.raises(ls.Error, match=r"^policy: is no Policy but of type (int|dict); make one by Policy\("):
+        with pytest.raises(ls.Error, match=r"^policy: is not a Policy but of type (int|dict); make one by Policy\("):
             asked()
-    with pytest.raises(ls.Error, match=r"^frame: is no frame; give one of pandas"):
+    with pytest.raises(ls.Error, match=r"^frame: is not a frame; use one of pandas"):
         ls.release(pd.DataFrame(rows)["value"], policy, out=tmp_path / "run")
 
 

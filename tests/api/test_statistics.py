@@ -149,7 +149,7 @@ def test_time_in_range(tmp_path: Path) -> None:
     assert above["standard_error"] == pytest.approx(every[2]["standard_error"] * 2**0.5)
     for frame in frames(histogram)[1:]:
         assert near(ls.time_in_range(frame, 2, 5, policy=policy("histogram")), ls.time_in_range(histogram, 2, 5))
-    for low, high, what in ((3, 5, "low: 3 is none of the edges"), (5, 2, "high: is not above low")):
+    for low, high, what in ((3, 5, "low: 3 is not one of the edges"), (5, 2, "high: is not above low")):
         with pytest.raises(ls.Error, match=what):
             ls.time_in_range(histogram, low, high)
     with pytest.raises(ls.Error, match="low: a share has the range of its policy"):
@@ -173,7 +173,7 @@ def test_two_spans_beside_each_other(tmp_path: Path) -> None:
         (spans[0], ("1970-01-20", "1970-02-01"), "after: overlaps with before"),
         (spans[0], ("1971-01-01", "1971-02-01"), "after: home-1: has no release in this span"),
         (spans[0][::-1], spans[1], "before: ends before it begins"),
-        ("1970-01-01", spans[1], "before: is no span"),
+        ("1970-01-01", spans[1], "before: is not a span"),
     ):
         with pytest.raises(ls.Error, match=what):
             ls.compare(found, before, after)  # type: ignore[arg-type]
@@ -188,11 +188,13 @@ def test_what_is_no_statistic_of_units_is_refused(tmp_path: Path, rows: list[dic
         lambda frame: ls.compare(frame, ("1970-01-01",) * 2, ("1970-01-02",) * 2),
     ):
         for frame in (single, single.releases.rows()):
-            with pytest.raises(ls.Error, match=r"row 0: is no statistic of units but a single release; publish one by"):
+            with pytest.raises(
+                ls.Error, match=r"row 0: is not a statistic of units but a single release; publish one by"
+            ):
                 verb(frame)
     (tmp_path / "mean").mkdir()
     mean = published(tmp_path / "mean", "mean")
-    with pytest.raises(ls.Error, match="home-1: is no statistic by local time"):
+    with pytest.raises(ls.Error, match="home-1: is not a statistic by local time"):
         ls.profile(mean)
     with pytest.raises(ls.Error, match="home-1: is neither a share nor a histogram"):
         ls.time_in_range(mean)
@@ -260,7 +262,7 @@ def test_a_plan_of_units_has_a_table_an_answer_and_a_picture(tmp_path: Path) -> 
     assert own["day"] == pytest.approx(0.5 / np.sinh(0.1) / 24)
     assert found.answer is not None
     assert found.answer["epsilon"] == pytest.approx(20 * np.arcsinh(0.5 / 168 / 0.01), rel=1e-8)
-    assert "takes epsilon" in str(found)
+    assert "needs epsilon" in str(found)
     assert found.picture(tmp_path / "plan.svg").stat().st_size > 1_000
     rng = np.random.default_rng(1)
     rows = [{"timestamp": nth * HOUR, "value": float(rng.uniform(0, 10))} for nth in range(24 * 30)]

@@ -35,14 +35,14 @@ def policy_of(**members: Any) -> ls.Policy:
         ({"epsilon": "1"}, "epsilon: found text; write a number"),
         ({"epsilon": {1, 2}}, "epsilon: of type set, found what no policy holds"),
         ({"step": "an hour"}, r'step: is no length of time; write a text such as "5min", a timedelta, as in'),
-        ({"step": timedelta(microseconds=1500)}, "step: is no whole number of milliseconds"),
+        ({"step": timedelta(microseconds=1500)}, "step: is not a whole number of milliseconds"),
         ({"step": -HOUR}, "step: is no whole number"),
         ({"step": float("nan")}, "step: is no whole number"),
-        ({"landmarks": None}, "landmarks: is no list"),
-        ({"landmarks": START}, "landmarks: is no list"),
-        ({"landmarks": {START}}, "landmarks: is no list"),
-        ({"landmarks": "2026-01-31"}, "landmarks: is no list"),
-        ({"landmarks": pd.DataFrame({"a": [1]})}, "landmarks: is no list"),
+        ({"landmarks": None}, "landmarks: is not a list"),
+        ({"landmarks": START}, "landmarks: is not a list"),
+        ({"landmarks": {START}}, "landmarks: is not a list"),
+        ({"landmarks": "2026-01-31"}, "landmarks: is not a list"),
+        ({"landmarks": pd.DataFrame({"a": [1]})}, "landmarks: is not a list"),
         ({"landmarks": (START, START + HOUR)}, r"landmarks: is a pair: write \[\(start, end\)\]"),
         ({"landmarks": [pd.Timestamp("2026-01-31")]}, r"landmarks\.0: a time without a zone"),
         ({"landmarks": [np.datetime64("2026-01-31T03:00", "ns")]}, r"landmarks\.0: a time without a zone"),
@@ -76,7 +76,7 @@ def test_members_of_a_policy_in_other_types() -> None:
         assert policy_of(step=step, landmarks=[START, START + HOUR]) == same
     keys: Any = np.array(["a", "b"])
     assert ls.Policy.event(epsilon=1, value=ls.Counts(keys)).record["value"]["keys"] == ["a", "b"]
-    with pytest.raises(ls.Error, match=r"^policy: is no record but of type list"):
+    with pytest.raises(ls.Error, match=r"^policy: is not a record but of type list"):
         ls.Policy([])  # type: ignore[call-overload]
 
 
@@ -111,7 +111,7 @@ ODD: list[Any] = [
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_cells_of_any_type(odd: Any, rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
-    """A cell that is no number is a value that does not fit; a time that is none is told by its row."""
+    """A cell that is not a number is a value which does not fit; a time that is none is told by its row."""
     for column in ("value", "series", "timestamp", "type"):
         changed = [*rows[:4], rows[4] | {column: odd}]
         if column == "timestamp" and odd is not START:

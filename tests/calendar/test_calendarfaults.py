@@ -27,15 +27,15 @@ UTC_START = "DTSTART:20260329T170000Z\n"
     [
         (UTC_START + "RRULE:FREQ=DAILY", "RRULE", 'found "FREQ=DAILY"; a rule needs an end: add UNTIL or COUNT'),
         (UTC_START + "RRULE:FREQ=SECONDLY;COUNT=5", "RRULE", "write FREQ=HOURLY or longer"),
-        (UTC_START + "RRULE:FREQ=DAILY;INTERVAL=0;COUNT=5", "RRULE", "INTERVAL and COUNT from 1 on"),
-        (UTC_START + "RRULE:FREQ=DAILY;COUNT=0", "RRULE", "INTERVAL and COUNT from 1 on"),
-        (UTC_START + "RRULE:FREQ=YEARLY;COUNT=5;BYMONTH=13", "RRULE", "found 0 of 5 dates; look at its BY parts"),
-        (UTC_START + "RRULE:FREQ=YEARLY;RSCALE=HEBREW;COUNT=5", "RRULE", "it is no rule of RFC 5545"),
+        (UTC_START + "RRULE:FREQ=DAILY;INTERVAL=0;COUNT=5", "RRULE", "INTERVAL and COUNT of at least 1"),
+        (UTC_START + "RRULE:FREQ=DAILY;COUNT=0", "RRULE", "INTERVAL and COUNT of at least 1"),
+        (UTC_START + "RRULE:FREQ=YEARLY;COUNT=5;BYMONTH=13", "RRULE", "found 0 of 5 dates; check its BY parts"),
+        (UTC_START + "RRULE:FREQ=YEARLY;RSCALE=HEBREW;COUNT=5", "RRULE", "it is not a rule of RFC 5545"),
         (UTC_START + "RRULE:nonsense", "RRULE", "a rule needs an end"),
         (UTC_START + "DTEND:nonsense", "DTEND", "write it as RFC 5545 says"),
         (UTC_START + "DTEND:20260329T160000Z", "DTEND", "it lies before DTSTART"),
         (UTC_START + "DTEND;VALUE=DATE:20260330", "DTEND", "found a day for a time"),
-        (UTC_START + "DURATION:-PT5M", "DURATION", "an event lasts forward in time"),
+        (UTC_START + "DURATION:-PT5M", "DURATION", "an event ends after its start"),
         (UTC_START + "DTSTART:20260329T170000Z", "DTSTART", "found several"),
         (UTC_START + "EXDATE;VALUE=DATE:20260329", "EXDATE", "found a day for a time"),
         (UTC_START + "EXDATE;TZID=Nowhere:20260329T170000", "EXDATE", "found TZID=Nowhere"),
@@ -46,9 +46,9 @@ UTC_START = "DTSTART:20260329T170000Z\n"
         ("DTSTART:20260329T170000", "DTSTART", "found 2026-03-29 17:00:00; add a zone"),
         ("DTSTART;VALUE=DATE:20260329", "DTSTART", "found 2026-03-29; add a zone"),
         ("DTSTART;TZID=Nowhere:20260329T170000", "DTSTART", "found TZID=Nowhere"),
-        ("DTSTART:18000101T000000Z", "DTSTART", "name times from 1970-01-01"),
-        ("DTSTART:99991228T000000Z\nRRULE:FREQ=DAILY;COUNT=9", "", "name times from 1970-01-01"),
-        (UTC_START + "DURATION:P99999999D", "", "name times from 1970-01-01"),
+        ("DTSTART:18000101T000000Z", "DTSTART", "use times from 1970-01-01"),
+        ("DTSTART:99991228T000000Z\nRRULE:FREQ=DAILY;COUNT=9", "", "use times from 1970-01-01"),
+        (UTC_START + "DURATION:P99999999D", "", "use times from 1970-01-01"),
     ],
 )
 def test_what_is_wrong_with_an_event(event: str, member: str, message: str) -> None:
@@ -70,11 +70,11 @@ def test_all_of_a_file_is_told_at_once() -> None:
     ("content", "message"),
     [
         (b"", "no event"),
-        (b"[1338570000000]", "no iCalendar file"),
+        (b"[1338570000000]", "not an iCalendar file"),
         (b"\xff\xfe\x00", ""),
         (calendar(), "no event"),
-        (calendar("DTSTART:20260329T170000Z")[:-20], "not whole"),
-        (calendar("DTSTART:20260329T170000Z") + calendar("DTSTART:20260329T170000Z")[:-20], "not whole"),
+        (calendar("DTSTART:20260329T170000Z")[:-20], "incomplete"),
+        (calendar("DTSTART:20260329T170000Z") + calendar("DTSTART:20260329T170000Z")[:-20], "incomplete"),
     ],
 )
 def test_what_is_no_calendar(content: bytes, message: str) -> None:

@@ -55,10 +55,10 @@ def test_what_looks_like_seconds(seconds: int) -> None:
 
 def test_what_is_said_of_seconds() -> None:
     """What it is, and how to write what was perhaps meant."""
-    said = "3600 looks like seconds: as milliseconds it is 3 s 600 ms; for 1 h write 3600000"
+    said = "3600 looks like seconds: in milliseconds it is 3 s 600 ms; for 1 h write 3600000"
     assert step_as_seconds(3600) == said
     assert not any(map(step_as_seconds, (1, 5, 10, 40, 100, 250, 500, 1000, 30_000)))
-    said = "1338534000 looks like seconds: as milliseconds it is 1970-01-16T11:48:54Z; for 2012-06-01T07:00Z write "
+    said = "1338534000 looks like seconds: in milliseconds it is 1970-01-16T11:48:54Z; for 2012-06-01T07:00Z write "
     assert moment_as_seconds(1338534000) == said + "1338534000000"
     assert not any(map(moment_as_seconds, (0, 5, 36_000_000, 1338534000000, LAST_TIMESTAMP_MS)))
 
@@ -71,17 +71,17 @@ WINTER_MS, SUMMER_MS, HOUR_MS = 1_773_964_800_000, 1_783_814_400_000, 3_600_000
 @pytest.mark.parametrize(
     ("start_ms", "zone", "days", "offset_ms", "said"),
     [
-        (WINTER_MS, BERLIN, 1, 0, 'start at 01:00 in Europe/Berlin, so they are not its days; with "offset":"23h"'),
-        (SUMMER_MS, BERLIN, 1, 0, 'start at 02:00 in Europe/Berlin, so they are not its days; with "offset":"22h"'),
+        (WINTER_MS, BERLIN, 1, 0, 'start at 01:00 in Europe/Berlin, so they are not days there; with "offset":"23h"'),
+        (SUMMER_MS, BERLIN, 1, 0, 'start at 02:00 in Europe/Berlin, so they are not days there; with "offset":"22h"'),
         (WINTER_MS, BERLIN, 7, 4 * DAY_MS, '"offset":"95h"'),
         (
             WINTER_MS,
             ZoneInfo("Asia/Kolkata"),
             1,
             0,
-            'start at 05:30 in Asia/Kolkata, so they are not its days; with "off',
+            'start at 05:30 in Asia/Kolkata, so they are not days there; with "off',
         ),
-        (WINTER_MS, BERLIN, 1, None, "steps of 1 d start at 01:00 in Europe/Berlin, so they are not its days"),
+        (WINTER_MS, BERLIN, 1, None, "steps of 1 d start at 01:00 in Europe/Berlin, so they are not days there"),
     ],
 )
 def test_steps_of_days_that_are_not_those_of_the_zone(

@@ -14,7 +14,7 @@ from tests.command import Cli
         ("bokeh_sampledata", ["demo"], "pip install matplotlib bokeh_sampledata\n"),
         ("matplotlib", ["demo"], "pip install matplotlib bokeh_sampledata\n"),
         ("bokeh_sampledata", ["evaluate"], "pip install bokeh_sampledata, or give a FILE\n"),
-        ("matplotlib", ["evaluate"], "pip install matplotlib, or give --no-plots\n"),
+        ("matplotlib", ["evaluate"], "pip install matplotlib, or use --no-plots\n"),
     ],
 )
 def test_what_is_missing_is_told_at_once(

@@ -72,7 +72,7 @@ def test_verify_fits_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     policies = tmp_path / "policies.json"
     policies.write_text(POLICY.replace('"epsilon":4', '"epsilon":0.1'))
     shown = _in_terminal(monkeypatch, [sys.executable, "-m", "stream_app", "verify", str(policies), "--runs", "40"])
-    assert "NO POWER: a worker that spends twice as much was not found either; give more" in " ".join(shown)
+    assert "NO POWER: a worker that spends twice as much was not detected either; use more" in " ".join(shown)
     assert [line for line in shown if len(line) > COLUMNS] == []
 
 

@@ -1,4 +1,4 @@
-"""How many landmark steps met an event, as `replay` and `send` say it, against the flags in the ledger."""
+"""How many landmark steps have an event, as `replay` and `send` say it, against the flags in the ledger."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def protected(series: str, version: int, steps: set[int]) -> dict[str, object]:
 
 @given(data=st.data())
 def test_as_sent_and_as_written(data: st.DataObject) -> None:
-    """Both count what a brute force over all steps counts; what met an event is what the worker flagged."""
+    """Both count what a brute force over all steps counts; what have an event is what the worker flagged."""
     run = Run(limited(lifetime_nano=10**12, accept_weaker_policies=True))
     as_sent, as_written = LandmarksMet(), LandmarksMet()
     landmarks: dict[str, set[int]] = {series: set() for series in SERIES}  # known in time, of all versions
@@ -75,7 +75,7 @@ def test_late_and_double_events_and_passed_landmarks_do_not_count() -> None:
     ]
     list(met.sent(each if isinstance(each, bytes) else json.dumps(each).encode() for each in records))
     assert met.document() == {"landmark_steps": 3, "landmark_steps_met": 1}
-    assert met.sentence.startswith("1 of 3 landmark steps met an event: the events are from 1970-01-01T00:00:00.015Z")
+    assert met.sentence.startswith("1 of 3 landmark steps have an event: the events are from 1970-01-01T00:00:00.015Z")
 
 
 def test_steps_that_are_open_count_in_any_order() -> None:
@@ -151,7 +151,7 @@ def test_default_policies_are_known_by_their_globs() -> None:
     list(met.sent([json.dumps(observation("b1", 3, 1.0)).encode()]))
     assert not met.sentence
     list(met.sent([json.dumps(observation("a1", 13, 1.0)).encode()]))
-    assert met.sentence.startswith("0 of 1 landmark steps met an event: the events are from 1970-01-01T00:00:00.013Z")
+    assert met.sentence.startswith("0 of 1 landmark steps have an event: the events are from 1970-01-01T00:00:00.013Z")
 
 
 def test_series_that_missed_theirs_are_named() -> None:
@@ -164,7 +164,7 @@ def test_series_that_missed_theirs_are_named() -> None:
     assert "the events are from 1970-01-01T00:00:00.135Z to 1970-01-01T00:00:00.135Z, the landmarks" in met.sentence
     list(met.sent([json.dumps(observation("a", 235, 1.0)).encode(), json.dumps(observation("b", 35, 1.0)).encode()]))
     assert met.missed == ["a"]
-    assert met.sentence.startswith("1 of 3 landmark steps met an event; none of a: the events are from")
+    assert met.sentence.startswith("1 of 3 landmark steps have an event; none of a: the events are from")
 
 
 def test_replay_says_it(tmp_path: Path, cli: Cli) -> None:
@@ -177,7 +177,7 @@ def test_replay_says_it(tmp_path: Path, cli: Cli) -> None:
 
     records = [protected("a", 1, {1, 3}), *(observation("a", at, 1.0) for at in (5, 15, 25))]
     _, err = replayed("words", *records)
-    assert "landmark-stream replay: 1 of 2 landmark steps met an event: the events are from" in err
+    assert "landmark-stream replay: 1 of 2 landmark steps have an event: the events are from" in err
     totals: dict[str, Any] = json.loads(replayed("json", *records, words=("--json",))[0])
     assert (totals["landmark_steps"], totals["landmark_steps_met"]) == (2, 1)
     plain = [policy("a", protection={"level": "event"}), observation("a", 5, 1.0)]
@@ -199,6 +199,6 @@ def test_each_series_of_units_must_meet_one_of_its_landmarks(tmp_path: Path, cli
         said = cli(
             "replay", saved(tmp_path / "events.jsonl", *policies, *hours), "--out", tmp_path / str(code), code=code
         )
-        assert f"{24 if code else 48} of 48 landmark units met an event" in said.err
-    assert "landmark units met an event; none of b: the events are from 2023-11-14T22:00Z" in said.err
+        assert f"{24 if code else 48} of 48 landmark units have an event" in said.err
+    assert "landmark units have an event; none of b: the events are from 2023-11-14T22:00Z" in said.err
     assert "add --accept landmarks\n" in said.err

@@ -239,12 +239,12 @@ def test_no_line_loses_its_label(tmp_path: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["data.csv"], "--policies: FILE needs one"),
+        (["data.csv"], "--policies: required with FILE"),
         (["data.csv", "--policies", "missing.jsonl"], "there is no such file"),
         (["data.csv", "--policies", "policies.jsonl"], "--timestamp-column"),
         ([*MAPPED, "--policies", "collected.jsonl"], "collected.jsonl: home-*: it collects what contributors send"),
-        (["--policies", "policies.jsonl"], "leave it away"),
-        (["--out", "data.csv/below"], "name a folder that can be written"),
+        (["--policies", "policies.jsonl"], "omit it"),
+        (["--out", "data.csv/below"], "name a writable folder"),
     ],
 )
 def test_unusable_input(
@@ -266,8 +266,8 @@ def test_unusable_input(
     ("words", "message"),
     [
         (["--compare", "adaptive", "levels"], "no method 'levels'"),
-        (["--epsilon", "0"], "'0' is no budget"),
-        (["--shares", "5", "101"], "'101' is no share"),
+        (["--epsilon", "0"], "'0' is not a budget"),
+        (["--shares", "5", "101"], "'101' is not a share"),
         (["--seeds", "0"], "not a whole number above 0"),
         (["--only", "nothing"], '--only "nothing" is not known'),
     ],

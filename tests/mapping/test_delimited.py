@@ -54,9 +54,9 @@ def test_without_a_header_rows_begin_at_the_first_time() -> None:
         (1239331989000, {"latitude": 40.2, "longitude": 116.4}),
     ]
     assert events("1000;1.5\n2000;2\n", no_header=True, timestamp_column="1", value_columns="2") == EVENTS
-    with pytest.raises(FileError, match="kwh is none"):
+    with pytest.raises(FileError, match="kwh is not such a number"):
         events("1000;1.5\n", no_header=True, timestamp_column="1")
-    with pytest.raises(FileError, match="numbers from 1 on, and 02 is none"):
+    with pytest.raises(FileError, match="numbered from 1, and 02 is not"):
         events("1000;1.5\n", no_header=True, timestamp_column="1", value_columns="02")
 
 
@@ -89,7 +89,7 @@ def test_the_line_that_a_row_ends_on_is_told() -> None:
         ("time\n1000\n", "columns not found: time, kwh; no line has several columns"),
         ("time,kwh,kwh\n1000,1,2\n", "several columns are called kwh"),
         ("time,kwh\n1000,1,5\n", "has 3 cells, and there are 2 columns"),
-        ('time,kwh\n1000,"1\n' + "x" * 200_000, "is a quote not closed?"),
+        ('time,kwh\n1000,"1\n' + "x" * 200_000, "a quote may not be closed"),
     ],
 )
 def test_what_does_not_fit_is_said(text: str, said: str) -> None:
@@ -118,7 +118,7 @@ def test_names_of_series_have_no_spaces_around_them() -> None:
     """Two of them would be two people with two budgets; those that differ by case are told."""
     mapped, found = read("who,time,kwh\nhome-7 ,1,1\n home-7,2,1\nHome-7,3,1\n,4,1\n", series_column="who")
     assert [one["series"] for one in found] == ["home-7", "home-7", "Home-7", None]
-    assert any(told.startswith("Home-7 and home-7 differ by case") for told in mapped.told())
+    assert any(told.startswith("Home-7 and home-7 differ only in case") for told in mapped.told())
 
 
 def test_a_row_with_fewer_cells_has_empty_ones() -> None:

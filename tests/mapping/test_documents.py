@@ -36,7 +36,7 @@ def test_lines_of_records_need_no_path() -> None:
     lines = "\n".join(map(json.dumps, ROWS))
     assert events(lines) == EVENTS
     assert events(lines + "\n\n" + json.dumps({"time": 3000, "kwh": 1}) + "\n") == [*EVENTS, (3000, 1)]
-    with pytest.raises(FileError, match="no valid JSON") as found:
+    with pytest.raises(FileError, match="not valid JSON") as found:
         events(lines + '\n{"time":\n')
     assert found.value.number == 3
 
@@ -62,11 +62,11 @@ def test_decimals_of_json_stay_exact() -> None:
         (
             '{"results":[{"time":1}],"other":[]}',
             {},
-            "say where its records are with --records; it may be 'other' or 'results'",
+            "give the path to its records with --records; it may be 'other' or 'results'",
         ),
-        ('{"a":1}', {"records": "b"}, "has nothing under --records b"),
-        ('{"a":[1]}', {"records": "a"}, "is no object"),
-        ('{"a":[{"time":1', {}, "is no valid JSON"),
+        ('{"a":1}', {"records": "b"}, "has no records under --records b"),
+        ('{"a":[1]}', {"records": "a"}, "is not an object"),
+        ('{"a":[{"time":1', {}, "is not valid JSON"),
         (json.dumps(ROWS), {"value_columns": "kWh"}, "no record has kWh"),
         (json.dumps([{"time": 1}] * 1_200), {}, "no record has kwh"),
     ],
@@ -101,8 +101,8 @@ def test_elements_are_records_wherever_they_stand() -> None:
     [
         (GPX.format(POINT.format(1)), None, "name the element of a record with --records"),
         (GPX.format(POINT.format(1)), "wpt", "has no element wpt"),
-        (GPX.format("<trkpt>"), "trkpt", "is no valid XML"),
-        ('<!DOCTYPE a [<!ENTITY b "c">]><a><trkpt>&b;</trkpt></a>', "trkpt", "holds entities"),
+        (GPX.format("<trkpt>"), "trkpt", "is not valid XML"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><a><trkpt>&b;</trkpt></a>', "trkpt", "holds entity declarations"),
     ],
 )
 def test_xml_that_does_not_fit_is_refused(text: str, records: str | None, said: str) -> None:

@@ -85,24 +85,24 @@ def test_names_are_quoted_as_in_csv(text: str, names: list[str]) -> None:
     ("member", "value", "said"),
     [
         ("valu_columns", "a", "did you mean value_columns?"),
-        ("timestamp_column", [], "is no column"),
-        ("single", 3, "write its name, several as a list, or '' for none"),
-        ("timestamp_column", "", "is no text"),
+        ("timestamp_column", [], "is not a column"),
+        ("single", 3, "write its name, a list of names, or '' for none"),
+        ("timestamp_column", "", "is not text"),
         ("value_columns", "", "names no column"),
         ("time_format", "iso", "write directives of strptime"),
-        ("zone", "Paris", "name a zone of the IANA database"),
-        ("stamp", "middle", "there are 'start' or 'end'"),
-        ("where", "type", "is no condition"),
-        ("words", "High", "is no list of words"),
-        ("words", "High=x", "is no number"),
-        ("words", "High=400,LOW=400", "makes one number of High and Low"),
-        ("multiply", "a", "is no number"),
-        ("multiply", True, "is no number"),
-        ("multiply", "inf", "is no number"),
+        ("zone", "Paris", "use a zone of the IANA database"),
+        ("stamp", "middle", "use 'start' or 'end'"),
+        ("where", "type", "is not a condition"),
+        ("words", "High", "is not a list of words"),
+        ("words", "High=x", "is not a number"),
+        ("words", "High=400,LOW=400", "gives High and Low the same number"),
+        ("multiply", "a", "is not a number"),
+        ("multiply", True, "is not a number"),
+        ("multiply", "inf", "is not a number"),
         ("differences", "yes", "is neither true nor false"),
         ("separator", "x", "is not known"),
-        ("missing", 5, "is no list of texts"),
-        ("records", 5, "is no text"),
+        ("missing", 5, "is not a list of texts"),
+        ("records", 5, "is not text"),
     ],
 )
 def test_what_is_wrong_is_said_of_its_member(member: str, value: Any, said: str) -> None:
@@ -120,12 +120,12 @@ def test_a_mapping_says_what_it_lacks() -> None:
 
 
 def test_no_mapping_has_an_unknown_name(tmp_path: Path) -> None:
-    """And none is read of a file that is no TOML."""
+    """And none is read of a file that is not valid TOML."""
     with pytest.raises(MappingError, match="no mapping is called librevew"):
         read_mapping("librevew")
     path = tmp_path / "a.toml"
     path.write_text("a =")
-    with pytest.raises(MappingError, match="is no valid TOML"):
+    with pytest.raises(MappingError, match="is not valid TOML"):
         read_mapping(str(path))
     with pytest.raises(OSError, match=r"none\.toml"):
         read_mapping(str(tmp_path / "none.toml"))

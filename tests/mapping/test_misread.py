@@ -43,10 +43,10 @@ def local(*times: str) -> str:
             {},
             "another table begins, without a column kwh",
         ),
-        (local("01:45", "02:00", "02:45", "03:00", "02:15", "03:15"), PARIS, "rows come back to it"),
-        (local("01:45", "02:10", "02:10", "02:50", "03:15"), PARIS, "rows have one time"),
-        ('<?xml version="1.0" encoding="foo"?><a/>', {"records": "a"}, "in an encoding that is known"),
-        ("<a>" * 3000 + "</a>" * 3000, {"records": "a"}, "too many elements within elements"),
+        (local("01:45", "02:00", "02:45", "03:00", "02:15", "03:15"), PARIS, "rows return to it"),
+        (local("01:45", "02:10", "02:10", "02:50", "03:15"), PARIS, "all rows have the same time"),
+        ('<?xml version="1.0" encoding="foo"?><a/>', {"records": "a"}, "in a known encoding"),
+        ("<a>" * 3000 + "</a>" * 3000, {"records": "a"}, "too deeply nested elements"),
         (rows("Low"), {"multiply": "18"}, "High or Low"),
         (rows("1", "HIGH"), {"differences": True}, "High or Low"),
     ],
@@ -139,10 +139,10 @@ def test_what_is_no_number_is_counted() -> None:
     """An event without a time, and values that are texts or none: `convert` says so, and prints them as they are."""
     mapped, found = read(f"time,kwh\n{HOURS[0]},1\n{HOURS[1]},broken\n{HOURS[2]},\nsoon,2\n")
     assert len(found) == 4
-    as_they_are = "they are printed as they are, and a policy would refuse them"
+    as_they_are = "they are printed unchanged, and a policy would reject them"
     assert list(mapped.told_of_events()) == [
-        f"events without a time that can be read (null): 1; {as_they_are}",
-        f"events with a value that is no number, true or false: 2; {as_they_are}",
+        f"events without a readable time (null): 1; {as_they_are}",
+        f"events with a value that is not a number, true or false: 2; {as_they_are}",
     ]
 
 
@@ -159,7 +159,7 @@ def test_files_of_mappings_are_text_of_utf_8(tmp_path: Path, written: bytes) -> 
     file.write_bytes(written + 'series = "h\u00e4user"\n'.encode())
     assert read_mapping(str(file)).series == "h\u00e4user"
     file.write_bytes('series = "h\u00e4user"\n'.encode("latin-1"))
-    with pytest.raises(MappingError, match="is no text of UTF-8"):
+    with pytest.raises(MappingError, match="is not UTF-8 text"):
         read_mapping(str(file))
 
 
@@ -167,7 +167,7 @@ def test_one_pass_of_an_hour_that_comes_twice_is_told() -> None:
     """The file has no second one, so nothing but the rows before it tells that it is the first."""
     mapped, _ = read(local("01:00", "02:00", "02:30", "03:00"), **PARIS)
     (told,) = mapped.told()
-    assert told.startswith("rows in an hour that clocks show twice, although no time steps back: 2; they count as")
+    assert told.startswith("rows in an hour that clocks show twice, although no time goes back: 2; they count as")
     assert not list(read(local("02:00", "02:30", "02:00", "02:30"), **PARIS)[0].told())
 
 
@@ -186,7 +186,7 @@ def test_a_column_of_ends_is_asked_about() -> None:
 def test_rows_of_a_table_above_are_told() -> None:
     """Lines above the names are titles, unless they have a time in its place."""
     two = f"Export of a home\ntime,humidity\n{HOURS[0]},50\n{HOURS[1]},51\ntime,kwh\n{HOURS[2]},1\n"
-    assert list(read(two)[0].told()) == ["skipped rows: 2 in a table above the line that names the columns"]
+    assert list(read(two)[0].told()) == ["skipped rows: 2 in a table above the line of column names"]
     assert not list(read(f"Export of a home\n\ntime,kwh\n{HOURS[2]},1\n")[0].told())
 
 
@@ -227,5 +227,5 @@ def test_many_series_in_the_hour_that_comes_twice(monkeypatch: pytest.MonkeyPatc
     moments = [one["timestamp"] for one in found]
     assert {after - before for before, after in itertools.pairwise(moments)} == {0, 300_000}
     monkeypatch.setattr(clock, "MOST_WAITING", 20)
-    with pytest.raises(FileError, match="more than 20 rows are of an hour that clocks show twice"):
+    with pytest.raises(FileError, match="more than 20 rows belong to an hour that clocks show twice"):
         read(text, series_column="home", **PARIS)

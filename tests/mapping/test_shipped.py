@@ -236,7 +236,7 @@ def test_a_mixed_file_is_refused(name: str, column: str, tmp_path: Path) -> None
     (tmp_path / "file").write_text(FILES[name][0], "utf-8")
     more = "sourceName" if name == "apple-health" else "_measurement"
     for single in (None, more):
-        with pytest.raises(Error, match=f"{column}: differs from the rows before it.*--where {column}=TEXT") as found:
+        with pytest.raises(Error, match=f"{column}: differs from earlier rows.*--where {column}=TEXT") as found:
             read_events(tmp_path / "file", mapping=name, series="s", single=single)
         assert "HeartRate" not in str(found.value)
         assert "humidity" not in str(found.value)
@@ -268,7 +268,7 @@ def test_a_file_of_one_sort_needs_no_column_of_sorts(name: str, tmp_path: Path) 
     """Without a word it is refused, as it may hold several; the message names the option that says it holds one."""
     (tmp_path / "file").write_text(SORTED[name])
     value_column = "_value" if name == "influxdb" else "value"
-    with pytest.raises(Error, match="if the file has one sort, add --single ''"):
+    with pytest.raises(Error, match="if the file has only one sort, add --single ''"):
         read_events(tmp_path / "file", mapping=name, series="s")
     column = "_field" if name == "influxdb" else "type"
     with pytest.raises(Error, match=column) as refused:

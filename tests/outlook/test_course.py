@@ -148,7 +148,7 @@ def test_a_horizon_takes_in_all_landmarks_and_a_step_on_either_side() -> None:
     ):
         with pytest.raises(HorizonError, match=option):
             horizon_of(policy, **options)
-    with pytest.raises(HorizonError, match="how far apart they are"):
+    with pytest.raises(HorizonError, match="the time between them"):
         horizon_of(fine)
     assert horizon_of(fine, every_ms=HOUR_MS).events == 33
 

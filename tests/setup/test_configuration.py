@@ -79,7 +79,7 @@ def test_caps_are_in_nano_epsilon(settings: Settings) -> None:
 
 
 def test_every_fault_of_every_policy_is_told(tmp_path: Path) -> None:
-    """Line and member of each fault stand in one error; a line that is no JSON, no object or no glob is one too."""
+    """Line and member of each fault stand in one error; a line that is not JSON, no object or no glob is one too."""
     lines = [
         json.dumps({**MORE, "epsilon": -1, "sparee": 1}),
         "{",
@@ -182,9 +182,9 @@ def test_correlations_are_read_by_name(tmp_path: Path, monkeypatch: pytest.Monke
     ("name", "household", "problems"),
     [
         ("household", None, {"correlations.household": "there is no such file"}),
-        ("household", "{", {"correlations.household": "is no JSON"}),
+        ("household", "{", {"correlations.household": "is not valid JSON"}),
         ("household", '{"backward": [[1, 0], [0.5, 0.4]], "forward": null}', {"correlations.household": "row 1"}),
-        ("village", json.dumps(HALF), {"correlations": "names 'village', the entries are: household, town"}),
+        ("village", json.dumps(HALF), {"correlations": "names 'village', found household, town"}),
         ("village", None, {"correlations.household": "there is no such file", "correlations": "names 'village'"}),
     ],
 )

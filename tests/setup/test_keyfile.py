@@ -39,7 +39,7 @@ def test_a_new_key_is_private_and_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "key"
     ring = keyfile.create(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    with pytest.raises(keyfile.KeyFileError, match="exists already"):
+    with pytest.raises(keyfile.KeyFileError, match="already exists"):
         keyfile.create(path)
     assert keyfile.load(path) == ring
     assert ring.secret.hex() not in repr(ring)
@@ -84,7 +84,7 @@ def test_what_is_no_key_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "key"
     path.touch(mode=0o600)
     path.write_bytes(content)
-    with pytest.raises(keyfile.KeyFileError, match="no key file"):
+    with pytest.raises(keyfile.KeyFileError, match="not a key file"):
         keyfile.load(path)
 
 
@@ -99,7 +99,7 @@ def test_erasing_goes_one_way(tmp_path: Path) -> None:
     assert keyfile.load(path, DAY_MS) == erased
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert not [file for file in tmp_path.iterdir() if before.secret.hex().encode() in file.read_bytes()]
-    with pytest.raises(keyfile.KeyFileError, match="erased already"):
+    with pytest.raises(keyfile.KeyFileError, match="already erased"):
         erase_before(path, 3)
 
 
@@ -216,7 +216,7 @@ def test_a_look_is_free_beside_workers(tmp_path: Path) -> None:
     ):
         pass
     erase_before(path, 3)
-    with keyfile.looked_at(path, DAY_MS) as key, pytest.raises(keyfile.KeyFileError, match="erased already"):
+    with keyfile.looked_at(path, DAY_MS) as key, pytest.raises(keyfile.KeyFileError, match="already erased"):
         key.without(2)
 
 

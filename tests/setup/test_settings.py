@@ -96,7 +96,7 @@ def test_every_error_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_toml(text: str) -> None:
     """A file that is not TOML is named."""
     write(text)
-    with pytest.raises(InvalidSettingsError, match="is no TOML"):
+    with pytest.raises(InvalidSettingsError, match="is not valid TOML"):
         Settings.load()
 
 
@@ -147,7 +147,7 @@ def test_certificates_are_read_with_the_settings(tmp_path: Path) -> None:
     locked.chmod(0o600)
     for wrong in (strange, locked):
         write(f'{text}certificate_key_file = "{wrong}"')
-        with pytest.raises(InvalidSettingsError, match=r"certificate_key_file: .*no certificate and its key"):
+        with pytest.raises(InvalidSettingsError, match=r"certificate_key_file: .*not a certificate and its"):
             Settings.load()
     key.chmod(0o640)
     write(f'{text}certificate_key_file = "{key}"')

@@ -78,7 +78,7 @@ def answered(settings: Settings, event: Event, kind: str, seconds: float) -> Wor
 
 def advice(reason: Reason) -> str:
     """Return a reason of rejects with what it means and what to do."""
-    return f"({reason}): {REASONS[reason].meaning}; remedy: {REASONS[reason].remedy}"
+    return f"({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
 
 
 def where(place: Place) -> str:

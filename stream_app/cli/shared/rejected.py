@@ -240,7 +240,7 @@ def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) 
     if cell is None or cell == "":
         if mapping is None:
             return f"{place}is not a value; omit the record"
-        return f"{place}is empty; add --missing \"''\", to skip rows with an empty cell"
+        return f"{place}is empty; add --missing \"''\" to skip rows with an empty cell"
     if mapping is not None and mapping.decimal == "," and isinstance(cell, str) and _POINT.fullmatch(cell):
         return f"{place}a number has a point: omit --decimal , if it is like 1.5; write 1500 if it is like 1.500,0"
     if isinstance(cell, str) and (known := next((said for form, said in _FORMS if form.fullmatch(cell)), "")):

@@ -80,9 +80,9 @@ def test_a_witness_is_compared(folder: Path, cli: Cli) -> None:
     ("words", "said"),
     [
         (["--ledger", "ledger.jsonl", "--heads", "heads.jsonl"], "--public-key"),
-        (["--ledger", "ledger.jsonl", "--heads", "--public-key", "key.pem"], "name their FILE"),
-        (["--ledger", "ledger.jsonl", "--public-key", "key.pem"], "give --heads"),
-        (["--ledger", "ledger.jsonl", "--witness", "heads.jsonl"], "give --heads"),
+        (["--ledger", "ledger.jsonl", "--heads", "--public-key", "key.pem"], "name its FILE"),
+        (["--ledger", "ledger.jsonl", "--public-key", "key.pem"], "add --heads"),
+        (["--ledger", "ledger.jsonl", "--witness", "heads.jsonl"], "add --heads"),
         (["--ledger", "ledger.jsonl", "--heads", "none", "--public-key", "key.pem"], "none: there is no such file"),
         (["--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "none"], "none: there is no such file"),
         (["--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "heads.jsonl"], "keys public"),
@@ -120,7 +120,9 @@ def test_a_proof_needs_one_entry_and_the_key(folder: Path, story: Story, cli: Cl
         assert document["leaf"] == [series, count, written.entries[count - 1]["hash"]]
         write(folder / "entry.jsonl", [written.lines()[count - 1]])
         cli.said()
-        assert cli(*CHECK).out.startswith("HOLDS: the signer named this entry; whether the promise was kept,")
+        assert cli(*CHECK).out.startswith(
+            "HOLDS: the signed checkpoint includes this entry; `audit` of the ledger checks the guarantee"
+        )
         write(folder / "entry.jsonl", written.lines())
         assert cli(*CHECK, "--json").document["holds"] is True
 

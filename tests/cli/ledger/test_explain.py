@@ -46,7 +46,7 @@ def save(folder: Path, written: Written) -> list[str]:
 
 
 def test_the_text(tmp_path: Path, cli: Cli) -> None:
-    """Every figure of it was checked in the head; a moment of the step and its ISO form name the same step."""
+    """Every figure of it was checked in the head; a time within the step and its ISO form name the same step."""
     options = save(tmp_path, write(LEDGERS["uniform"]))
     for moment in ("4000", "4999", "1970-01-01T01:00:04.5+01:00"):
         assert cli("explain", "home-7", moment, *options).out == TEXT
@@ -72,8 +72,8 @@ def test_the_document(tmp_path: Path, cli: Cli) -> None:
     [
         (("home-8", "4000"), "home-8 at 4000: the series is not in the ledger"),
         (("home-7", "7000"), "the step was not decided and cost nothing"),
-        (("home-7", "noon"), "'noon' is no moment; write integer ms, or ISO 8601 with offset"),
-        (("home-7", "2026-01-31T08:00:00"), "a timestamp without offset from UTC"),
+        (("home-7", "noon"), "'noon' is not a time; write integer ms, or ISO 8601 with offset"),
+        (("home-7", "2026-01-31T08:00:00"), "a timestamp without UTC offset"),
     ],
 )
 def test_unusable_questions(tmp_path: Path, cli: Cli, words: tuple[str, str], sentence: str) -> None:
@@ -90,7 +90,7 @@ def test_findings_and_files(tmp_path: Path, cli: Cli) -> None:
     assert main(["explain", "home-7", "4000", *save(tmp_path, written)]) == 1
     assert "THE LEDGER DOES NOT HOLD up to here" in cli.said().out
     assert main(["explain", "home-7", "4000", "--ledger", f"{tmp_path}/nothing"]) == 2
-    assert "name a file that can be read" in cli.said().err
+    assert "name a readable file" in cli.said().err
 
 
 async def test_from_topics(broker: LocalBroker, tmp_path: Path, cli: Cli) -> None:

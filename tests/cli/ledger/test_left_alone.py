@@ -67,7 +67,7 @@ def test_landmarks_that_no_record_holds_are_left_to_a_person(site: Site) -> None
     site.installed("old", old)
     begun, said = site.left("old", code=1)
     assert {record["series"] for record in begun} == {"near"}
-    assert "a record at most 262144, decide by hand" in said
+    assert "a record at most 262144, your decision is needed" in said
 
 
 @pytest.mark.parametrize("kind", KINDS)

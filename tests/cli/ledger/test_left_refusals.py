@@ -28,7 +28,7 @@ def test_it_refuses_what_it_cannot_know(site: Site, level: str) -> None:
     ledger.write_bytes(written(old))
     begun, said = site.left("old", code=1)
     assert {record["series"] for record in begun} == {"home"}
-    assert f"wide: windows of an earlier version reach to {9 * HOUR}, decide by hand" in said
+    assert f"wide: windows of an earlier version reach to {9 * HOUR}, your decision is needed" in said
     begun_entry = {**old[0], "series": "ward"}
     tail = {"key": old[0]["key"], "epoch": 0, "previous": old[0]["hash"], "hash": "0" * 64}
     exposed = {"series": "ward", "sequence": 2, "entry": "intrusion", "policy": 1, "intrusion_nano": 1}
@@ -65,12 +65,12 @@ def test_a_file_says_whether_it_holds_aborted_entries(site: Site, cli: Cli) -> N
     cli.said()
     assert lines(cli("left", "--ledger", marked).out) == begun
     assert "aborted bind" in cli("left", "--ledger", plain, code=2).err
-    assert "leave --without-aborted away" in cli("left", "--ledger", marked, "--without-aborted", code=2).err
+    assert "omit --without-aborted" in cli("left", "--ledger", marked, "--without-aborted", code=2).err
     for words in (["audit"], ["audit", "--html", str(site.folder / "page.html")], ["explain", "home", "0"]):
         assert "--uncommitted" in cli(*words, "--ledger", marked, code=2).err
     marked.write_bytes(plain.read_bytes() + UNCOMMITTED + b"\n")
     assert main(["audit", "--ledger", str(marked)]) == 2
-    assert "name a file" in cli("left", "--ledger", site.folder / "none.jsonl", code=2).err
+    assert "name a readable file" in cli("left", "--ledger", site.folder / "none.jsonl", code=2).err
 
 
 def test_json_tells_the_same(site: Site, cli: Cli) -> None:

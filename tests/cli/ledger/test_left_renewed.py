@@ -9,7 +9,9 @@ def test_an_endless_stream_goes_on_by_hand(site: Site) -> None:
     site.installed("old", [ruled("home", protection=joint), *readings("home", 0, 1, 2, 3, 4, 5)])
     begun, said = site.left("old", code=1)
     assert begun == []
-    assert "landmarks left 0.5 for each window: as level w-event it may go on with that, decide by hand" in said
+    assert (
+        "landmarks left 0.5 for each window: as level w-event it may go on with that, your decision is needed"
+    ) in said
     skip: Record = {"name": "skip", "accept_risk": True}
     coming = ruled("home", protection={**joint, "landmarks": [LATE]}, scheme=skip)
     site.installed("coming", [coming, *readings("home", 0, 1, 2)])
@@ -33,7 +35,7 @@ def test_bounds_to_come_go_on_and_those_that_were_asked_do_not(site: Site) -> No
     assert site.left("none")[1] == "none: nothing is left\n"
     begun, said = site.left("none", "5.0", code=1)
     assert begun == []
-    assert f"used up until {12 * HOUR}, when it is to be renewed, decide by hand" in said
+    assert f"used up until {12 * HOUR}, when it is to be renewed, your decision is needed" in said
 
 
 def test_drawn_landmarks_are_named_after_a_renewal_too(site: Site) -> None:

@@ -193,7 +193,7 @@ def test_unusable_questions(tmp_path: Path, cli: Cli, words: tuple[str, ...], se
 
 def test_unusable_files(tmp_path: Path, cli: Cli) -> None:
     """A file that is not there, or one with aborted entries."""
-    assert "name a file that can be read" in cli("standing", "p-17", "--ledger", f"{tmp_path}/nothing", code=2).err
+    assert "name a readable file" in cli("standing", "p-17", "--ledger", f"{tmp_path}/nothing", code=2).err
     assert main(["standing", "p-17", *save(tmp_path, [b'{"ledger":"uncommitted"}', *people()])]) == 2
     assert "was read with --uncommitted" in cli.said().err
 

@@ -38,8 +38,8 @@ def written(installation: Installation) -> int:
 
 
 GO_ON = (
-    "landmark-stream send: interrupted: what is in the topic stays; send the whole file again: what was decided is "
-    "rejected as duplicate or late, and spends nothing\n"
+    "landmark-stream send: interrupted: the records in the topic stay; send the whole file again: processed records "
+    "are rejected as duplicate or late, at no cost\n"
 )
 
 

@@ -39,10 +39,12 @@ def limited(largest: int, *words: str) -> subprocess.CompletedProcess[str]:
 
 WRITING = {
     "keys new landmark.key": "key file landmark.key: it cannot be written: file too large; choose a writable folder",
-    "correlate --strength 0.5 --states 5 --out m.json": "--out m.json: it cannot be written: file too large; name a "
-    "file that can be written",
-    "plan policies.jsonl --picture a.svg": "--picture a.svg: it cannot be written: file too large; name a file that "
-    "can be written",
+    "correlate --strength 0.5 --states 5 --out m.json": (
+        "--out m.json: it cannot be written: file too large; name a writable file"
+    ),
+    "plan policies.jsonl --picture a.svg": (
+        "--picture a.svg: it cannot be written: file too large; name a writable file"
+    ),
     REPLAY: "key file private/replay.key: it cannot be written: file too large; choose a writable folder",
 }
 
@@ -68,7 +70,7 @@ def test_no_room_for_what_is_printed(command: str) -> None:
             check=False,
             text=True,
         )
-    told = "output cannot be written: no space left on device; make room, and do the same again"
+    told = "output cannot be written: no space left on device; free space, and run the same command again"
     assert ended.stderr.splitlines()[-1] == f"landmark-stream {command.split(maxsplit=1)[0]}: {told}"
     assert "Traceback" not in ended.stderr
     assert ended.returncode == 2
@@ -81,7 +83,7 @@ def test_no_room_for_the_last_file_of_a_replay(folder: Path, cli: Cli) -> None:
     (folder / "private" / "replay.json.new").symlink_to("/dev/full")
     with (folder / "energy.csv").open("a") as file:
         file.write("2012-06-01T19:00:00Z,1\n")
-    told = "--out private: it cannot be written: no space left on device; name a folder that can be written"
+    told = "--out private: it cannot be written: no space left on device; name a writable folder"
     assert cli(*REPLAY.split(), code=2).err.splitlines()[-1] == f"landmark-stream replay: {told}"
     assert {path.name: path.read_bytes() for path in (folder / "private").iterdir()} == seen
 
@@ -93,7 +95,7 @@ def test_a_full_disk_leaves_the_run_before(folder: Path) -> None:
     with (folder / "energy.csv").open("a") as file:
         file.write("".join(f"2012-06-02T{hour:02}:00:00Z,1\n" for hour in range(24)))
     ended = limited(2000, *REPLAY.split())
-    told = "--out private: it cannot be written: file too large; name a folder that can be written"
+    told = "--out private: it cannot be written: file too large; name a writable folder"
     assert (ended.returncode, ended.stderr) == (2, f"landmark-stream replay: {told}\n")
     assert {path.name: path.read_bytes() for path in (folder / "private").iterdir()} == seen
 
@@ -102,7 +104,7 @@ def test_a_folder_twice_at_once(cli: Cli) -> None:
     """The second run is told to wait, and touches nothing."""
     with ReplayFolder.claimed(Path("private")):
         said = cli(*REPLAY.split(), code=2).err
-    assert said == "landmark-stream replay: --out private: another `replay` is at work there; wait for it\n"
+    assert said == "landmark-stream replay: --out private: another `replay` is using the folder; wait for it\n"
     assert not any(Path("private").iterdir())
 
 
@@ -119,7 +121,7 @@ def partners(process: int) -> list[int]:
         ("verify policies.jsonl --jobs 2 --runs 1000000", ""),
         (
             "evaluate --data glucose --no-plots --seeds 30 --jobs 2 --out evaluated",
-            "; finished trials are kept, and the same command goes on behind them",
+            "; finished trials are kept, and the same command continues after them",
         ),
     ],
 )

@@ -39,7 +39,7 @@ def of_level(level: str, **members: object) -> dict[str, Any]:
             "step 1 h; 24 landmark steps in 1 interval, 2012-06-01T00:00+02:00 to 2012-06-02T00:00+02:00",
         ),
         (of_level("user", length=36), "step 1 h; 36 steps together, 1 d 12 h"),
-        (of_level("w-event", window=168), "step 1 h; any 168 steps in a row, 7 d"),
+        (of_level("w-event", window=168), "step 1 h; any 168 consecutive steps, 7 d"),
     ],
 )
 def test_times_are_said(record: dict[str, Any], words: str, tmp_path: Path, cli: Cli) -> None:
@@ -84,9 +84,9 @@ def test_what_looks_like_seconds_is_noted(tmp_path: Path, cli: Cli) -> None:
     config.write_text("lifetime_epsilon = 9.0\n")
     file = saved(tmp_path / "policies.jsonl", seconds)
     meant = "for 2012-06-01T07:00Z write 1338534000000"
-    moment = f"1338534000 looks like seconds: as milliseconds it is 1970-01-16T11:48:54Z; {meant}"
+    moment = f"1338534000 looks like seconds: in milliseconds it is 1970-01-16T11:48:54Z; {meant}"
     notes = [
-        "home-1: protection.step: 3600 looks like seconds: as milliseconds it is 3 s 600 ms; for 1 h write 3600000",
+        "home-1: protection.step: 3600 looks like seconds: in milliseconds it is 3 s 600 ms; for 1 h write 3600000",
         f"home-1: protection.landmarks: {moment}",
         f"home-1: renew: {moment}",
         f"home-1: scheme: {NOISE}",

@@ -23,18 +23,18 @@ def checked(tmp_path: Path, *policies: dict[str, object], settings: str = SETTIN
 def test_the_sum_of_base_and_views_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a file of policies, and of the settings that name it."""
     assert checked(tmp_path, BASE, VIEW | {"epsilon": 0.5})[0] == 0
-    assert "claim epsilon 1.5 together, and the cap of a new one is 2.5" in capsys.readouterr().out.replace("\n", " ")
+    assert "reserve epsilon 1.5 together, and a new person's limit is 2.5" in capsys.readouterr().out.replace("\n", " ")
     _, file = checked(tmp_path, BASE, VIEW, settings=SETTINGS + f'policies_file = "{tmp_path / "policies.jsonl"}"\n')
     capsys.readouterr()
     main(["check", "--config", file])
-    assert "claim epsilon 2 together" in capsys.readouterr().out.replace("\n", " ")
+    assert "reserve epsilon 2 together" in capsys.readouterr().out.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
     ("policies", "settings", "said"),
     [
         ([BASE, VIEW], "", "p-*/sugar/day: view: views share one budget"),
-        ([BASE, VIEW | {"view": "Day"}], SETTINGS, "view: is no name of a view"),
+        ([BASE, VIEW | {"view": "Day"}], SETTINGS, "view: is not a name of a view"),
         (
             [BASE, VIEW | {"protection": HALF_HOURS}],
             SETTINGS,

@@ -141,7 +141,7 @@ def test_a_port_in_use_is_told(port: int) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "Give another --http-port" in done.stderr
+    assert "Use another --http-port" in done.stderr
 
 
 def test_the_workers_page_links_to_it() -> None:

@@ -21,7 +21,7 @@ def test_new_makes_a_private_file_and_refuses_to_overwrite(tmp_path: Path, cli: 
     assert shown == {"file": str(path), "fingerprint": ring.fingerprint, "first_epoch": 0}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     before = path.read_bytes()
-    assert "overwriting" in cli("keys", "new", path, code=2).err
+    assert "overwritten" in cli("keys", "new", path, code=2).err
     assert path.read_bytes() == before
 
 
@@ -47,7 +47,7 @@ def test_erase_offline_destroys_what_lies_before(tmp_path: Path, cli: Cli) -> No
         shown = cli(*erase, before).document
         assert (shown["before"], shown["first_epoch"], shown["erased"]) == (epoch, epoch, True)
         assert keyfile.load(path).first_epoch == epoch
-    assert "erased already" in cli(*erase, "8", code=2).err
+    assert "already erased" in cli(*erase, "8", code=2).err
 
 
 def test_erase_tries_without_a_trace(tmp_path: Path, cli: Cli) -> None:

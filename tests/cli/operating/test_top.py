@@ -76,7 +76,7 @@ def test_a_worker_outside_its_group(cli: Cli) -> None:
         rows = [line.split() for line in cli("top", "--once", "--interval", "0", *options).out.splitlines()]
         assert main(["top", "--once", "--interval", "0", "--url", urls[0]]) == 0
     assert ["outside", "the", "consumer", "group", "0", "1", "1"] in rows
-    assert ["not", "decided", "yet", "7", "unknown", "unknown"] in rows
+    assert ["not", "processed", "yet", "7", "unknown", "unknown"] in rows
     assert "outside" not in cli.said().out
 
 
@@ -114,7 +114,7 @@ def test_the_settings_say_where(tmp_path: Path, cli: Cli) -> None:
 def test_urls_that_name_no_endpoint(url: str, cli: Cli) -> None:
     """Nothing but HTTP is opened; the error says the form."""
     error = cli("top", "--once", "--url", url, code=2).err
-    assert "names no endpoint; write http://HOST:PORT" in error
+    assert "is not an endpoint; write http://HOST:PORT" in error
     assert CONTROL not in error
 
 

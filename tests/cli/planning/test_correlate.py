@@ -58,7 +58,7 @@ def test_it_warns_and_a_strength_does_not(tmp_path: Path, cli: Cli) -> None:
     for words in ([], ["--json"]):
         assert WARNING in cli("correlate", path, *words).err
         assert not cli("correlate", "--strength", "0.5", *words).err
-    assert "itself sensitive" in cli.ended("correlate", "--help", code=0).out
+    assert "sensitive itself" in cli.ended("correlate", "--help", code=0).out
 
 
 def test_strength_is_the_parametric_family(cli: Cli) -> None:
@@ -146,14 +146,14 @@ def test_no_value_stands_in_report_or_file(tmp_path: Path, cli: Cli) -> None:
         ([1, 2], ["--by", "grid", "--states", "1000000000000"], "--states: found 1000"),
         ([1, 2], ["--step", "1" + "0" * 30], "--step: found 1000"),
         ([{"latitude": 1, "longitude": 1}] * 2, ["--cell", "1e-320"], "--cell: found 1e-320"),
-        ([{"latitude": 1e308, "longitude": 1}] * 2, [], "no value that could be a state in 2 events"),
+        ([{"latitude": 1e308, "longitude": 1}] * 2, [], "none of 2 events"),
         (["a", "b"], ["--smoothing", "-1"], "smoothing: found -1"),
         (["a", "b"], ["--step", "0"], "--step: found 0"),
         ([1, 2], ["--states", "1"], "--states: found 1"),
         ([{"latitude": 1, "longitude": 1}] * 2, ["--cell", "0"], "--cell: found 0"),
         ([{"latitude": 1, "longitude": 1}] * 2, ["--cell", "nan"], "--cell: found nan"),
         ([{"walk": 1}] * 2, [], "--key"),
-        ([None, [1]], [], "no value that could be a state in 2 events"),
+        ([None, [1]], [], "none of 2 events"),
         (["a"], [], "transitions: found none"),
         ([str(n) for n in range(1001)], [], "states: found 1001"),
         (["a", "b"], ["--out", "."], "cannot"),
@@ -166,7 +166,7 @@ def test_unusable_input_exits_2(
     files = [] if values is None else [str(data(tmp_path, values))]
     words = [str(tmp_path) if word == "." else word for word in words]
     said = cli("correlate", *files, *words, code=2).err
-    assert found in said or (found == "cannot" and "name a file" in said)
+    assert found in said or (found == "cannot" and "name a writable file" in said)
 
 
 def _question(folder: Path, found: dict[str, Any]) -> Path:

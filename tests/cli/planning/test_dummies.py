@@ -131,8 +131,8 @@ def test_for_people(tmp_path: Path, cli: Cli) -> None:
         ({"utility": "odd"}, "dummies.utility: "),
         ({"landmarks": [START - 1]}, "protection.landmarks: some lie outside"),
         ({"landmarks": "x"}, "protection.landmarks: "),
-        ({"steps": 3}, "no member of the name 'steps'"),
-        ({"method": "padding", "probability": 0.5, "utility": None}, "epsilon: padding costs none"),
+        ({"steps": 3}, "unknown member 'steps'"),
+        ({"method": "padding", "probability": 0.5, "utility": None}, "epsilon: padding has no cost"),
         ({"method": "heuristic", "end": START + 3000 * HOUR}, "at most 2048 steps, found 3000"),
     ],
 )
@@ -142,15 +142,15 @@ def test_unusable_input(tmp_path: Path, cli: Cli, members: dict[str, Any], said:
 
 
 def test_unusable_files(tmp_path: Path, cli: Cli) -> None:
-    """What is no JSON object, is not there, or a series without a key, is said."""
+    """What is not a JSON object, is not there, or a series without a key, is said."""
     (tmp_path / "a").write_text("[]")
     (tmp_path / "b").write_text("{")
     for words, said in (
         ([str(tmp_path / "a")], "not an object"),
         ([str(tmp_path / "b")], "not JSON"),
         ([str(tmp_path / "c")], "there is no such file"),
-        ([ask(tmp_path), "--series", "home-7"], "give --key with it"),
-        ([ask(tmp_path), "--key", str(tmp_path / "c")], "make one with `keys new`"),
+        ([ask(tmp_path), "--series", "home-7"], "add --key"),
+        ([ask(tmp_path), "--key", str(tmp_path / "c")], "create one with `keys new`"),
         ([ask(tmp_path), "--picture", str(tmp_path / "d")], "must name the format"),
     ):
         assert said in cli("dummies", *words, code=2).err

@@ -28,7 +28,7 @@ LOUD = (
     '{"name":"balanced","regular_share":1} landmarks are not published, and the other steps have all of epsilon. The '
     "price is a larger temporal loss."
 )
-PRICE = "The price is temporal loss where values resemble their neighbours: "
+PRICE = "The price is temporal loss if values resemble their neighbours: "
 
 
 def test_replay_audit_and_explain(tmp_path: Path, cli: Cli) -> None:
@@ -84,7 +84,7 @@ def test_plan_leads_with_it_and_names_its_price(tmp_path: Path, cli: Cli) -> Non
         "With balanced 1 no landmark is published: each one repeats the last release or is withheld, at no cost."
         in shown
     )
-    assert "The price is a larger temporal loss where values resemble their neighbours; --correlation" in shown
+    assert "The price is a larger temporal loss if values resemble their neighbours; --correlation" in shown
     matrix = [[0.8, 0.2], [0.1, 0.9]]
     known = saved(tmp_path / "correlation.json", {"backward": matrix, "forward": matrix})
     plan = cli("plan", file, "--correlation", known, "--json").document

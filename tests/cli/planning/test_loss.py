@@ -96,7 +96,7 @@ def test_standard_input_and_few_members(cli: Cli, monkeypatch: pytest.MonkeyPatc
 def test_text_says_what_the_figures_are(tmp_path: Path, cli: Cli) -> None:
     """The worst timestamp of each loss, the estimate called one, and the sum that always holds."""
     said = cli("loss", str(ask(tmp_path, {**QUESTION, "landmarks": [2]}))).out
-    assert "1 spent in all" in said
+    assert "1 spent in total" in said
     assert "temporal loss: at most 0.636841, at timestamp 4" in said
     assert "(estimate)" in said
     assert "stays under 0.645907" in said
@@ -123,8 +123,8 @@ def test_text_says_what_the_figures_are(tmp_path: Path, cli: Cli) -> None:
         ({**QUESTION, "forward": [[1]]}, ("backward has 2 states, forward 1", "same states")),
         ({**QUESTION, "epsilons": [0.1, -0.1]}, ("epsilon 1", "-0.1", "at least 0")),
         ({**QUESTION, "epsilons": [1.7e308, 1.7e308]}, ("epsilon 0", "1.7e+308", "at most 1e+09")),
-        ({**QUESTION, "origin": {}}, ("'origin'", "leave others away")),
-        ({**QUESTION, "\x1b[2J": {}}, ("'\\x1b[2J'", "leave others away")),
+        ({**QUESTION, "origin": {}}, ("'origin'", "known members are")),
+        ({**QUESTION, "\x1b[2J": {}}, ("'\\x1b[2J'", "known members are")),
         ({**QUESTION, "backward": [[1, 1e-310], [0, 1]]}, ("backward", "row 0", "write 0")),
         ({**QUESTION, "epsilons": [math.nan]}, ("epsilon 0", "nan", "finite")),
         ({**QUESTION, "epsilons": [math.inf]}, ("epsilon 0", "inf", "finite")),
@@ -137,7 +137,7 @@ def test_text_says_what_the_figures_are(tmp_path: Path, cli: Cli) -> None:
         ({**QUESTION, "landmarks": 3}, ("landmarks", "indices")),
         ({**QUESTION, "epsilon": [1]}, ("epsilon", "epsilons")),
         ([], ("not an object",)),
-        ("{", ("is no JSON at line 1, character 2",)),
+        ("{", ("is not valid JSON at line 1, character 2",)),
         ("[" * 100_000, ("nested too deeply",)),
     ],
 )

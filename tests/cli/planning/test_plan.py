@@ -208,7 +208,7 @@ def test_the_smallest_ward(tmp_path: Path, cli: Cli) -> None:
     assert (own(plan)["landmark"]["lead"], own(plan)["landmark"]["contributors"]) == (11, 110)
     assert "lead: an item so many contributors ahead" in cli("plan", written(tmp_path, chosen), "--error", "0.1").out
     for wrong in ("0", "-1", "x", "1/2", "nan", "1e400"):
-        assert "--error: takes a number" in cli.ended("plan", written(tmp_path, WARD), "--error", wrong).err
+        assert "--error: expected a number" in cli.ended("plan", written(tmp_path, WARD), "--error", wrong).err
 
 
 def test_steps_of_several_readings_are_planned(tmp_path: Path, cli: Cli) -> None:

@@ -44,16 +44,16 @@ def test_an_error_is_what_decisions_refuse(
     assert code == (2 if refused else 0)
     claims = sum(epsilons) if lifetime is None else lifetime * len(epsilons)
     claimed = (
-        f"member p-17: its {len(epsilons)} series claim epsilon {claims:g} together, and the cap of a new one is 3"
+        f"person p-17: its {len(epsilons)} series reserve epsilon {claims:g} together, and a new person's limit is 3"
     )
-    assert f"{claimed}; the last would be refused (member-cap)\n" if refused else f"note: {claimed}\n" in said
+    assert (f"{claimed}; the last one would be rejected (member-cap)\n" if refused else f"note: {claimed}\n") in said
 
 
 def test_plan_says_the_same(tmp_path: Path, cli: Cli) -> None:
     """Below its tables, and behind its documents; a smaller lifetime of a policy is what it claims."""
     words = files(tmp_path, SETTINGS, *series(1.0, 0.5, lifetime=0.5 + 0.5))
     assert main(["plan", *words, "--steps", "3"]) == 0
-    assert "p-17: its 2 series claim epsilon 1.5 together, and the cap of a new one is 3\n" in cli.said().out
+    assert "p-17: its 2 series reserve epsilon 1.5 together, and a new person's limit is 3\n" in cli.said().out
     assert json.loads(cli("plan", *words, "--steps", "3", "--json").out.splitlines()[-1]) == {
         "member": "p-17",
         "series": ["p-17/0", "p-17/1"],
@@ -85,7 +85,7 @@ def test_patterns_are_a_note(tmp_path: Path, cli: Cli) -> None:
     """Of default policies nobody knows how many series they will rule."""
     patterns = [policy("*/a", epsilon=2.0), policy("*/b", epsilon=2.0)]
     assert main(["check", *files(tmp_path, SETTINGS, *patterns)]) == 0
-    assert "note: member *: one series of each pattern claim epsilon 4 together, " in cli.said().out
+    assert "note: person *: one series of each pattern reserve epsilon 4 together, " in cli.said().out
 
 
 def test_settings_that_are_named_must_be_good(tmp_path: Path, cli: Cli) -> None:
@@ -99,10 +99,14 @@ def test_settings_that_are_named_must_be_good(tmp_path: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("settings", "members", "said"),
     [
-        ("", {"lifetime": 4.0}, "`lifetime` is 4, more than the cap of a new member, which is 3 (member_epsilon); "),
-        ("lifetime_epsilon = 9.0\n", {"lifetime": 4.0}, "a series claims 4, more than the cap of a new member, "),
-        ("lifetime_epsilon = 9.0\n", {}, "a series claims 9, more than the cap of a new member, "),
-        ("", {"epsilon": 3.5}, "a series claims 3.5, more than the cap of a new member, which is 3 (member_epsilon), "),
+        ("", {"lifetime": 4.0}, "`lifetime` is 4, more than the limit of a new person, which is 3 (member_epsilon); "),
+        ("lifetime_epsilon = 9.0\n", {"lifetime": 4.0}, "a series reserves 4, more than the limit of a new person, "),
+        ("lifetime_epsilon = 9.0\n", {}, "a series reserves 9, more than the limit of a new person, "),
+        (
+            "",
+            {"epsilon": 3.5},
+            "a series reserves 3.5, more than the limit of a new person, which is 3 (member_epsilon), ",
+        ),
     ],
 )
 @pytest.mark.parametrize("name", ["p-17/0", "p-*"])

@@ -46,7 +46,7 @@ def test_an_error_takes_an_epsilon_or_a_unit(tmp_path: Path, cli: Cli) -> None:
     """The table, the answer and the promise, as text and as JSON; also for a plain policy of numbers."""
     file = saved(tmp_path / "policy.jsonl", POLICY)
     shown = cli("plan", file, "--step", "day", "--error", "5").out
-    assert "an error of 5 over a day takes epsilon 3 with the unit of 1 h or a unit of 20 min with epsilon 1" in shown
+    assert "an error of 5 over a day needs epsilon 3 with the unit of 1 h or a unit of 20 min with epsilon 1" in shown
     assert "Landmarks that are registered before their step is published are left out as well." in " ".join(
         shown.split()
     )
@@ -81,16 +81,16 @@ def test_data_put_the_best_constant_beside_and_warn(tmp_path: Path, readings: st
 @pytest.mark.parametrize(
     ("policy", "words", "message"),
     [
-        (POLICY, ["--step", "day"], "--step: names what an error is over; say which error is wanted (--error)"),
+        (POLICY, ["--step", "day"], "--step: the span of an error; add the error that you want (--error)"),
         (POLICY, ["--step", "90min", "--error", "1"], "does not hold whole units of 1 h"),
         (POLICY, ["--step", "fortnight", "--error", "1"], "--step: found 'fortnight'; write \"day\""),
-        (POLICY, ["--steps", "5"], "--steps: is of single events, not of statistics of units"),
-        (PLAIN, ["--error", "1"], "--statistic mean --step day finds what the mean of a day takes"),
-        (PLAIN, ["--series", "a"], "--data: is missing"),
+        (POLICY, ["--steps", "5"], "--steps: only for single events, not for statistics of units"),
+        (PLAIN, ["--error", "1"], "add --statistic mean --step day for the mean of a day"),
+        (PLAIN, ["--series", "a"], "--data: missing"),
         (
             PLAIN | {"value": {"kind": "category", "categories": [True, False]}},
             ["--step", "day", "--error", "1"],
-            "--step: is of series of numbers, or of statistics of units; glucose has neither",
+            "--step: only for series of numbers, or statistics of units; glucose has neither",
         ),
     ],
 )
@@ -104,7 +104,7 @@ def test_what_cannot_be_planned(
 def test_an_error_that_is_met(tmp_path: Path, cli: Cli) -> None:
     """It does not read as if something had to change."""
     shown = cli("plan", saved(tmp_path / "policy.jsonl", POLICY), "--step", "day", "--error", "30").out
-    assert "over a day the error is 15 now, if each unit has a reading; for an error of 30, epsilon 0.5 with" in shown
+    assert "over a day the error is now 15, if each unit has a reading; for an error of 30, epsilon 0.5 with" in shown
 
 
 def test_days_that_are_not_those_of_the_zone(tmp_path: Path, cli: Cli) -> None:

@@ -45,7 +45,7 @@ def test_it_holds(tmp_path: Path, cli: Cli) -> None:
     assert finds.pop("twice_the_budget") == 1
     assert 0.1 < finds.pop("excluded_outcome") < 0.5
     assert not finds
-    assert "twice the budget: found, on 1 of 2 pairs" in out
+    assert "twice the budget: detected, on 1 of 2 pairs" in out
     assert found.pop("seconds") > 0
     kind = {"series": "home-*", "level": "user", "scheme": "uniform", "kind": "number", "epsilon": 2.0}
     assert found == {**kind, "verdict": "holds", "seed": 7}
@@ -78,17 +78,17 @@ def test_a_bound_above_what_is_declared_is_said(cli: Cli) -> None:
         _print(Verified("home-*", policy, Verdict(results, 1), 1.0, DecidedCounts(5_000, 0)))
         out = " ".join(cli.said().out.split())
         assert out.startswith(f"{word}")
-        assert "a bound lies above what is declared at 95 %" in out
+        assert "at 95 % a lower bound exceeds the declared loss" in out
         assert "no bound passes" not in out
         assert "by the value >= 3" in out
-        assert "a worker decided 5,000 records, 0 of them together, as columns" in out
+        assert "a worker processed 5,000 records, 0 of them in batches" in out
 
 
 def test_one_key_has_no_neighbours(tmp_path: Path, cli: Cli) -> None:
     """Where every item is the same, nothing can be told: that is no power, and said."""
     alone = {**POLICY, "value": {"kind": "counts", "keys": ["walk"]}}
     alone["collect"] = {"neighbours": "replace", "open_steps": 1}
-    assert "one key alone" in cli("verify", written(tmp_path, alone), *SHORT, code=3).out
+    assert "a single key" in cli("verify", written(tmp_path, alone), *SHORT, code=3).out
 
 
 HOUR = 3_600_000
@@ -111,10 +111,10 @@ def test_what_it_looked_at_in_units(tmp_path: Path, cli: Cli) -> None:
     table = next(nth for nth, line in enumerate(lines) if "declared  at least" in line)
     assert max(map(len, lines[: table + 9])) <= 80
     assert " ".join(" ".join(lines[:table]).split()) == (
-        "Each unit lasts 1 h, and a step of 1 d holds 24. The two histories of a pair differ in one unit; in 2 units "
-        "in a row, within one step or across two; in landmark units. A pair that differs in fewer units than the "
-        "window holds is declared their share of epsilon. A pair that differs in landmark units alone is declared 0: "
-        "no release may depend on them."
+        "Each unit lasts 1 h, and a step of 1 d holds 24. The two histories of a pair differ in one unit; in 2 "
+        "consecutive units, within one step or across two; in landmark units. For a pair that differs in fewer "
+        "units than the window holds, the declared loss is their share of epsilon. For a pair that differs in "
+        "landmark units alone, the declared loss is 0: no release may depend on them."
     )
     (found,) = verified(cli, 3, file, *few)
     assert {name: found[name] for name in ("kind", "statistic", "by")} == {
@@ -151,8 +151,8 @@ def test_a_picture(tmp_path: Path) -> None:
         (["missing.json"], "there is no such file"),
         (["POLICY", "--picture", "out"], "ending must name the format"),
         (["BAD"], "epsilon"),
-        (["POLICY", "--config", "my.toml"], "--config: names the settings of --worker"),
-        (["POLICY", "--worker", "--seed", "1"], "--seed: a worker draws under a random key"),
+        (["POLICY", "--config", "my.toml"], "--config: only for --worker"),
+        (["POLICY", "--worker", "--seed", "1"], "--seed: a worker draws with a random key"),
         (["DUMMIES", "--worker"], "other dummies for each series"),
         (["POLICY", "--worker", "--config", "my.toml"], "my.toml: "),
         (["POLICY", "--worker"], "(bootstrap_servers): no program listens there. Start one with `kafka start`"),

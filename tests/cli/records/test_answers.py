@@ -53,7 +53,8 @@ def test_policies_and_watermarks_are_answered(installation: Installation, cli: C
         refused = asked("watermark", "lone-1", "--at", "5", "--wait", "60", code=1)["reject"]
         assert refused["reason"] == "wrong-type"
         assert cli("watermark", "lone-1", "--at", "6", "--config", installation.config()).out == (
-            "1 sent; refused for a series that neither collects nor reads several times a step: --wait SECONDS tells\n"
+            "1 sent; a worker rejects it for a series that neither collects nor takes several readings per step; "
+            "--wait SECONDS shows this\n"
         )
 
 
@@ -95,18 +96,18 @@ def test_an_outcome_is_told_with_its_remedies() -> None:
     found = Outcome(9, 7, Counter(perturbed=3), Counter({"duplicate": 2}), 2)
     answered, kept, refused, away = outcome_told(found, 5)
     assert answered == "7 of 9 answered; ledger entries: 3 perturbed"
-    assert kept.startswith("2 of them have no entry of their own")
-    assert refused.startswith(f"2 refused (duplicate): {REASONS['duplicate'].meaning}; what to do: ")
+    assert kept.startswith("2 of them share a ledger entry")
+    assert refused.startswith(f"2 rejected (duplicate): {REASONS['duplicate'].meaning}; what to do: ")
     waits = "contributions, readings and the watermark before them wait for the end of their step"
-    assert away.startswith(f"no answer to 2 in 5 s: {waits};")
+    assert away.startswith(f"no answer to 2 within 5 s: {waits};")
 
 
 def test_a_watermark_that_nothing_waits_for_says_so() -> None:
     """In place of the meaning of `wrong-type`, which is that of any record."""
     record = wire.dump({"type": "watermark", "series": "home-7", "timestamp": 5, "seed": "0" * 64})
     assert told(WorkersAnswer(Place(0, 1), reject={"reason": "wrong-type"}), 1, record) == (
-        "refused (wrong-type): the series has one observation a step, so nothing waits for a watermark; one is for "
-        "policies with `collect` or `protection.within`"
+        "refused (wrong-type): the series has one observation per step, so no step waits for a watermark; "
+        "watermarks are for policies with `collect` or `protection.within`"
     )
 
 

@@ -26,21 +26,21 @@ SHUFFLED = [*WEEK[100:140], *WEEK[:100], *WEEK[140:]]
 DOUBTED: dict[str, tuple[list[Any], str]] = {
     "landmarks": (
         [one for one in WEEK if not 150 <= one["timestamp"] - START < 160],
-        "0 of 10 landmark steps met an event: ",
+        "0 of 10 landmark steps have an event: ",
     ),
     "times": (
         [observation("a", 1_700_000_000 + at, 1.0) for at in range(200)],
-        "200 of 201 rows: 1700000000 looks like seconds: as milliseconds it is 1970-01-20T",
+        "200 of 201 rows: 1700000000 looks like seconds: in milliseconds it is 1970-01-20T",
     ),
     "order": (SHUFFLED, "100 of 201 rows lie before a row of their series that comes earlier in the input: "),
     "refused": (
         [*WEEK, *(reading(201 + at, "x") for at in range(3))],
-        "3 of 204 rows would be refused (3 invalid-value); ",
+        "3 of 204 rows would be rejected (3 invalid-value); ",
     ),
 }
 DOUBTED["dates"] = (
     [observation("a", 20_240_301_000_000 + 3000 * at, 1.0) for at in range(20)],
-    "20 of 21 rows: 20240301000000 looks like a date of 14 digits; say so with --time-format %Y%m%d%H%M%S",
+    "20 of 21 rows: 20240301000000 looks like a date of 14 digits; add --time-format %Y%m%d%H%M%S",
 )
 DOUBTED["clock ahead"] = (
     [*WEEK, observation("a", 7_000_000_000_000, 1.0)],
@@ -52,11 +52,11 @@ DOUBTED["old"] = (
 )
 DOUBTED["clamped"] = (
     [reading(at, 1000.0 if at > 20 else 1.0) for at in range(1, 201)],
-    "most values of a lie above the upper end of their range, which is published for them; is the unit another one",
+    "most values of a lie above the upper end of their range, which is published for them; the unit may differ",
 )
 DOUBTED["outside"] = (
     [reading(at) for at in range(1000, 1200)],
-    "0 of 10 landmark steps met an event: the events are from 2023-11-14T22:13:21",
+    "0 of 10 landmark steps have an event: the events are from 2023-11-14T22:13:21",
 )
 
 CHECK_OF = {"outside": "landmarks", "dates": "times", "clock ahead": "times", "old": "times"}
@@ -93,7 +93,7 @@ def test_replay_asks_before_it_writes(tmp_path: Path, cli: Cli, name: str) -> No
         _, marked, after = said.err.partition("clamped\n")  # the counts that are told privately stand above
         asked = after if marked else said.err
         assert asked.startswith(f"landmark-stream replay: {file}: {DOUBTED[name][1]}")
-        assert said.err.count(" if that is meant, add --accept ") == said.err.count(f"--accept {check}\n") == 1
+        assert said.err.count(" if this is intended, add --accept ") == said.err.count(f"--accept {check}\n") == 1
         assert said.err.endswith(f"{file}: nothing was written, and no budget is spent\n")
         assert not (tmp_path / "out").exists()
     assert main([*command, "--accept", check]) == 0
@@ -161,7 +161,7 @@ def test_checks_regard_new_rows(tmp_path: Path, cli: Cli) -> None:
     assert "1 of 2 rows lie before a row of their series" in asked(again, code=2)
     assert (out / "ledger.jsonl").read_bytes() == held
     wrong = [*repeated, *later[:3], reading(500, "x"), reading(501)]
-    assert "1 of 5 rows would be refused (1 invalid-value)" in asked(wrong, code=2)
+    assert "1 of 5 rows would be rejected (1 invalid-value)" in asked(wrong, code=2)
 
 
 def test_a_replacement_that_is_refused_moves_nothing(tmp_path: Path) -> None:
@@ -222,11 +222,11 @@ def test_a_substitute_that_swallows_a_file_is_asked_about(tmp_path: Path, cli: C
     words += ["--timestamp-column", "time", "--value-columns", "kwh", "--out", tmp_path / "out"]
     for more in ([], ["--json"]):
         said = cli(*words, *more, code=2)
-        assert "the policy's substitute (`invalid`) stands for more than 1 % of the values" in said.err
+        assert "the policy's substitute (`invalid`) replaces more than 1 % of the values" in said.err
         assert "add --accept substituted\n" in said.err
         assert "a.csv:2: kwh: a number like 1,5 has a decimal comma; add --decimal ,\n" in said.err
     accepted = cli(*words, "--accept", "substituted")
-    assert "PRIVATE, protect this like the raw data: for 20 of 20 values the policy's substitute stands" in accepted.err
+    assert "PRIVATE, protect this like the raw data: the policy's substitute replaces 20 of 20 values" in accepted.err
     assert "PRIVATE" not in cli(*words, "--decimal", ",", "--replace").err
 
 
@@ -237,7 +237,7 @@ def test_each_series_must_meet_one_of_its_landmarks(tmp_path: Path, cli: Cli) ->
     rows = [reading(at, series=name) for at in range(1, 201) for name in "ab"]
     file = saved(tmp_path / "events.jsonl", *begun, *rows)
     said = cli("replay", file, "--out", tmp_path / "out", code=2).err
-    assert "10 of 20 landmark steps met an event; none of b: the events are from 2023-11-14T22:13:20.001Z" in said
+    assert "10 of 20 landmark steps have an event; none of b: the events are from 2023-11-14T22:13:20.001Z" in said
     assert cli("replay", file, "--out", tmp_path / "out", "--accept", "landmarks").out
 
 
@@ -245,7 +245,7 @@ def test_series_that_may_be_one_are_told(tmp_path: Path, cli: Cli) -> None:
     """Of event records too, whose series are taken as they are."""
     file = saved(tmp_path / "events.jsonl", policy("a"), policy("a "), reading(1), reading(1, series="a "))
     said = cli("replay", file, "--out", tmp_path / "out").err
-    assert "PRIVATE, protect this like the raw data: a and 'a ' differ by case or spaces alone; are they one" in said
+    assert "PRIVATE, protect this like the raw data: a and 'a ' differ only in case or spaces; if they are one" in said
 
 
 @pytest.mark.parametrize("protection", [{"within": "sum", "open_steps": 1}, {"unit": HOUR_MS, "open_steps": 1}])
@@ -276,13 +276,15 @@ def test_a_row_far_after_its_neighbours_is_named(tmp_path: Path, cli: Cli) -> No
     said = cli("replay", saved(tmp_path / "events.jsonl", policy("a"), *days), "--out", tmp_path / "out", code=2).err
     told = "2024-12-18T22:13:20Z lies 394 d after the rows of its series around it, so that 14 of 21 rows would be"
     assert told in said
-    assert "is its clock ahead? Correct its time, or leave it out; if that is meant, add --accept order\n" in said
+    assert (
+        "its clock may be ahead; correct its time, or omit the row; if this is intended, add --accept order\n"
+    ) in said
     assert "sort" not in said
 
 
 def test_send_names_series_without_a_policy(tmp_path: Path, cli: Cli, config: Path) -> None:
     """Whoever does not wait for the answer would not learn that all were refused."""
     file = saved(tmp_path / "events.jsonl", policy("e"), *(reading(1, series=name) for name in "abcde"))
-    told = "send: no policy of a, b, c and 1 more series is known here: unless one was sent before, a worker refuses"
+    told = "send: no policy for a, b, c and 1 more series is known here: unless one was sent before, a worker rejects"
     assert told in cli("send", file, "--config", config, code=2).err
     assert "is known here" not in cli("send", file, "--config", config, "--wait", "5", code=2).err

@@ -53,7 +53,7 @@ def test_members_that_are_missing_are_named(
     """These and no others."""
     document = {name: value for name, value in policy("home-1").items() if name not in missing}
     file = written(tmp_path, document, indent=indent)
-    assert f"{file}:1: no policy record; it lacks {', '.join(missing)}\n" in cli("policy", file, code=2).err
+    assert f"{file}:1: not a policy record; it lacks {', '.join(missing)}\n" in cli("policy", file, code=2).err
 
 
 @pytest.mark.parametrize(("changed", "defaults"), [({}, 0), ({"series": "home-*"}, 1), ({"type": None}, 1)])
@@ -183,7 +183,7 @@ def test_a_record_that_no_topic_takes_is_refused(tmp_path: Path, cli: Cli) -> No
     years = {**WEEKENDS, "weekly": ["mon", "wed", "fri", "sun"], "first": "1970-01-01", "last": "2020-12-31"}
     file = written(tmp_path, policy("home-1", protection={"level": "landmark", "landmarks": [years]}))
     said = cli("policy", file, code=2).err
-    assert "bytes, a record has at most 262,144; name fewer landmarks, and add the later ones with `landmarks`" in said
+    assert "bytes; a record has at most 262,144; name fewer landmarks, and add later ones with `landmarks`" in said
 
 
 def test_default_policies_may_say_them_too(tmp_path: Path) -> None:

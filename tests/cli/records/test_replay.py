@@ -75,7 +75,7 @@ def test_it_says_why_records_were_rejected(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_whatever_was_rejected_is_explained(tmp_path: Path, cli: Cli) -> None:
-    """Each record that can be written has a sentence of its own, and none of them an error of Python's."""
+    """Each record has a sentence of its own, and none of them an error of Python's."""
     odd: list[dict[str, Any]] = [
         observation("home-7", 2000, found) for found in ([1], [], {"a": [1]}, {}, None, True, "")
     ]
@@ -99,10 +99,10 @@ def test_a_series_that_no_policy_is_for(tmp_path: Path, cli: Cli, json_too: list
     assert said.out == ""
     assert not (tmp_path / "out").exists()
     assert said.err == (
-        f"landmark-stream replay: no record was decided: no policy of {rules} (--policies) is for --series shed; "
-        "write both alike\n"
+        f"landmark-stream replay: no record was processed: no policy of {rules} (--policies) matches --series shed; "
+        "correct the series or the policy's glob\n"
     )
-    assert "give --policies" in cli(*words, "--series", "shed", *json_too, code=2).err
+    assert "add --policies" in cli(*words, "--series", "shed", *json_too, code=2).err
     table.write_text("t,v\n")
     assert main([*words, "--series", "shed", *json_too]) == 0, "nothing was to be decided"
 

@@ -239,7 +239,7 @@ def test_another_key_a_lost_one_and_an_old_folder_are_refused(site: Site) -> Non
     key = keyfile.create(site.folder / "key")
     assert f"this run has {key.fingerprint}" in site.run(records, "--key", str(site.folder / "key"), code=2)
     (site.out / "replay.key").unlink()
-    assert "replay.key is not there" in site.run(records, code=2)
+    assert "replay.key is missing" in site.run(records, code=2)
     assert not (site.out / "replay.key").exists()
     keyfile.create(site.out / "replay.key")
     assert "was made under key" in site.run(records, code=2)

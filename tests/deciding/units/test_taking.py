@@ -201,4 +201,4 @@ def test_landmark_units_that_have_a_reading_are_met() -> None:
     for at_ms in (12, 13, 30):
         told.taken(sent[0]["series"], at_ms)
     assert told.document() == met.document()
-    assert told.sentence.startswith("2 of 4 landmark units met an event: the events are from 1970-01-01T00:00:00.012Z")
+    assert told.sentence.startswith("2 of 4 landmark units have an event: the events are from 1970-01-01T00:00:00.012Z")
