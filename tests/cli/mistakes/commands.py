@@ -6,7 +6,7 @@ COMMANDS = (
     Mistake(
         "A command mistyped",
         "repaly energy.csv",
-        "Write the command that is meant.",
+        "Write the command that you mean.",
     ),
     Mistake(
         "No command",
@@ -16,32 +16,32 @@ COMMANDS = (
     Mistake(
         "A sub-command mistyped",
         "kafka sart",
-        "Write the one that is meant.",
+        "Write the one that you mean.",
     ),
     Mistake(
         "A topic in the singular",
         "read release",
-        "Write the one that is meant.",
+        "Write the one that you mean.",
     ),
     Mistake(
         "An option mistyped",
         REPLAY.replace("--policies", "--polices"),
-        "Write the option that is meant.",
+        "Write the option that you mean.",
     ),
     Mistake(
-        "A choice that there is not",
+        "An unknown choice",
         "read releases --from begin",
-        "Take one of those.",
+        "Use one of those.",
     ),
     Mistake(
-        "An option without its value",
+        "An option without a value",
         "replay energy.csv --out",
         "Add the value.",
     ),
     Mistake(
         "Columns with a space between them",
         REPLAY.replace("kwh", "latitude longitude"),
-        "Join them by a comma alone.",
+        "Join them by a comma without spaces.",
     ),
     Mistake(
         "Words where a number belongs",
@@ -49,14 +49,14 @@ COMMANDS = (
         "Write digits.",
     ),
     Mistake(
-        "A shell that there is not",
+        "An unknown shell",
         "completion tcsh",
-        "Take one of those.",
+        "Use one of those.",
     ),
     Mistake(
         "Nothing to register",
         "landmarks home-7",
-        "Say --add or --ics.",
+        "Add --add or --ics.",
     ),
     Mistake(
         "A zone mistyped",
@@ -81,35 +81,35 @@ COMMANDS = (
     Mistake(
         "Matrices with a comma too many",
         "loss my.json",
-        "Leave it away.",
+        "Remove it.",
         {"my.json": '{"backward": null,\n "epsilons": [1, 1],}\n'},
     ),
     Mistake(
-        "Data to learn from that are not there",
+        "Missing data to learn from",
         "correlate energi.csv --series home-7 --timestamp-column time --value-columns kwh",
         "Write the path of the file.",
     ),
     Mistake(
-        "A public key that is not there",
+        "A missing public key",
         "audit --ledger energy.csv --heads energy.csv --public-key signer.pub",
         "Write the path of the file.",
     ),
     Mistake(
-        "Brokers that are away",
+        "Brokers that do not answer",
         "read releases --config my.toml",
         "Start them, or name others.",
         {"my.toml": 'bootstrap_servers = "127.0.0.1:1"\n'},
     ),
     Mistake(
-        "Brokers at a port that is none",
+        "Brokers with an invalid port",
         "read releases --config my.toml",
         "Write HOST:PORT.",
         {"my.toml": 'bootstrap_servers = "kafka:localhost"\n'},
     ),
     Mistake(
-        "A local broker at a port that is none",
+        "An invalid port of a local broker",
         "kafka start --port 99999",
-        "Take one up to 65535.",
+        "Use one up to 65535.",
     ),
     Mistake(
         "A local broker in a file",
@@ -117,22 +117,22 @@ COMMANDS = (
         "Name a folder.",
     ),
     Mistake(
-        "Pages at a port that is none",
+        "An invalid port of the pages",
         "docs --http-port 99999",
-        "Take one up to 65535.",
+        "Use one up to 65535.",
     ),
     Mistake(
-        "A watermark that lags for ever",
+        "A watermark with an infinite lag",
         "watermark home-7 --lag inf",
-        "Say how many seconds.",
+        "Write a number of seconds.",
     ),
     Mistake(
-        "A range of dummies that is no JSON",
+        "A range of dummies that is not JSON",
         "dummies energy.csv",
         "Write JSON.",
     ),
     Mistake(
-        "A broker setting without its value",
+        "A broker setting without a value",
         "kafka start --set log.retention.hours",
         "Write NAME=VALUE.",
     ),

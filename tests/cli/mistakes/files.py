@@ -7,16 +7,16 @@ FILES = (
     in_csv("Columns separated by tabs", "Nothing.", ENERGY.replace(",", "\t"), code=0),
     in_csv("Decimal commas, quoted", "Add --decimal, or no comma.", 'time,kwh\n2012-06-01T16:00:00Z,"1,011"\n'),
     in_csv("Decimal commas, not quoted", "Write points.", "time,kwh\n2012-06-01T16:00:00Z,1,011\n"),
-    in_csv("Numbers with a unit", "Write the number alone.", "time,kwh\n2012-06-01T16:00:00Z,1.011 kWh\n"),
+    in_csv("Numbers with a unit", "Write only the number.", "time,kwh\n2012-06-01T16:00:00Z,1.011 kWh\n"),
     in_csv("Empty cells", "Add --missing.", "time,kwh\n2012-06-01T16:00:00Z,\n"),
     in_csv(
         "Words where the policy has numbers",
         "Add --words.",
         "time,kwh\n2012-06-01T16:00:00Z,low\n",
     ),
-    in_csv("An empty file", "Look at what wrote it.", ""),
-    in_csv("A first line and no others", "Look at what wrote it.", "time,kwh\n", code=0),
-    in_records("An empty file of records", "Look at what wrote it.", "", code=0),
+    in_csv("An empty file", "Check the program that wrote it.", ""),
+    in_csv("A first line and no others", "Check the program that wrote it.", "time,kwh\n", code=0),
+    in_records("An empty file of records", "Check the program that wrote it.", "", code=0),
     in_csv("No first line with names", "Write the names above the rows.", ENERGY.partition("\n")[2]),
     Mistake(
         "A column's name mistyped",
@@ -40,7 +40,7 @@ FILES = (
     ),
     in_csv(
         "Several series in one file, all called one",
-        "Give --series-column in place of --series.",
+        "Add --series-column in place of --series.",
         "time,home,kwh\n2012-06-01T16:00:00Z,home-7,1\n2012-06-01T16:00:00Z,home-8,2\n",
     ),
     Mistake(
@@ -53,16 +53,16 @@ FILES = (
     in_csv("A workbook", "Save the sheet as CSV.", b"PK\x03\x04\xff\xfe"),
     in_csv("A compressed file", "Unpack it.", b"\x1f\x8b\x08\x00\xff"),
     Mistake(
-        "A CSV file of another ending",
+        "A CSV file with another ending",
         REPLAY.replace("energy.csv", "energy.txt"),
         "Nothing.",
         {"energy.txt": ENERGY},
         0,
     ),
-    in_records("A list of records", "One record a line.", "[\n" + records(1338566400000) + "]\n"),
+    in_records("A list of records", "Write one record per line.", "[\n" + records(1338566400000) + "]\n"),
     in_records(
         "A line that was cut",
-        "Mend that line; the others are decided.",
+        "Fix that line; the others are processed.",
         records(1338566400000) + '{"series":"home-7",\n',
     ),
     in_records(
@@ -70,11 +70,9 @@ FILES = (
         "Write it as the reference does.",
         '{"series":"home-7","time":1338566400000,"value":1}\n',
     ),
-    in_records(
-        "A type that there is not", "Write it as the reference does.", records(1338566400000, type="observaton")
-    ),
+    in_records("An unknown type", "Write it as the reference does.", records(1338566400000, type="observaton")),
     Mistake(
-        "A file that is not there",
+        "A missing file",
         REPLAY.replace("energy.csv", "energi.csv"),
         "Write the path of the file.",
     ),
@@ -84,22 +82,22 @@ FILES = (
         "Write the path of the file.",
     ),
     Mistake(
-        "Policies that are not there",
+        "A missing file of policies",
         REPLAY.replace("policies.jsonl", "policy.jsonl"),
         "Write the path of the file.",
     ),
     Mistake(
-        "A ledger that is not there",
+        "A missing ledger",
         "audit --ledger private/ledger.jsonl",
         "Write the path of the file.",
     ),
     Mistake(
-        "A key that is not there",
+        "A missing key",
         REPLAY + " --key landmark.key",
-        "Make one with `keys new`.",
+        "Create one with `keys new`.",
     ),
     Mistake(
-        "Settings that are not there",
+        "A missing configuration",
         REPLAY + " --config my.toml",
         "Write the path of the file.",
     ),
@@ -111,7 +109,7 @@ FILES = (
     Mistake(
         "Files in the wrong order",
         REPLAY.replace("energy.csv", "x").replace("policies.jsonl", "energy.csv").replace("x ", "policies.jsonl "),
-        "Events first, policies behind --policies.",
+        "Events first, policies after --policies.",
     ),
     Mistake(
         "Policies in place of the key",
@@ -124,9 +122,9 @@ FILES = (
         "Name a new file.",
     ),
     Mistake(
-        "A key in a folder that is not there",
+        "A key in a missing folder",
         "keys new a/b.key",
-        "Make the folder.",
+        "Create the folder.",
     ),
     Mistake(
         "The events in place of the ledger",
@@ -134,13 +132,13 @@ FILES = (
         "Name ledger.jsonl.",
     ),
     Mistake(
-        "A picture of a form that there is not",
+        "An unknown format of pictures",
         "plan policies.jsonl --picture a.xyz",
         "Write .png or .svg.",
     ),
     Mistake(
-        "A picture in a folder that is not there",
+        "A picture in a missing folder",
         "plan policies.jsonl --picture no/a.png",
-        "Make the folder.",
+        "Create the folder.",
     ),
 )

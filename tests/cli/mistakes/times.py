@@ -22,21 +22,21 @@ TIMES = (
     in_records(
         "Times of records as ISO 8601", "Records hold integers; a CSV takes ISO 8601.", records("2012-06-01T16:00:00Z")
     ),
-    in_records("Times of records as text", "Leave the quotes away.", records("1338566400000")),
+    in_records("Times of records as text", "Remove the quotes.", records("1338566400000")),
     in_csv("ISO 8601 without a zone", "Name the zone.", rows("2012-06-01T16:00:00Z", "2012-06-01T17:00:00")),
     in_csv("A space in place of the T, and no zone", "Name the zone.", rows("2012-01-02 03:04")),
     in_csv("A day as a time", "Name the zone.", rows("2012-01-02")),
-    in_csv("Days with slashes", "Give --time-format.", rows("02/01/2012", "03/01/2012")),
-    in_csv("Days with points, and hours", "Give --time-format.", rows("02.01.2012 16:00")),
-    in_csv("Years first, with slashes", "Give --time-format.", rows("2012/01/02 03:04")),
-    in_csv("Times as in mails (RFC 2822)", "Give --time-format.", 'time,kwh\n"Mon, 02 Jan 2012 03:04:00 +0100",1.2\n'),
-    in_csv("Months by name", "Give --time-format.", rows("Jan 2 2012 03:04")),
+    in_csv("Days with slashes", "Add --time-format.", rows("02/01/2012", "03/01/2012")),
+    in_csv("Days with points, and hours", "Add --time-format.", rows("02.01.2012 16:00")),
+    in_csv("Years first, with slashes", "Add --time-format.", rows("2012/01/02 03:04")),
+    in_csv("Times as in e-mails (RFC 2822)", "Add --time-format.", 'time,kwh\n"Mon, 02 Jan 2012 03:04:00 +0100",1.2\n'),
+    in_csv("Months by name", "Add --time-format.", rows("Jan 2 2012 03:04")),
     in_csv(
-        "One time of many is none",
-        "Mend that line; the others are decided.",
+        "One invalid time",
+        "Fix that line; the others are processed.",
         rows("2012-06-01T16:00:00Z", "noon", "2012-06-01T18:00:00Z"),
     ),
-    in_csv("A time before 1970", "Leave the row out.", rows(-5)),
+    in_csv("A time before 1970", "Omit the row.", rows(-5)),
     in_csv(
         "Rows that are not sorted by time",
         "Sort the file.",
@@ -44,7 +44,7 @@ TIMES = (
     ),
     in_csv(
         "The newest rows first",
-        "Nothing: it is read from its end.",
+        "Nothing: the file is read from its end.",
         rows("2012-06-01T18:00:00Z", "2012-06-01T17:00:00Z", "2012-06-01T16:00:00Z"),
         code=0,
     ),
@@ -70,11 +70,11 @@ TIMES = (
     ),
     in_policies("A step in seconds", "Write milliseconds.", policy(protection__step=3600), command=REPLAY, code=0),
     in_policies(
-        "A step in seconds, asked before there are data", "Write milliseconds.", policy(protection__step=3600), code=0
+        "A step in seconds, checked before there are data", "Write milliseconds.", policy(protection__step=3600), code=0
     ),
     in_policies("A step in microseconds", "Write milliseconds.", policy(protection__step=3600000000), command=REPLAY),
     in_policies(
-        "No step: one is 1 ms", "Say how long a step is.", policy(protection__step=None), command=REPLAY, code=0
+        "No step: one is 1 ms", "Add the length of a step.", policy(protection__step=None), command=REPLAY, code=0
     ),
     in_policies(
         "Landmarks out of the data's range",
