@@ -134,5 +134,8 @@ def _unruled(arguments: argparse.Namespace, policies: Sequence[DefaultPolicy]) -
         return (
             f"no record was processed: no policy matches {series}; add --policies, or policy records among the events"
         )
-    found = f"no record was processed: no policy of {arguments.policies} (--policies) matches {series}; correct the series or the policy's glob"
+    found = (
+        f"no record was processed: no policy of {arguments.policies} (--policies) matches {series}; correct the series "
+        "or the policy's glob"
+    )
     return found + (meant(arguments.series, [each.glob for each in policies]) if arguments.series else "")
