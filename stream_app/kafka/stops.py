@@ -36,7 +36,7 @@ _RECOVER = (
 _ANEW = (
     "start over under another `prefix` and another `application`, with a policy for the remaining budget of each "
     "series and without default policies; otherwise budgets are spent twice: "
-    + page_at("how-to/back-up-and-restore.md#begin-anew-with-what-is-left")
+    + page_at("how-to/back-up-and-restore.md#start-over-with-the-remaining-budget")
 )
 
 REASONS: Final[dict[StopReason, Advice]] = {
