@@ -125,7 +125,7 @@ def test_an_installed_wheel_decides_and_audits(program: Path, tmp_path: Path) ->
     assert answer(program, tmp_path, "--version") == f"landmark-stream {stream_app.__version__}\n"
     answer(program, tmp_path, "check", "policies.jsonl")
     met = (
-        "landmark-stream replay: 1 of 1 landmark steps met an event: the events are from 1970-01-01T00:00Z to "
+        "landmark-stream replay: 1 of 1 landmark steps have an event: the events are from 1970-01-01T00:00Z to "
         "1970-01-01T19:00Z, the landmarks from 1970-01-01T05:00Z to 1970-01-01T06:00Z\n"
     )
     made_up = ["events.jsonl", "--accept", "times"]

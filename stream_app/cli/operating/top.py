@@ -85,7 +85,7 @@ WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSnapshot], str]], ...] = (
     ("events", lambda seen: f"{seen.events:,}"),
     ("events per second", lambda seen: _rate(seen.events_per_second)),
     ("not processed yet", lambda seen: "unknown" if seen.outside_group else f"{seen.lag_records:,}"),
-    ("from append to commit", lambda seen: f"{seen.lag_seconds:.1f} s"),
+    ("append to commit", lambda seen: f"{seen.lag_seconds:.1f} s"),
     ("commit of a batch", lambda seen: "-" if seen.commit_seconds is None else f"{seen.commit_seconds * 1000:.0f} ms"),
     ("largest loss so far", lambda seen: seen.most_used),
     ("share of budget remaining", lambda seen: _mean(seen.budget_left)),
