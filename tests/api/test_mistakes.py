@@ -218,5 +218,5 @@ def test_figures_that_are_none(rows: Rows, policy: ls.Policy, tmp_path: Path) ->
     ):
         with pytest.raises(ls.Error, match=f"^{member}: "):
             asked()
-    with pytest.raises(ls.Error, match=r"^steps: .* how far apart they are \(every_ms\)"):
+    with pytest.raises(ls.Error, match=r"^steps: .* the time between them \(every_ms\)"):
         ls.plan(policy, steps=10**12)

@@ -195,7 +195,7 @@ def test_a_file_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     """A file does not go on."""
     (tmp_path / "ledger.jsonl").write_text("")
     assert main(["audit", "--follow", "--ledger", f"{tmp_path}/ledger.jsonl"]) == 2
-    assert "--follow: a file does not go on" in capsys.readouterr().err
+    assert "--follow: a file does not grow" in capsys.readouterr().err
 
 
 def test_a_port_that_is_in_use(installation: Installation) -> None:

@@ -49,7 +49,7 @@ def test_a_file_is_private_and_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "key"
     key = SigningKey.create(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    with pytest.raises(KeyFileError, match="exists already"):
+    with pytest.raises(KeyFileError, match="already exists"):
         SigningKey.create(path)
     loaded = SigningKey.load(path)
     assert loaded.fingerprint == key.fingerprint

@@ -52,7 +52,7 @@ def test_aborted_entries_are_spent(broker: LocalBroker, tmp_path: Path, capfd: p
     assert "--uncommitted" in said("audit", "--ledger", str(whole), code=2)[1]
     assert said("audit", "--ledger", str(committed))[0].startswith("HOLDS")
 
-    # What the page's script did: of committed entries alone it made a fence before a step that was decided.
+    # What the page's script did: of committed entries alone it made a fence before a processed step.
     forgotten = said("left", "--ledger", str(committed), "--without-aborted")
     assert json.loads(forgotten[0].splitlines()[2])["timestamp"] == START_MS + STEPS * HOUR_MS - 1
     said("left", "--ledger", str(committed), code=2)

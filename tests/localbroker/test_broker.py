@@ -59,7 +59,7 @@ async def test_carries_five_megabytes(broker: LocalBroker) -> None:
 
 def test_refuses_a_second_one_in_the_same_folder(broker: LocalBroker) -> None:
     """A folder has one broker: the refusal names the one that runs."""
-    with pytest.raises(LocalBrokerError, match="runs there already") as caught:
+    with pytest.raises(LocalBrokerError, match="already running") as caught:
         LocalBroker.start(broker.folder)
     assert broker.bootstrap_servers in caught.value.found
     assert broker.answers()
@@ -190,7 +190,7 @@ async def test_start_and_stop_of_the_command_line(tmp_path: Path) -> None:
     assert await read_last(again.bootstrap_servers, "kept") == b"one"
     stop = [*words, "stop", "--folder", str(tmp_path)]
     ended = await asyncio.to_thread(subprocess.run, stop, check=True, capture_output=True, text=True)
-    told = f"stopped: the broker of {tmp_path} has ended, its data stay for the next `kafka start`\n"
+    told = f"stopped: the broker of {tmp_path} has ended; its data stay for the next `kafka start`\n"
     assert (ended.stdout, ended.stderr) == (told, "")
     assert not again.state.process.alive()
 
@@ -253,7 +253,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     assert found.parent.stat().st_mode & 0o777 == 0o700
     assert machine.default_cache() == found
     found.parent.chmod(0o770)
-    with pytest.raises(LocalBrokerError, match="others may write there"):
+    with pytest.raises(LocalBrokerError, match="others can write there"):
         machine.default_cache()
 
 

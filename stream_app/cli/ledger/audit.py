@@ -64,9 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "named files are read."
     )
     parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of the topic")
-    parser.add_argument(
-        "--releases", type=Path, metavar="FILE", help=("the releases as JSON Lines, to compare with the ledger")
-    )
+    releases_help = "the releases as JSON Lines, to compare with the ledger"
+    parser.add_argument("--releases", type=Path, metavar="FILE", help=releases_help)
     parser.add_argument("--no-releases", action="store_true", help="read the ledger's topic alone")
     add_lifetime(parser)
     add_head_arguments(parser)

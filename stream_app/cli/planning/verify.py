@@ -79,11 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=_count, default=RUNS, help="runs of each history (default: %(default)s)")
     seconds_help = "stop after this time, with the runs done by then (default: never)"
     parser.add_argument("--seconds", type=_count, help=seconds_help)
-    parser.add_argument(
-        "--seed",
-        type=natural,
-        help=("derive all keys from this seed, for a run that can be repeated (default: random)"),
-    )
+    seed_help = "derive all keys from this seed, for a run that can be repeated (default: random)"
+    parser.add_argument("--seed", type=natural, help=seed_help)
     parser.add_argument("--jobs", type=_count, default=JOBS, help="number of processes (default: %(default)s)")
     worker_help = "let a worker process the histories, over Kafka; takes no --seed and ignores --jobs"
     parser.add_argument("--worker", action="store_true", help=worker_help)
@@ -203,15 +200,9 @@ def _looked_at(policy: Policy, units: Units) -> str:
     said = f"Each unit lasts {unit}, and a step of {step} holds {units.per_step:,}. "
     said += f"The two histories of a pair differ in {'; in '.join(differ)}."
     if units.window > 1:
-        said += (
-            " For a pair that differs in fewer units than the window holds, the declared loss is their share of "
-            "epsilon."
-        )
-    return (
-        said
-        + (" For a pair that differs in landmark units alone, the declared loss is 0: no release may depend on them.")
-        * marked
-    )
+        said += " A pair that differs in fewer units than the window holds declares their share of epsilon."
+    alone = " A pair that differs in landmark units alone declares a loss of 0: no release may depend on them."
+    return said + alone * marked
 
 
 def _print(found: Verified) -> None:
@@ -254,13 +245,13 @@ def _print(found: Verified) -> None:
 
 def _print_power(power: Power, pairs: int) -> None:
     """Say what kinds of fault runs of this length find."""
-    twice = f"detected, on {power.twice} of {pairs} pairs" if power.twice else "not found"
+    twice = f"detected, on {power.twice} of {pairs} pairs" if power.twice else "not detected"
     say(f"This many runs detect these kinds of fault, in histories of at most {power.events} events:")
     say(f"  a worker that spends twice the budget: {twice}")
-    excluded = "not found" if power.excluded is None else f"detected from a probability of {power.excluded:.2g} on"
+    seen = f"detected if its probability is at least {power.excluded:.2g}" if power.excluded else "not detected"
     say(
         "  an outcome that one history excludes and the other does not (a bare value, a last bit that noise leaves as "
-        f"it was, noise that ends too early or has a gap): {excluded}"
+        f"it was, noise that ends too early or has a gap): {seen}"
     )
     say("  Not detected: smaller faults, faults at later events or other values, and whatever no score measures.")
 

@@ -103,7 +103,7 @@ def test_a_histogram_is_of_many(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     path.write_bytes(b"\n".join(write(LEDGERS["uniform"]).lines()))
     shown = page(path)
-    assert "Share of the budget left, all series" not in shown.texts
+    assert "Share of the budget remaining, all series" not in shown.texts
     assert f"Audit of the ledger {path}, by landmark-stream {__version__}" in shown.texts
 
 

@@ -159,7 +159,7 @@ def test_who_registers_landmarks_may_read_the_answer(guarded: Guarded, capfd: py
             said = capfd.readouterr().err
             assert said.startswith(f"landmark-stream {words[0]}: nothing was sent: brokers at "), said
             assert f"user registrar is not allowed to do this ({taken.resource} {taken.name}). Allow it: " in said, said
-            assert said.endswith("; who waits for answers is registrar\n")
+            assert said.endswith("; waiting for answers needs the role registrar\n")
             assert "topics --acls" in said
     assert guarded.run("producer", *sending) == 2
     assert held() == before
@@ -169,7 +169,7 @@ def test_who_registers_landmarks_may_read_the_answer(guarded: Guarded, capfd: py
     capfd.readouterr()
     assert guarded.run("registrar", *landmarks) == 2, "who may ask for the ledger's end, but not read it"
     said = capfd.readouterr().err
-    assert re.match(r"landmark-stream landmarks: sent \(partition 0, offset [0-9]+\), so send it not again; its ", said)
+    assert re.match(r"landmark-stream landmarks: sent \(partition 0, offset [0-9]+\), so do not send it again", said)
     assert f"user registrar is not allowed to do this (topic {ledger.name})" in said
     assert held() == before + 1
     guarded.secured.allow("registrar", needed)

@@ -77,6 +77,6 @@ def test_a_worker_outside_its_group_says_so(
         rows = dict(
             re.split(r" {2,}", line.strip()) for line in capsys.readouterr().out.splitlines()[3:] if line.strip()
         )
-        assert (rows["outside the consumer group"], rows["not decided yet"]) == ("1", "unknown")
+        assert (rows["outside the consumer group"], rows["not processed yet"]) == ("1", "unknown")
         assert rows["partitions served"] == "0 of 2"
         assert len(re.findall(r"ERROR .* outside its consumer group for [0-9]+ s", worker.said())) == 1

@@ -180,7 +180,7 @@ async def recovered_and_finished(site: Site, folder: Path) -> None:
     answered = [int(headers[0][1]) for log in site.outputs() for _, _, headers in log]
     assert (told.again, told.given_up) == (max(answered) + 1 - told.next_offset, {})
     lines = "\n".join(consequences(told))
-    assert (f"processes {told.again} inputs from {told.next_offset} on again" in lines) == (told.again > 0)
+    assert (f"processes {told.again} inputs again, from {told.next_offset}," in lines) == (told.again > 0)
     send(site, ("home-1",))
     await finished(site, "c")
     assert site.outputs() == await whole(folder / "whole", ("home-1",))

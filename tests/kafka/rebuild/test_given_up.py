@@ -93,7 +93,7 @@ async def test_what_cannot_be_published_any_more_is_given_up(
     assert site.outputs()[1] == before[1], "no release is published"
     lines = "\n".join(consequences(told))
     assert all((f"{series}: {steps} steps" in lines) for series, steps in lacking.items())
-    assert lines.count("it is closed") == len(unknown)
+    assert lines.count("the series is closed") == len(unknown)
     await go_on(site, ["home-1", "home-2", "home-3", "home-1"], closed=unknown)
     report = audit([value for _, value, _ in site.outputs()[0]], [value for _, value, _ in site.outputs()[1]])
     assert dict(report.counts) == ({"entry-without-release": lacking.total()} if lacking else {})
@@ -245,7 +245,7 @@ async def test_rejects_missing_before_later_ones_are_named(
     assert "--accept-lost-releases" in str(refused.value)
     told = await site.recover(ACCEPTED)
     assert (told.unanswered.lost_rejects, told.unanswered.first_lost_reject) == (len(lost), lost[0])
-    assert f"the first of input {lost[0]}" in "\n".join(consequences(told))
+    assert f"inputs, from input {lost[0]}, are lost" in "\n".join(consequences(told))
     assert (await site.recover()).unanswered.lost_rejects == 0, "the rows cover them now"
     await site.goes_on("c", LATER)
     ledger, releases, rejects = await whole(other, *([record] for record in (*MIXED, *LATER)))
