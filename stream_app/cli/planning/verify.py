@@ -200,8 +200,8 @@ def _looked_at(policy: Policy, units: Units) -> str:
     said = f"Each unit lasts {unit}, and a step of {step} holds {units.per_step:,}. "
     said += f"The two histories of a pair differ in {'; in '.join(differ)}."
     if units.window > 1:
-        said += " A pair that differs in fewer units than the window holds declares their share of epsilon."
-    alone = " A pair that differs in landmark units alone declares a loss of 0: no release may depend on them."
+        said += " A pair with fewer units than the window holds has a declared loss of their share of epsilon."
+    alone = " A pair that differs in landmark units alone has a declared loss of 0: no release may depend on them."
     return said + alone * marked
 
 

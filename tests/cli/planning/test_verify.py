@@ -112,9 +112,9 @@ def test_what_it_looked_at_in_units(tmp_path: Path, cli: Cli) -> None:
     assert max(map(len, lines[: table + 9])) <= 80
     assert " ".join(" ".join(lines[:table]).split()) == (
         "Each unit lasts 1 h, and a step of 1 d holds 24. The two histories of a pair differ in one unit; in 2 "
-        "consecutive units, within one step or across two; in landmark units. For a pair that differs in fewer "
-        "units than the window holds, the declared loss is their share of epsilon. For a pair that differs in "
-        "landmark units alone, the declared loss is 0: no release may depend on them."
+        "consecutive units, within one step or across two; in landmark units. A pair with fewer units "
+        "than the window holds has a declared loss of their share of epsilon. A pair that differs in landmark units "
+        "alone has a declared loss of 0: no release may depend on them."
     )
     (found,) = verified(cli, 3, file, *few)
     assert {name: found[name] for name in ("kind", "statistic", "by")} == {
