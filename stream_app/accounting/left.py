@@ -85,7 +85,7 @@ class _SeriesSums:
                 raise LeftError(f"{entry.series}: two different entries have number {sequence}; audit the ledger")
             return
         if entry.sequence > sequence + 1 or (sequence and entry.previous != last):
-            missing = f"entry {sequence + 1} is missing, or not the one that {entry.sequence} follows"
+            missing = f"entry {sequence + 1} is missing, or entry {entry.sequence} follows another entry"
             raise LeftError(f"{entry.series}: {missing}; what it spent is unknown")
         self._last = (entry.sequence, entry.hash)
         self._count(entry)
@@ -166,18 +166,18 @@ class _SeriesSums:
         # No step before it, no landmark before it.
         begin = self._offset - (self._offset - end) // self._step * self._step
         if self._ended:
-            raise _None("closed, gets no policy")
+            raise _None("closed, so it gets no policy")
         if self._exposed > begin:
-            raise _ByHand(f"an intrusion exposed steps before {self._exposed}, which could be opened again")
+            raise _ByHand(f"an intrusion exposed steps before {self._exposed}, which could open again")
         if self._reach > self._opens(begin, end):
-            raise _ByHand(f"windows of an earlier version reach to {self._reach}")
+            raise _ByHand(f"windows of an earlier version extend to {self._reach}")
         # What the policy that rules has left, too: its own epsilon is a promise as much as the lifetime is.
         epsilon, last = min(left, self._budget - self._period), False
         if self._level in {"event", "w-event"}:  # each step, each window has all of it; a lifetime adds up peaks
             epsilon, last = self._budget, self._level == "w-event" or left < self._budget
         elif epsilon <= 0:
             self._refill(left, begin)
-            raise _None("nothing is left")
+            raise _None("no budget remains")
         policy: Record = {"type": "policy", "series": series, "version": LARGEST_VERSION if last else 3, **self._rules}
         policy |= {"epsilon": anew.epsilon_of(epsilon), "protection": self._protected(begin, end)}
         if bounds := self._bounds:
@@ -188,13 +188,13 @@ class _SeriesSums:
             policy["weaker"] = True  # the fence before it collects nothing
         size = len(wire.dump(policy))
         if size > wire.LARGEST_RECORD_BYTES:
-            raise _ByHand(f"its policy has {size} bytes, a record at most {wire.LARGEST_RECORD_BYTES}")
+            raise _ByHand(f"its policy has {size} bytes, but a record has at most {wire.LARGEST_RECORD_BYTES}")
         cap = epsilon if last else max(left, epsilon)  # what all later versions may use
         fence = () if self.end is None else self._fence(series, cap, self.end - 1)
-        more = f"{self._each}, from timestamp {begin} on" + ", with the landmarks that were drawn" * self._drawn
+        more = f"{self._each}, from timestamp {begin} on" + ", with the drawn landmarks" * self._drawn
         more += ", and again at each bound of `renew`" * bool(bounds)
         together = self._closed + self._period + cap
-        more += ", with no later version" * last + anew.exceeding(together, "lifetime", self._lifetime)
+        more += ", and no later version" * last + anew.exceeding(together, "lifetime", self._lifetime)
         return Left(series, (*fence, policy), epsilon, begin, more, by_hand=False, together_nano=together)
 
     def _opens(self, begin: int, end: int) -> int:
@@ -221,13 +221,13 @@ class _SeriesSums:
     def _refill(self, left: int, begin: int) -> None:
         """Raise `_ByHand` where a series without budget goes on in place: at its next bound, or in its windows."""
         if left > 0 and self._bounds:
-            raise _ByHand(f"its budget is used up until {self._bounds[0]}, when it is to be renewed")
+            raise _ByHand(f"its budget is used up until {self._bounds[0]}, when it is renewed")
         spare = self._budget - self._landmarks
         # Landmarks to come would lose in windows of their own what they were to share with one window.
         united = anew.united(self._protection.get("landmarks", []), self._protection, begin)
         if self._window and spare > 0 and not self._unit and not united:
-            left_each = f"landmarks left {anew.epsilon_of(spare)} for each window"
-            raise _ByHand(f"{left_each}: as level w-event it may go on with that")
+            left_each = f"the landmarks left {anew.epsilon_of(spare)} for each window"
+            raise _ByHand(f"{left_each}: it may continue with that at level w-event")
 
     def _protected(self, begin: int, end: int) -> Record:
         """Return the protection from ``begin`` on; raises `_None` and `_ByHand`."""
@@ -237,7 +237,7 @@ class _SeriesSums:
         elif self._level == "user" and self._first is not None:
             protection["length"] -= (end - self._first) // self._step
             if protection["length"] <= 0:
-                raise _None("its length is over")
+                raise _None("its length has ended")
         elif self._level not in {"event", "w-event", "user"}:
             raise _ByHand(f"level {self._level} is not known")
         return protection

@@ -187,7 +187,7 @@ def test_a_true_ledger_holds_until_the_end(installation: Installation) -> None:
         assert follower.get("/healthz") == "alive\n"
         code, report = follower.end(signal.SIGINT)
     assert (code, report.splitlines()[0]) == (0, "HOLDS: no findings"), follower.said()
-    assert "\n0 entries follow the last heads" in report
+    assert "\n0 entries follow the last checkpoints" in report
     assert "finding" not in follower.said()
 
 
@@ -195,7 +195,7 @@ def test_a_file_is_not_followed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     """A file does not go on."""
     (tmp_path / "ledger.jsonl").write_text("")
     assert main(["audit", "--follow", "--ledger", f"{tmp_path}/ledger.jsonl"]) == 2
-    assert "--follow: a file does not go on" in capsys.readouterr().err
+    assert "--follow: a file does not grow" in capsys.readouterr().err
 
 
 def test_a_port_that_is_in_use(installation: Installation) -> None:
