@@ -1,4 +1,4 @@
-"""The operators' dashboard: does it run, does it keep up, where does time go, what was refused, what stands still."""
+"""The operators' dashboard: availability, throughput, time per stage, rejected records and stopped partitions."""
 
 from deploy.grafana.dashboard import INSTANCE, JOB, Dashboard, Row
 from deploy.grafana.panel import Panel, Query, falling, rising
@@ -9,7 +9,7 @@ def _quantiles(name: str, label: str = "") -> tuple[Query, ...]:
     return tuple(
         Query(
             f"histogram_quantile({share}, sum by (le) (rate({name}_bucket{{*}}[$__rate_interval])))",
-            f"{label}{'half of them' if share == 0.5 else '99 of 100'} below",
+            f"{label}{'half' if share == 0.5 else '99 of 100'} below",
         )
         for share in (0.5, 0.99)
     )
@@ -21,7 +21,8 @@ NOW = Row(
         Panel(
             "stat",
             "Workers",
-            "Workers that answer. None at all: nothing is decided; events wait in Kafka and are not lost.",
+            "The number of workers that answer. If it is 0, nothing is processed; events wait in Kafka and are not "
+            "lost.",
             "none",
             (Query("count(landmark_partitions_running{*}) or vector(0)"),),
             falling(1),
@@ -31,7 +32,7 @@ NOW = Row(
         Panel(
             "stat",
             "Partitions served",
-            "Partitions that some worker owns and serves: as many as are configured, while all is well.",
+            "The number of partitions that a worker owns and serves. Normally it equals the configured number.",
             "none",
             (Query("sum(landmark_partitions_running{*})"),),
             falling(1),
@@ -41,7 +42,7 @@ NOW = Row(
         Panel(
             "stat",
             "Partitions missing",
-            "Of the configured partitions those that no worker serves; nothing while no worker answers. Alert: "
+            "The number of configured partitions that no worker serves; empty while no worker answers. Alert: "
             "LandmarkPartitionsMissing, after five minutes.",
             "none",
             (
@@ -57,7 +58,7 @@ NOW = Row(
         Panel(
             "stat",
             "Partitions stopped",
-            "They wait for an operator; the worker's log says what differs and what mends it. Alert: "
+            "They wait for an operator; the worker's log names the difference and the remedy. Alert: "
             "LandmarkPartitionStopped.",
             "none",
             (Query("sum(landmark_partitions_stopped{*}) or vector(0)"),),
@@ -68,7 +69,7 @@ NOW = Row(
         Panel(
             "stat",
             "Events per second",
-            "Input records decided and committed.",
+            "Input records that were processed and committed.",
             "ops",
             (Query("sum(rate(landmark_events_total{*}[$__rate_interval]))"),),
             width=4,
@@ -77,7 +78,7 @@ NOW = Row(
         Panel(
             "stat",
             "Events waiting",
-            "Input records that were fetched and are not decided yet.",
+            "Input records that were fetched and are not processed yet.",
             "short",
             (Query("sum(landmark_event_lag_records{*})"),),
             rising(100_000, 1_000_000),
@@ -86,9 +87,9 @@ NOW = Row(
         ),
         Panel(
             "stat",
-            "Behind",
-            "From the append of the last event of a partition's last batch until its commit, in the slowest partition. "
-            "Alert: LandmarkEventLag, above a minute.",
+            "Append to commit, slowest",
+            "The time from the append of the last event of a partition's last batch to its commit, in the slowest "
+            "partition. Alert: LandmarkEventLag, above a minute.",
             "s",
             (Query("max(landmark_event_lag_seconds{*})"),),
             rising(10, 60),
@@ -104,7 +105,7 @@ FLOW = Row(
         Panel(
             "timeseries",
             "Events by worker",
-            "Input records decided and committed.",
+            "Input records that were processed and committed.",
             "ops",
             (Query("sum by (instance) (rate(landmark_events_total{*}[$__rate_interval]))", "{{instance}}"),),
             stacked=True,
@@ -112,16 +113,17 @@ FLOW = Row(
         Panel(
             "timeseries",
             "Events by partition",
-            "One partition far above the others: its series are the busy ones. One at 0 while others move: it stopped, "
-            "or nobody serves it.",
+            "If one partition is far above the others, its series are the busy ones. If one is at 0 while others "
+            "process events, it is stopped or no worker serves it.",
             "ops",
             (Query("sum by (partition) (rate(landmark_events_total{*}[$__rate_interval]))", "{{partition}}"),),
         ),
         Panel(
             "timeseries",
-            "Share of events decided together",
-            "As columns; the others are decided one by one, which takes several times as long. Low: few series send at "
-            "once, or their policies are of a kind or level that columns do not take.",
+            "Share of events processed together",
+            "The share of events processed as columns. The others are processed one by one, which takes several times "
+            "as long. It is low if few series send at once, or if columns do not support the kind or level of their "
+            "policies.",
             "percentunit",
             (
                 Query(
@@ -134,22 +136,24 @@ FLOW = Row(
         Panel(
             "timeseries",
             "Events waiting by partition",
-            "Fetched and not decided yet. A line that only climbs: the worker of that partition does not keep up.",
+            "Events that were fetched and are not processed yet. If a line only rises, the worker of that partition "
+            "does not keep up.",
             "short",
             (Query("sum by (partition) (landmark_event_lag_records{*})", "{{partition}}"),),
         ),
         Panel(
             "timeseries",
             "Append to commit",
-            "From the append of a batch's first event until its commit: what a producer waits at most for its release.",
+            "The time from the append of a batch's first event to its commit: the longest wait of a producer for a "
+            "release.",
             "s",
             _quantiles("landmark_append_to_commit_seconds"),
             rising(10, 60),
         ),
         Panel(
             "timeseries",
-            "Behind by partition",
-            "From the append of a batch's last event until its commit.",
+            "Append to commit by partition",
+            "The time from the append of a batch's last event to its commit.",
             "s",
             (Query("max by (partition) (landmark_event_lag_seconds{*})", "{{partition}}"),),
             rising(10, 60),
@@ -157,8 +161,8 @@ FLOW = Row(
         Panel(
             "timeseries",
             "Rejects by reason",
-            "Refused records; the rejects topic names each. No line: none was refused. The reasons stand in the docs, "
-            "with what to do.",
+            "Rejected records; the rejects topic names each of them. Without a line, no record was rejected. The "
+            "documentation lists the reasons and their remedies.",
             "ops",
             (Query("sum by (reason) (rate(landmark_rejects_total{*}[$__rate_interval]))", "{{reason}}"),),
             stacked=True,
@@ -166,7 +170,7 @@ FLOW = Row(
         Panel(
             "timeseries",
             "Share of events rejected",
-            "Alert: LandmarkManyRejects, above one in twenty.",
+            "Rejected records as a share of all events. Alert: LandmarkManyRejects, above one in twenty.",
             "percentunit",
             (
                 Query(
@@ -186,15 +190,16 @@ TRANSACTIONS = Row(
         Panel(
             "timeseries",
             "Barrier: seconds of a commit",
-            "From a transaction's begin until it is committed and in RocksDB. Alert: LandmarkBarrierSlow, above 5 s.",
+            "The time from the start of a transaction until it is committed and in RocksDB. Alert: "
+            "LandmarkBarrierSlow, above 5 s.",
             "s",
             _quantiles("landmark_barrier_seconds"),
             rising(1, 5),
         ),
         Panel(
             "timeseries",
-            "Seconds to decide a batch",
-            "Other partitions' turns included: they share one core.",
+            "Seconds to process a batch",
+            "This includes the turns of other partitions, because they share one core.",
             "s",
             _quantiles("landmark_decision_seconds"),
             rising(1, 5),
@@ -202,7 +207,7 @@ TRANSACTIONS = Row(
         Panel(
             "timeseries",
             "Records of a batch",
-            "They grow with the load; small ones at full load cost throughput.",
+            "Batches grow with the load; small batches at full load reduce the throughput.",
             "short",
             _quantiles("landmark_batch_records"),
         ),

@@ -1,4 +1,4 @@
-"""The privacy officer's dashboard: what was spent, what is left, how long it lasts, whether it is as promised."""
+"""The privacy officer's dashboard: epsilon spent, remaining budget, how long it lasts, and audit findings."""
 
 from deploy.grafana.dashboard import INSTANCE, JOB, POLICY, Dashboard, Row
 from deploy.grafana.panel import Panel, Query, falling, rising
@@ -10,8 +10,8 @@ NOW = Row(
         Panel(
             "stat",
             "Audit findings",
-            "Faults of the ledger that `audit --follow` found since it began. Anything above 0: the promise is "
-            "not shown to be kept. Nothing: no audit runs. Alert: LandmarkAuditFinding.",
+            "Faults of the ledger that `audit --follow` has found since it started. If it is above 0, the guarantee is "
+            "not shown to hold. If it is empty, no audit runs. Alert: LandmarkAuditFinding.",
             "none",
             (Query("(sum(landmark_audit_findings_total{*}) or vector(0)) and on () count(landmark_audit_entries{*})"),),
             rising(1),
@@ -21,7 +21,7 @@ NOW = Row(
         Panel(
             "stat",
             "Series near exhaustion",
-            "Series with at most 5 % of their budget left. " + COUNTED,
+            "Series with at most 5 % of their budget remaining. " + COUNTED,
             "short",
             (Query(f"sum({NEAR}) or vector(0)"),),
             rising(1),
@@ -30,9 +30,9 @@ NOW = Row(
         ),
         Panel(
             "stat",
-            "Of all series",
-            "Share of the series with at most 5 % of their budget left. Alert: LandmarkBudgetUsedUp, above a half of "
-            "those of one policy and scheme.",
+            "Share near exhaustion",
+            "The share of the series that have at most 5 % of their budget remaining. Alert: LandmarkBudgetUsedUp, "
+            "above half of the series of one policy and scheme.",
             "percentunit",
             (Query(f"(sum({NEAR}) or vector(0)) / (sum({LEFT}) > 0)"),),
             rising(0.1, 0.5),
@@ -43,8 +43,9 @@ NOW = Row(
         Panel(
             "stat",
             "Days until exhausted",
-            "Until the mean series has nothing left, if budgets go on being used as in the last day; the policy "
-            "that is first. Nothing: nothing was used. Alert: LandmarkBudgetRunsOut, below a week.",
+            "The days until the mean series has no budget left, if budgets are used as in the last day. It shows the "
+            "policy that is exhausted first. If it is empty, no budget was used. Alert: LandmarkBudgetRunsOut, below a "
+            "week.",
             "d",
             (Query(f"min({days(' by (policy, scheme)')})"),),
             falling(7, 30),
@@ -55,8 +56,8 @@ NOW = Row(
         Panel(
             "stat",
             "Alarming temporal loss",
-            "Share of the series with a correlation whose backward loss is at least correlation_alarm. Nothing: the "
-            "configuration names no correlation. Alert: LandmarkTemporalLossHigh, above one in a hundred.",
+            "The share of the series with a correlation whose backward loss is at least correlation_alarm. If it is "
+            "empty, the configuration names no correlation. Alert: LandmarkTemporalLossHigh, above one in a hundred.",
             "percentunit",
             (Query("sum(landmark_alarmed_series{*}) / (sum(landmark_correlated_series{*}) > 0)"),),
             rising(0.001, 0.01),
@@ -66,9 +67,9 @@ NOW = Row(
         ),
         Panel(
             "stat",
-            "Most used of a promise",
-            "The largest share that one of the series that changed last used of its promise: all landmarks and the "
-            "dearest other step or window, of its policy's epsilon. All of it may be used.",
+            "Largest loss so far",
+            "The largest share of its epsilon limit that any of the recently changed series has used. It counts all "
+            "landmarks and the other step or window with the largest cost. A series may use the whole limit.",
             "percentunit",
             (
                 Query(
@@ -83,7 +84,7 @@ NOW = Row(
         Panel(
             "stat",
             "Sum over all steps, per second",
-            "Epsilon of everything that was measured, added up over all series and steps. No guarantee limits this "
+            "The epsilon of all measurements, added up over all series and steps. No guarantee limits this "
             "sum. One series may have lost less, because only the costliest of its regular steps counts.",
             "short",
             (Query(f"sum(rate({SPENT}[$__rate_interval])) / 1e9"),),
@@ -99,9 +100,9 @@ LOSS = Row(
         Panel(
             "heatmap",
             "Backward loss",
-            "Of those of the first 50 series of each batch whose policy names a correlation, whatever the "
-            "policy: what the releases until now tell about the newest value, to who knows the correlation. "
-            "Higher up is worse.",
+            "What the releases so far reveal about the newest value to anyone who knows the correlation. It covers "
+            "those of the first 50 series of each batch whose policy names a correlation, whatever the policy. "
+            "Higher is worse.",
             "none",
             (Query("sum by (le) (increase(landmark_backward_loss_bucket{*}[$__rate_interval]))", "{{le}}"),),
             width=12,
@@ -109,8 +110,8 @@ LOSS = Row(
         Panel(
             "timeseries",
             "Share of series with an alarming loss",
-            "Of the series whose policy names a correlation: those with a backward loss of at least correlation_alarm. "
-            "Every series counts, also those that are quiet.",
+            "The share with a backward loss of at least correlation_alarm, among the series whose policy names a "
+            "correlation. Every series counts, including those that send nothing.",
             "percentunit",
             (Query("sum(landmark_alarmed_series{*}) / (sum(landmark_correlated_series{*}) > 0)", "alarming"),),
             rising(0.001, 0.01),
@@ -119,7 +120,7 @@ LOSS = Row(
         Panel(
             "timeseries",
             "Series with a correlation",
-            "Series whose policy names one. Nothing is counted without `correlations` in the configuration.",
+            "Series whose policy names a correlation. It counts nothing without `correlations` in the configuration.",
             "short",
             (Query("sum(landmark_correlated_series{*})", "series"),),
             width=6,
@@ -133,7 +134,7 @@ AUDIT = Row(
         Panel(
             "timeseries",
             "Findings by code",
-            "Since the audit began to follow. Its log has series, sequence and sentence.",
+            "Findings since the audit started to follow. Its log has the series, the sequence and a sentence for each.",
             "none",
             (
                 Query(
@@ -152,9 +153,9 @@ AUDIT = Row(
         ),
         Panel(
             "timeseries",
-            "Entries that no signed head covers",
-            "They could still be rewritten unseen. A line that only climbs: no heads are written, or the audit "
-            "has not the public key.",
+            "Entries without a signed checkpoint",
+            "These entries could still be rewritten without detection. If a line only rises, no checkpoints are "
+            "written, or the audit does not have the public key.",
             "short",
             (Query("sum by (instance) (landmark_audit_unsigned_entries{*})", "{{instance}}"),),
             rising(100_000),
@@ -162,7 +163,7 @@ AUDIT = Row(
         Panel(
             "timeseries",
             "Audited entries and series",
-            "What the audit has read; it grows with the ledger.",
+            "The entries and series that the audit has read; the numbers grow with the ledger.",
             "short",
             (
                 Query("sum(landmark_audit_entries{*})", "entries"),
@@ -171,17 +172,17 @@ AUDIT = Row(
         ),
         Panel(
             "timeseries",
-            "Signed heads by partition",
-            "Heads of the ledger that were signed in an hour. Nothing: no signing_key_file. At 0 while events come in: "
-            "LandmarkHeadsMissing.",
+            "Signed checkpoints by partition",
+            "Checkpoints (heads) of the ledger that were signed in an hour. If it is empty, there is no "
+            "signing_key_file. Alert, at 0 while events come in: LandmarkHeadsMissing.",
             "short",
             (Query("sum by (partition) (increase(landmark_heads_total{*}[1h]))", "{{partition}}"),),
         ),
         Panel(
             "timeseries",
             "First key epoch",
-            "Epochs before it are erased from the key that a worker runs with: one that lies below the others "
-            "still runs with a key file in which they are not.",
+            "Earlier epochs are erased from the key that a worker runs with. A worker with a lower epoch than the "
+            "others still runs with a key file that contains the erased epochs.",
             "none",
             (Query("min by (instance) (landmark_first_key_epoch{*})", "{{instance}}"),),
         ),
@@ -191,8 +192,8 @@ AUDIT = Row(
 PRIVACY = Dashboard(
     "privacy",
     "Landmark Stream: privacy budget",
-    "What was spent, what is left, how long it lasts, and whether the ledger is as promised. Figures are functions of "
-    "releases, decisions and public facts; none names a series or holds a value.",
+    "Epsilon spent, remaining budget, how long it lasts, and whether the ledger keeps the guarantee. Figures are "
+    "functions of releases, decisions and public facts; none of them names a series or holds a value.",
     (JOB, INSTANCE, POLICY),
     (NOW, BUDGET, DECISIONS, LOSS, AUDIT),
     "24h",

@@ -11,8 +11,9 @@ USED = 'landmark_budget_used_nano_epsilon_total{*, policy=~"$policy"}'
 LEFT_NANO = 'landmark_budget_left_nano_epsilon{*, policy=~"$policy"}'
 
 COUNTED = (
-    "Of the series that sent something since their partition's producer was opened, the last cached_series of them; "
-    "levels landmark and user. At the levels event and w-event the budget comes back with each step or window."
+    "It covers the series that sent something since the producer of their partition was opened, up to the last "
+    "cached_series of them, at levels landmark and user. At levels event and w-event the budget returns with each step "
+    "or window."
 )
 PERTURBED = 'landmark_decisions_total{*, policy=~"$policy", decision="perturbed"}'
 RELEASED = 'landmark_decisions_total{*, policy=~"$policy", decision!="control"}'
@@ -29,9 +30,9 @@ BUDGET = Row(
         Panel(
             "timeseries",
             "Sum over all steps, per second, by policy",
-            "All that was measured: releases, private dissimilarities, draws of dummies; added up over series and "
-            "steps. own: policies that series sent for themselves; default-1 and so on: the configured default "
-            "policies by their place; earlier: those that left the configuration.",
+            "The cost of all measurements (releases, private dissimilarities and draws of dummies), added up over "
+            "series and steps. own: policies that series sent for themselves; default-1 and so on: the configured "
+            "default policies in their order; earlier: policies that were removed from the configuration.",
             "short",
             (Query(f"sum by (policy) (rate({SPENT}[$__rate_interval])) / 1e9", "{{policy}}"),),
             stacked=True,
@@ -39,7 +40,7 @@ BUDGET = Row(
         Panel(
             "timeseries",
             "Sum over all steps, per second, by scheme",
-            "Added up over series and steps.",
+            "The cost of all measurements, added up over series and steps.",
             "short",
             (Query(f"sum by (scheme) (rate({SPENT}[$__rate_interval])) / 1e9", "{{scheme}}"),),
             stacked=True,
@@ -47,7 +48,8 @@ BUDGET = Row(
         Panel(
             "timeseries",
             "Epsilon per perturbed release",
-            "Mean, by scheme. The less, the more noise. Private dissimilarities and draws of dummies are in it.",
+            "The mean by scheme. Less epsilon means more noise. It includes private dissimilarities and draws of "
+            "dummies.",
             "short",
             (
                 Query(
@@ -59,9 +61,10 @@ BUDGET = Row(
         ),
         Panel(
             "heatmap",
-            "Share of budget left",
-            "How many series have at most which share left. Rows at the bottom: no further landmark of theirs can be "
-            "published, and later policy versions get only what the lifetime leaves. " + COUNTED,
+            "Share of budget remaining",
+            "Series by their share of budget remaining; the label of a row is the upper end of its range. Series in "
+            "the bottom rows cannot publish another landmark, and later policy versions get only what the lifetime "
+            "leaves. " + COUNTED,
             "percentunit",
             (Query(f"sum by (share) ({LEFT})", "{{share}}"),),
             width=12,
@@ -69,7 +72,7 @@ BUDGET = Row(
         Panel(
             "timeseries",
             "Series near exhaustion by policy",
-            "Series with at most 5 % of their budget left. " + COUNTED,
+            "Series with at most 5 % of their budget remaining. " + COUNTED,
             "short",
             (
                 Query(
@@ -83,9 +86,9 @@ BUDGET = Row(
         Panel(
             "timeseries",
             "Days until exhausted by policy",
-            "Until the mean series has nothing left, if budgets go on being used as in the last day. Shares are "
-            "not even: the first series are there sooner. A policy's first day counts what every series uses at "
-            "its first step.",
+            "The days until the mean series has no budget left, if budgets are used as in the last day. Shares "
+            "differ, so the first series run out sooner. The first day of a policy includes what every series uses "
+            "at its first step.",
             "d",
             (Query(days(" by (policy, scheme)"), "{{policy}} {{scheme}}"),),
             falling(7, 30),
@@ -94,8 +97,8 @@ BUDGET = Row(
         Panel(
             "timeseries",
             "Budget used per day by policy",
-            "Growth of the budget in use, all landmarks and the dearest other step, in epsilon a day, all series "
-            "together. It is what a lifetime adds up.",
+            "How fast the used budget grows, in epsilon per day, for all series together. It counts all landmarks "
+            "and the other step with the largest cost. A lifetime adds up these amounts.",
             "short",
             (
                 Query(
@@ -106,8 +109,8 @@ BUDGET = Row(
         ),
         Panel(
             "timeseries",
-            "Budget left by policy",
-            "In epsilon, all series together. " + COUNTED,
+            "Remaining budget by policy",
+            "In epsilon, for all series together. " + COUNTED,
             "short",
             (Query(f"sum by (policy, scheme) ({LEFT_NANO}) / 1e9", "{{policy}} {{scheme}}"),),
             stacked=True,
@@ -115,25 +118,27 @@ BUDGET = Row(
         Panel(
             "timeseries",
             "Renewals",
-            "begun: an event came at or after a bound of its policy, and the next version rules. refused: the "
-            "lifetime, or max_epsilon, has no room for it, and the version stays until the next bound.",
+            "begun: an event came at or after a bound of its policy, and the next version applies. refused: the "
+            "lifetime or max_epsilon has no room for the next version, and the present one stays until the next "
+            "bound.",
             "ops",
             (Query("sum by (outcome) (rate(landmark_renewals_total{*}[$__rate_interval]))", "{{outcome}}"),),
         ),
         Panel(
             "heatmap",
-            "Share of the cap left, of members",
-            "How many members have at most which share of their cap unclaimed. Rows at the bottom: their next series "
-            "is refused (member-cap). Every member with a cap counts. Nothing: the configuration names no members.",
+            "Share of the limit remaining, by person",
+            "People by the share of their limit that is not reserved; the label of a row is the upper end of its "
+            "range. The next series of people in the bottom rows is rejected (member-cap). Everyone with a limit "
+            "counts. If it is empty, the configuration names no people.",
             "percentunit",
             (Query("sum by (share) (landmark_cap_left_members{*})", "{{share}}"),),
             width=12,
         ),
         Panel(
             "timeseries",
-            "Members with nine tenths of their cap claimed",
-            "By partition; claims are never returned. One that climbs without new people: somebody makes up series. "
-            "Alert: LandmarkMemberCapClaimed.",
+            "People with nine tenths of their limit reserved",
+            "By partition; reserved amounts are never returned. If a line rises without new people, somebody invents "
+            "series. Alert: LandmarkMemberCapClaimed.",
             "short",
             (
                 Query(
@@ -148,8 +153,8 @@ BUDGET = Row(
         Panel(
             "table",
             "Default policies",
-            "The configured default policies: place, level, scheme and epsilon. Their globs stand in the configuration "
-            "alone, since a glob can name one series.",
+            "The configured default policies: place, level, scheme and epsilon. Only the configuration shows their "
+            "globs, because a glob can name a single series.",
             "none",
             (Query("max by (policy, level, scheme) (landmark_default_policy_epsilon{*})"),),
         ),
@@ -162,7 +167,8 @@ DECISIONS = Row(
         Panel(
             "timeseries",
             "Decisions by kind",
-            "perturbed spends budget; approximated and withheld do not; control is policies, landmarks and closings.",
+            "perturbed spends budget; approximated and withheld do not; control covers policies, landmarks and "
+            "closings.",
             "ops",
             (Query(f"sum by (decision) (rate({DECIDED}[$__rate_interval]))", "{{decision}}"),),
             stacked=True,
@@ -170,7 +176,7 @@ DECISIONS = Row(
         Panel(
             "timeseries",
             "Decisions by scheme",
-            "Of all kinds.",
+            "Decisions of all kinds.",
             "ops",
             (Query(f"sum by (scheme) (rate({DECIDED}[$__rate_interval]))", "{{scheme}}"),),
             stacked=True,
@@ -178,8 +184,8 @@ DECISIONS = Row(
         Panel(
             "timeseries",
             "Share perturbed",
-            "Of the releases: those with fresh noise. It falls where budgets are used up, and where Adaptive "
-            "sees little change in what it released.",
+            "The share of releases with fresh noise. It falls when budgets are used up, and when the adaptive scheme "
+            "sees little change between releases.",
             "percentunit",
             (
                 Query(
@@ -192,17 +198,18 @@ DECISIONS = Row(
         Panel(
             "heatmap",
             "Sampling rate",
-            "Series by their rate of publishing (adaptive, and bd and ba by what they released): low where "
-            "releases change little. Of the series that sent something since their partition's producer was opened.",
+            "Series by their rate of publishing (scheme adaptive, and bd and ba with dissimilarity released). The "
+            "rate is low if releases change little. It covers the series that sent something since the producer of "
+            "their partition was opened.",
             "percentunit",
             (Query('sum by (rate) (landmark_sampling_rate_series{*, policy=~"$policy"})', "{{rate}}"),),
             width=12,
         ),
         Panel(
             "timeseries",
-            "Refused for a policy's sake",
-            "Policies and landmarks that were refused, and events without a policy, a second. The rejects topic names "
-            "each.",
+            "Rejected because of policies",
+            "Policies and landmarks that were rejected, and events without a policy, per second. The rejects topic "
+            "names each of them.",
             "ops",
             (
                 Query(

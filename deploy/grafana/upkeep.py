@@ -1,4 +1,4 @@
-"""The rows of the operators' dashboard on what stands still, what is read back, and what a process takes."""
+"""The rows of the operators' dashboard on stopped partitions, recovery and the resources of processes."""
 
 from deploy.grafana.dashboard import Row
 from deploy.grafana.panel import Panel, Query, rising
@@ -12,8 +12,8 @@ RECOVERY = Row(
         Panel(
             "timeseries",
             "Partitions stopped by reason",
-            "A stopped partition decides nothing rather than something twice. What mends each reason stands in "
-            "the docs.",
+            "A stopped partition processes nothing, so that it processes nothing twice. The documentation has the "
+            "remedy for each reason.",
             "none",
             (Query("sum by (reason) (landmark_partitions_stopped{*}) or vector(0)", "{{reason}}"),),
             rising(1),
@@ -22,7 +22,7 @@ RECOVERY = Row(
         Panel(
             "timeseries",
             "Degraded",
-            "1 while a worker has had no answer of the brokers for 20 seconds. Its partitions stay ready and decide "
+            "1 while a worker has had no answer from the brokers for 20 seconds. Its partitions stay ready and process "
             "nothing. Alert: LandmarkDegraded.",
             "none",
             (Query("max by (instance) (landmark_degraded{*})", "{{instance}}"),),
@@ -31,7 +31,8 @@ RECOVERY = Row(
         Panel(
             "timeseries",
             "Outside the consumer group",
-            "1 while a worker is no member of its consumer group and gets no events, as for seconds in a rebalance. "
+            "1 while a worker is not a member of its consumer group and gets no events, for example for seconds in a "
+            "rebalance. "
             "Alert: LandmarkOutsideGroup.",
             "none",
             (Query("1 - max by (instance) (landmark_in_group{*})", "{{instance}}"),),
@@ -40,17 +41,17 @@ RECOVERY = Row(
         Panel(
             "timeseries",
             "Seconds to take a partition over",
-            "From its assignment until it decides: fencing, changelog, tail and recall. It changes when "
-            "partitions move.",
+            "The time from the assignment of a partition until it processes events: fencing, changelog, tail and "
+            "recall. It changes when partitions move.",
             "s",
             (Query("max by (partition) (landmark_restore_seconds{*})", "{{partition}}"),),
             rising(60, 300),
         ),
         Panel(
             "timeseries",
-            "Changelog still to read back",
-            "Offsets, after a start or a move of partitions, and what standby copies are behind. A level line of an "
-            "owner: LandmarkReadingBackStuck.",
+            "Changelog left to restore",
+            "Offsets to restore after a start or a move of partitions, and offsets that standby copies still have to "
+            "read. Alert, if the line of an owner stays level: LandmarkReadingBackStuck.",
             "short",
             (
                 Query("sum by (instance) (landmark_recovery_remaining{*})", "{{instance}}"),
@@ -60,24 +61,24 @@ RECOVERY = Row(
         ),
         Panel(
             "timeseries",
-            "Changelog rows read back",
-            "Since the worker's start.",
+            "Changelog rows restored",
+            "Rows restored since the worker started.",
             "short",
             (Query("sum by (instance) (landmark_recovered_rows{*})", "{{instance}}"),),
         ),
         Panel(
             "timeseries",
             "Open steps of collected data",
-            "Steps that take contributions. What they count is in the workers' memory alone, and shown nowhere. A line "
-            "that only climbs: watermarks do not come.",
+            "Steps that take contributions. Their counts are only in the workers' memory and are shown nowhere. If a "
+            "line only rises, no watermarks arrive.",
             "short",
             (Query("sum by (partition) (landmark_open_steps{*})", "{{partition}}"),),
         ),
         Panel(
             "timeseries",
             "Input kept and read again for open steps",
-            "Kept: records from the oldest watermark whose step is open, which a restart reads again, so that the "
-            "events topic must hold them. Read again: after assignments.",
+            "Kept: records since the oldest watermark whose step is open. A restart reads them again, so the events "
+            "topic must hold them. Read again: records read after assignments.",
             "short",
             (
                 Query("sum(landmark_kept_records{*})", "kept"),
@@ -87,7 +88,8 @@ RECOVERY = Row(
         Panel(
             "timeseries",
             "Producers opened again",
-            "A transactional id that expired on an idle partition, or a broker's trouble. Some a day are harmless.",
+            "The cause is a transactional id that expired on an idle partition, or a problem of a broker. A few per "
+            "day are harmless.",
             "short",
             (Query("sum by (partition) (increase(landmark_reopened_total{*}[1h])) or vector(0)", "{{partition}}"),),
             rising(3),
@@ -95,14 +97,16 @@ RECOVERY = Row(
         Panel(
             "timeseries",
             "Records missed by views",
-            "Views that their person's budget, or their base, leaves no room for; one reject each says why.",
+            "Records that views missed because the budget of their person, or their base, has no room for the views. "
+            "One reject for each view says why.",
             "short",
             (Query("sum(increase(landmark_passed_views_total{*}[1h]))", "views"),),
         ),
         Panel(
             "timeseries",
             "Damaged local copies",
-            "Discarded and read back from the changelog, so nothing is lost. More than one: look at the disk.",
+            "They were discarded and restored from the changelog, so nothing is lost. If there is more than one, check "
+            "the disk.",
             "short",
             (Query("sum by (cause) (increase(landmark_damaged_copies_total{*}[1h])) or vector(0)", "{{cause}}"),),
             rising(1),
@@ -110,7 +114,8 @@ RECOVERY = Row(
         Panel(
             "timeseries",
             "Up since",
-            "Seconds since the process began. A saw: it ends again and again. Alert: LandmarkWorkerRestarts.",
+            "Seconds since the process started. If the line is a sawtooth, the process restarts repeatedly. Alert: "
+            "LandmarkWorkerRestarts.",
             "s",
             (Query(f"time() - (process_start_time_seconds{{*}} {OURS})", "{{job}} {{instance}}"),),
         ),
@@ -123,8 +128,8 @@ RESOURCES = Row(
         Panel(
             "timeseries",
             "Memory",
-            "Resident memory of each process. Bounded by cached_series, rocksdb_budget_bytes and the batches; "
-            "open steps of collected data come on top.",
+            "The resident memory of each process. cached_series, rocksdb_budget_bytes and the batches bound it; open "
+            "steps of collected data need more.",
             "bytes",
             (Query(f"process_resident_memory_bytes{{*}} {OURS}", "{{job}} {{instance}}"),),
             rising(2 * 1024**3, 4 * 1024**3),
@@ -132,7 +137,8 @@ RESOURCES = Row(
         Panel(
             "timeseries",
             "Processor",
-            "Cores in use. A worker uses one; at 1 it is at its limit, and another worker helps.",
+            "The number of cores in use. A worker uses one core; at 1 it has reached its limit, and another worker "
+            "helps.",
             "short",
             (Query(f"rate(process_cpu_seconds_total{{*}}[$__rate_interval]) {OURS}", "{{job}} {{instance}}"),),
             rising(0.9),
@@ -140,7 +146,7 @@ RESOURCES = Row(
         Panel(
             "timeseries",
             "Open files",
-            "Of each process, against what the system allows it.",
+            "The open files of each process, as a share of what the system allows.",
             "percentunit",
             (Query(f"process_open_fds{{*}} / process_max_fds{{*}} {OURS}", "{{job}} {{instance}}"),),
             rising(0.5, 0.8),
@@ -148,28 +154,30 @@ RESOURCES = Row(
         Panel(
             "timeseries",
             "Local state",
-            "Files of RocksDB on the workers' disks. They may be deleted at any time: the changelog has all of it.",
+            "The RocksDB files on the workers' disks. They may be deleted at any time, because the changelog has "
+            "everything.",
             "bytes",
             (Query("sum by (instance) (landmark_state_bytes{*})", "{{instance}}"),),
         ),
         Panel(
             "timeseries",
             "Series in memory",
-            "Series kept in memory, at most cached_series; others are read from RocksDB when they come.",
+            "Series kept in memory, at most cached_series; the others are read from RocksDB when they send something.",
             "short",
             (Query("sum by (instance) (landmark_cached_series{*})", "{{instance}}"),),
         ),
         Panel(
             "table",
             "Versions",
-            "What each worker runs. Several at once: an upgrade is under way, or was left half done.",
+            "The version that each worker runs. If there are several, an upgrade is in progress or unfinished.",
             "none",
             (Query("max by (instance, version) (landmark_build{*})"),),
         ),
         Panel(
             "table",
             "Noise keys",
-            "The noise key that each worker decides with. Several at once: a foreign one, or a new one half given.",
+            "The noise key that each worker uses. If there are several, a worker has a foreign key, or not all have "
+            "the new one.",
             "none",
             (Query("max by (instance, fingerprint) (landmark_key_info{*})"),),
         ),

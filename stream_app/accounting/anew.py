@@ -1,7 +1,7 @@
-"""What a series or a member begins anew with in other topics: the records to send, and why they are these or none.
+"""What a series or a person starts over with in other topics: the records to send, and why these or none.
 
-A worker refuses records one by one, so a series of which one record is refused would begin anew with the others alone:
-`faults` decides them in memory as a worker would.
+A worker rejects records one by one. If it rejected one record of a series, the series would start over with only the
+others. So `faults` processes them in memory as a worker would.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ OF_STATISTICS: Final = frozenset({"statistic", "from", "to", "edges", "by", "tra
 
 
 def renewed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Tell whether a version says what its renewal would: all the same but for landmarks and bounds that passed."""
+    """Return whether a version equals its renewal: the same except for landmarks and bounds that passed."""
     old, new = before.get("renew") or [], after.get("renew") or []
     return len(new) < len(old) and new == old[len(old) - len(new) :] and _lasting(before) == _lasting(after)
 
@@ -69,13 +69,13 @@ Record = dict[str, Any]
 
 
 class Left(NamedTuple):
-    """What one series has left: the records with which it begins anew."""
+    """The remaining budget of one series: the records with which it starts over."""
 
     series: str
     records: tuple[Record, ...]  # to send, in this order; none: the series gets nothing
     epsilon_nano: int  # the new policy's
-    begin_ms: int  # from here on steps are decided again
-    why: str  # why there are no records, or what holds beside them
+    begin_ms: int  # from here on steps are processed again
+    why: str  # why there are no records, or what else holds
     by_hand: bool  # whether the series may get some, but only from somebody who knows more than the ledger
     together_nano: int
     """What histories may lose that differ on both sides of the move, in each as the policy there says.
@@ -86,8 +86,8 @@ class Left(NamedTuple):
 
     def __str__(self) -> str:
         if not self.records:
-            return f"{self.series}: {self.why}{', your decision is needed' if self.by_hand else ''}"
-        return f"{self.series}: epsilon {amount(self.epsilon_nano)} is left{self.why}"
+            return f"{self.series}: {self.why}{'; you must decide' if self.by_hand else ''}"
+        return f"{self.series}: epsilon {amount(self.epsilon_nano)} remains{self.why}"
 
     def document(self) -> Record:
         """Return it as ``--json`` has it."""
@@ -100,7 +100,7 @@ def of_view(found: Left, used_nano: int, lifetime_nano: int) -> Left:
     Without a fence its steps may be decided again, so what it used and what it gets add up, at every level.
     """
     left_nano = max(0, min(found.epsilon_nano, lifetime_nano - used_nano))
-    why = f"a view, of which {epsilon_of(left_nano)} is left: a default policy makes it again, after its series"
+    why = f"a view with {epsilon_of(left_nano)} remaining: a default policy recreates it, after its series"
     return Left(found.series, (), left_nano, found.begin_ms, why, by_hand=True, together_nano=used_nano + left_nano)
 
 
@@ -127,7 +127,7 @@ def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterab
         epsilon_nano = max(left_nano, 0)  # a cap all the same: without one the member could claim anything
         record = {"type": "member", "member": chain[:-1], "epsilon": epsilon_of(epsilon_nano)}
         together_nano = epsilon_nano + before[chain]
-        why = " for the claims of a member's series" + exceeding(together_nano, "cap", caps[chain])
+        why = " for what a person's series reserve" + exceeding(together_nano, "limit", caps[chain])
         yield Left(chain, (record,), epsilon_nano, 0, why, by_hand=False, together_nano=together_nano)
 
 
@@ -169,17 +169,17 @@ def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:
             if isinstance(outcome, Joined):
                 continue
             if not isinstance(outcome, Decided) or outcome.spent_nano:
-                yield f"{one.series}: {_name(record)} would measure something; report this as a fault of `left`"
+                yield f"{one.series}: {_name(record)} would measure something; report this as a bug of `left`"
                 break
             row = outcome.row
 
 
 def _name(record: Record) -> str:
     if "member" in record:
-        return f"the cap of the member (epsilon {record['epsilon']})"
+        return f"the limit of the person (epsilon {record['epsilon']})"
     if "version" in record:
         return f"version {record['version']} of its policy (epsilon {record['epsilon']})"
-    return f"the fence's reading (timestamp {record['timestamp']})"
+    return f"the reading of the fence (timestamp {record['timestamp']})"
 
 
 def _refused(reason: Reason, record: Record, limits: Limits) -> str:
@@ -190,16 +190,16 @@ def _refused(reason: Reason, record: Record, limits: Limits) -> str:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=after_ms)
         remedy = f"make and send the records after {moment.isoformat()}, or raise `max_future_ms`"
     elif reason == "budget-cap" and "member" in record:
-        remedy = "raise or unset `member_epsilon` until all are adopted"
+        remedy = "raise or unset `member_epsilon` until all records are accepted"
     elif reason == "budget-cap":
         capped = limits.max_epsilon_nano is not None and record["epsilon"] * 10**9 > limits.max_epsilon_nano
-        remedy = "raise `max_epsilon` until all are adopted" if capped else "raise or unset `lifetime_epsilon`"
+        remedy = "raise `max_epsilon` until all records are accepted" if capped else "raise or unset `lifetime_epsilon`"
     elif reason == "malformed" and "member" in record:
-        remedy = "set `member_separator` to the one of the ledger"
+        remedy = "set `member_separator` to the separator of the ledger"
     elif reason == "member-cap":
-        remedy = "unset `lifetime_epsilon`, so that a series claims its first epsilon"
+        remedy = "unset `lifetime_epsilon`, so that a series reserves its first epsilon"
     elif reason == "weaker-policy":
-        remedy = "set `accept_weaker_policies` until all are adopted"
+        remedy = "set `accept_weaker_policies` until all records are accepted"
     elif reason == "invalid-policy" and not limits.accept_policies:
         remedy = "set `accept_policies`"
     return f"{reason} ({REASONS[reason].meaning}): {remedy}"

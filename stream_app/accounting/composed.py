@@ -34,20 +34,17 @@ OVER_SERIES: Final[Mapping[str, CompositionLaw]] = {
     "sequential": CompositionLaw(
         "bound",
         "the sum over all series (McSherry 2009, theorem 3)",
-        "in each series landmarks and at most one other step change to neighbouring values, and nothing else changes "
-        "with them",
+        "only the landmarks and at most one other step of each series change, to neighbouring values",
     ),
     "parallel-series": CompositionLaw(
         "bound",
         "the largest series (McSherry 2009, theorem 4)",
-        "in one series landmarks and at most one other step change to neighbouring values, and nothing else changes "
-        "with them",
+        "only the landmarks and at most one other step of one series change, to neighbouring values",
     ),
     "parallel-members": CompositionLaw(
         "bound",
-        "the largest sum of one member's series (McSherry 2009, theorems 3 and 4)",
-        "in each series of one member landmarks and at most one other step change to neighbouring values, "
-        "and nothing else changes with them",
+        "the largest sum over the series of one person (McSherry 2009, theorems 3 and 4)",
+        "only the landmarks and at most one other step of each series of one person change, to neighbouring values",
     ),
 }
 """Of whole series: each counts what its landmarks and its worst other step spent, over all policy versions.
@@ -59,8 +56,7 @@ OVER_STEPS: Final[Mapping[str, CompositionLaw]] = {
     "sequential-steps": CompositionLaw(
         "bound",
         "the sum over all steps of a series (McSherry 2009, theorem 3)",
-        "any steps of this series change to neighbouring values, correlated in any way, and no other series changes "
-        "with them",
+        "any steps of this series change to neighbouring values, correlated in any way, and no other series changes",
     ),
     "discounted-exponential": CompositionLaw(
         "estimate",
@@ -75,8 +71,7 @@ OVER_STEPS: Final[Mapping[str, CompositionLaw]] = {
     "correlated": CompositionLaw(
         "bound",
         "the worst consecutive steps together (Cao et al. 2018, theorem 4)",
-        "the adversary knows no more than the matrices, any two values of a step are neighbours, "
-        "and no other series changes with this one",
+        "the adversary knows only the matrices, any two values of a step are neighbours, and no other series changes",
     ),
 }
 """Of the steps of one series, those without event too."""
@@ -106,7 +101,7 @@ def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) 
     sums: dict[str, list[float]] = {}
     for series, loss in losses.items():
         if series not in member_of:
-            raise CompositionError(f"member_of: nothing for series {series!r}; name the member it is about")
+            raise CompositionError(f"member_of: nothing for series {series!r}; name the person it belongs to")
         sums.setdefault(member_of[series], []).append(loss)
     return _largest({member: fsum(its_losses) for member, its_losses in sums.items()})
 
@@ -195,7 +190,7 @@ def over_steps(name: str, steps: SpentSteps, rate: float) -> Composed:
     if name == "sequential-steps":
         return Composed(name, steps.series, sequential(steps.epsilons))
     discounted = discounted_exponentially if name == "discounted-exponential" else discounted_hyperbolically
-    return Composed(name, steps.series, discounted(steps.epsilons, rate), f"rate {rate:g} a step")
+    return Composed(name, steps.series, discounted(steps.epsilons, rate), f"rate {rate:g} per step")
 
 
 def over_window(known: CorrelatedLoss, window: int) -> Composed:

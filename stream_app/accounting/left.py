@@ -1,11 +1,12 @@
-"""What a ledger has left of each series' budget, as records for topics that begin anew: a fence, then a policy.
+"""The remaining budget of each series in a ledger, as records for new topics: a fence, then a policy.
 
-A series' loss over a period is what was spent on landmarks, and the largest other spend; periods add up. Entries that
-were aborted count as the others do: whoever reads uncommitted has seen them, and a worker is bound by them. Two things
-would break the sum, and the new workers must refuse both: a step that is decided again, and a landmark registered for a
-step that the old ledger decided. So each series first gets a *fence*: a version under which a single step of one
-millisecond, at the end of the last decided one, is withheld. It costs nothing. A version before it, under which nothing
-is decided, holds what all later ones may use together. Each of them is harmless where no other is adopted.
+A series' loss over a period is what was spent on landmarks plus the largest other spend; periods add up. Aborted
+entries count like the others, because anyone who reads uncommitted has seen them, and a worker is bound by them. Two
+things would break the sum, and the new workers must refuse both: processing a step again, and registering a landmark
+for a step that the old ledger processed. So each series first gets a *fence*: a version that withholds a single step of
+one millisecond, at the end of the last processed step. It costs nothing. A version before the fence, under which
+nothing is processed, holds what all later versions may use together. Each version is harmless if no other one is
+accepted.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from stream_app.privacy.parameters import LARGEST_VERSION
 
 
 class LeftError(Exception):
-    """A ledger that does not tell what was spent; the message says where."""
+    """A ledger that does not show what was spent; the message says where."""
 
 
 class _None(Exception):  # noqa: N818 - a branch, no error
@@ -29,13 +30,13 @@ class _None(Exception):  # noqa: N818 - a branch, no error
 
 
 class _ByHand(_None):
-    """It may get some, but not from here."""
+    """It may get some records, but not from here."""
 
 
 class Remains:
-    """Computes what series have left from the lines of a ledger: committed and aborted ones, copies too, in log order.
+    """Computes the remaining budgets from the lines of a ledger: committed, aborted and copied ones, in log order.
 
-    ``lifetime_nano`` is what a series may use in all its life; None is its first epsilon.
+    ``lifetime_nano`` is what a series may use in total, for ever; None means its first epsilon.
     """
 
     def __init__(self, lifetime_nano: int | None) -> None:
@@ -55,7 +56,7 @@ class Remains:
             self._found.setdefault(entry.series, _SeriesSums(self._lifetime)).take(entry)
 
     def left(self) -> Iterator[Left]:
-        """Yield what each series has left, in the order in which they appeared; before them the caps of members."""
+        """Yield the remaining budgets of series in the order of their appearance; before them the limits of people."""
         series = [one.what_is_left(name) for name, one in self._found.items() if one.cap_nano is None]
         claims = {name: one.claim_nano for name, one in self._found.items()}
         caps = {chain: one.cap_nano for chain, one in self._found.items() if one.cap_nano is not None}
@@ -85,7 +86,7 @@ class _SeriesSums:
                 raise LeftError(f"{entry.series}: two different entries have number {sequence}; audit the ledger")
             return
         if entry.sequence > sequence + 1 or (sequence and entry.previous != last):
-            missing = f"entry {sequence + 1} is missing, or not the one that {entry.sequence} follows"
+            missing = f"entry {sequence + 1} is missing, or entry {entry.sequence} follows another entry"
             raise LeftError(f"{entry.series}: {missing}; what it spent is unknown")
         self._last = (entry.sequence, entry.hash)
         self._count(entry)
@@ -152,7 +153,7 @@ class _SeriesSums:
         self._closed, self._period, self._landmarks = self._closed + self._period, 0, 0
 
     def what_is_left(self, series: str) -> Left:
-        """Return what is left, or why there are no records."""
+        """Return the remaining budget, or why there are no records."""
         try:
             found, used = self._left(series), self._closed + self._period
             return anew.of_view(found, used, self._lifetime or 0) if self._view else found
@@ -160,24 +161,24 @@ class _SeriesSums:
             return Left(series, (), 0, self.end or 0, str(why), isinstance(why, _ByHand), self._closed + self._period)
 
     def _left(self, series: str) -> Left:
-        """Return what is left; raises `_None` and `_ByHand`."""
+        """Return the remaining budget; raises `_None` and `_ByHand`."""
         assert self._lifetime is not None, "its first entry is a policy"
         left, end = self._lifetime - self._closed - self._period, self.end or 0
         # No step before it, no landmark before it.
         begin = self._offset - (self._offset - end) // self._step * self._step
         if self._ended:
-            raise _None("closed, gets no policy")
+            raise _None("closed, so it gets no policy")
         if self._exposed > begin:
-            raise _ByHand(f"an intrusion exposed steps before {self._exposed}, which could be opened again")
+            raise _ByHand(f"an intrusion exposed steps before {self._exposed}, which could open again")
         if self._reach > self._opens(begin, end):
-            raise _ByHand(f"windows of an earlier version reach to {self._reach}")
+            raise _ByHand(f"windows of an earlier version extend to {self._reach}")
         # What the policy that rules has left, too: its own epsilon is a promise as much as the lifetime is.
         epsilon, last = min(left, self._budget - self._period), False
         if self._level in {"event", "w-event"}:  # each step, each window has all of it; a lifetime adds up peaks
             epsilon, last = self._budget, self._level == "w-event" or left < self._budget
         elif epsilon <= 0:
             self._refill(left, begin)
-            raise _None("nothing is left")
+            raise _None("no budget remains")
         policy: Record = {"type": "policy", "series": series, "version": LARGEST_VERSION if last else 3, **self._rules}
         policy |= {"epsilon": anew.epsilon_of(epsilon), "protection": self._protected(begin, end)}
         if bounds := self._bounds:
@@ -188,13 +189,13 @@ class _SeriesSums:
             policy["weaker"] = True  # the fence before it collects nothing
         size = len(wire.dump(policy))
         if size > wire.LARGEST_RECORD_BYTES:
-            raise _ByHand(f"its policy has {size} bytes, a record at most {wire.LARGEST_RECORD_BYTES}")
+            raise _ByHand(f"its policy has {size} bytes, but a record has at most {wire.LARGEST_RECORD_BYTES}")
         cap = epsilon if last else max(left, epsilon)  # what all later versions may use
         fence = () if self.end is None else self._fence(series, cap, self.end - 1)
-        more = f"{self._each}, from timestamp {begin} on" + ", with the landmarks that were drawn" * self._drawn
+        more = f"{self._each}, from timestamp {begin} on" + ", with the drawn landmarks" * self._drawn
         more += ", and again at each bound of `renew`" * bool(bounds)
         together = self._closed + self._period + cap
-        more += ", with no later version" * last + anew.exceeding(together, "lifetime", self._lifetime)
+        more += ", and no later version" * last + anew.exceeding(together, "lifetime", self._lifetime)
         return Left(series, (*fence, policy), epsilon, begin, more, by_hand=False, together_nano=together)
 
     def _opens(self, begin: int, end: int) -> int:
@@ -205,7 +206,7 @@ class _SeriesSums:
 
     @property
     def _each(self) -> str:
-        """Say of what each has all that is left."""
+        """Say to what the whole remaining budget applies."""
         if self._level == "landmark":
             waits = ", after a wait" * (self._window > 0 or self._unit > 0)
             return " beside each window" * (self._window > 0) + waits
@@ -219,15 +220,15 @@ class _SeriesSums:
         return [bound for bound in self._rules.get("renew") or [] if bound > decided_ms]
 
     def _refill(self, left: int, begin: int) -> None:
-        """Raise `_ByHand` where a series without budget goes on in place: at its next bound, or in its windows."""
+        """Raise `_ByHand` if a series without budget continues in place: at its next bound, or in its windows."""
         if left > 0 and self._bounds:
-            raise _ByHand(f"its budget is used up until {self._bounds[0]}, when it is to be renewed")
+            raise _ByHand(f"its budget is used up until {self._bounds[0]}, when it is renewed")
         spare = self._budget - self._landmarks
         # Landmarks to come would lose in windows of their own what they were to share with one window.
         united = anew.united(self._protection.get("landmarks", []), self._protection, begin)
         if self._window and spare > 0 and not self._unit and not united:
-            left_each = f"landmarks left {anew.epsilon_of(spare)} for each window"
-            raise _ByHand(f"{left_each}: as level w-event it may go on with that")
+            left_each = f"the landmarks left {anew.epsilon_of(spare)} for each window"
+            raise _ByHand(f"{left_each}: it may continue with that at level w-event")
 
     def _protected(self, begin: int, end: int) -> Record:
         """Return the protection from ``begin`` on; raises `_None` and `_ByHand`."""
@@ -237,20 +238,20 @@ class _SeriesSums:
         elif self._level == "user" and self._first is not None:
             protection["length"] -= (end - self._first) // self._step
             if protection["length"] <= 0:
-                raise _None("its length is over")
+                raise _None("its length has ended")
         elif self._level not in {"event", "w-event", "user"}:
             raise _ByHand(f"level {self._level} is not known")
         return protection
 
     def _fence(self, series: str, cap_nano: int, at_ms: int) -> tuple[Record, ...]:
         """Return two versions and the reading of the one step that the second withholds: none before it is decided."""
-        # Of the same kind: the policy behind them is no weaker.
+        # Of the same kind, so the policy after them is not weaker.
         value = {name: part for name, part in self._rules["value"].items() if name not in anew.OF_STATISTICS}
         if value["kind"] == "choice":  # is of collected data alone, and what collects is marked as weaker anyway
             value = {"kind": "category", "categories": value["items"]}
         # PRIVACY: whichever of them is adopted alone lets next to nothing through. The first shares its epsilon, which
         # is no more than is left, over one step in all; so it is spent once at most. The second has the least epsilon
-        # there is. It withholds the first one's step (0, nothing was decided), and so is no weaker; what comes behind
+        # there is. It withholds the first one's step (0, nothing was decided), and so is no weaker; what comes after
         # it is weaker, and refused, until the fence's own step is decided.
         first = {
             "version": 1,

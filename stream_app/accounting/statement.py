@@ -38,8 +38,8 @@ class Statement(NamedTuple):
             lines += _loss_lines(correlated)
         for name, cases in groupby(self.composed, key=lambda composed: composed.name):
             law = LAWS[name]
-            kind = "a bound" if law.kind == "bound" else "an estimate, no bound,"
-            lines.append(f"{name}: {law.theorem}; {kind} where {law.domain}")
+            kind = "a bound" if law.kind == "bound" else "an estimate, not a bound,"
+            lines.append(f"{name}: {law.theorem}; {kind} if {law.domain}")
             lines += [_composed(composed) for composed in cases]
         return lines + [f"{quoted(one.series)} is left out: {one.reason}" for one in self.left_out]
 
@@ -55,17 +55,17 @@ def _loss_lines(correlated: CorrelatedLoss) -> list[str]:
     parts = f"{loss.backward[worst]:.6g} backward, {loss.forward[worst]:.6g} forward, {steps.epsilons[worst]:.6g} spent"
     return [
         f"temporal loss of {quoted(steps.series)} under {quoted(correlated.source)}, {len(steps.times_ms)} steps",
-        f"  worst step {at}: {loss.total[worst]:.6g} in all ({parts})",
-        f"  landmarks and one step: {max(correlated.landmark):.6g}, an estimate and no bound",
-        f"  all steps: {steps.sum:.6g}, whatever is correlated within the series",
+        f"  worst step {at}: {loss.total[worst]:.6g} in total ({parts})",
+        f"  landmarks and one step: {max(correlated.landmark):.6g}, an estimate, not a bound",
+        f"  all steps: {steps.sum:.6g}, for any correlation within the series",
     ]
 
 
 def _composed(composed: Composed) -> str:
     of = "all series" if composed.series is None else quoted(composed.series)
     if composed.largest is not None:
-        kind = "member" if composed.name == "parallel-members" else "series"
-        of = f"the {kind} that lost most, {quoted(composed.largest)}"
+        kind = "person" if composed.name == "parallel-members" else "series"
+        of = f"the {kind} with the largest loss, {quoted(composed.largest)}"
     return f"  {of}: {composed.epsilon:.9g}" + (f" ({composed.asked})" if composed.asked else "")
 
 
@@ -82,16 +82,17 @@ def sections_of(statement: Statement) -> list[Section]:
         sections += [
             Section(
                 f"Temporal loss of {series}",
-                "What all releases together tell, about the value at each step, an adversary who knows the correlation "
-                "and everybody else's values. Backward is from this release and those before, forward from this one "
-                "and those after; total counts the step's own spend once. Of many steps the largest losses are "
-                "drawn.",
+                "What all releases together reveal about the value at each step to an adversary who knows the "
+                "correlation and everybody else's values. Backward loss comes from this release and the earlier "
+                "ones, forward loss from this one and the later ones. The total counts the epsilon of the step "
+                "itself once. If there are many steps, the plot shows the largest losses.",
                 pictures.svg(partial(temporal, correlated)),
             ),
             Section(
                 f"Landmark loss of {series}",
-                "The landmarks and one step together, for each step. It is an estimate: it may lie below the true "
-                "loss, or above the sum over all steps, which holds whatever is correlated within the series.",
+                "The loss of the landmarks and one step together, for each step. It is an estimate: it may lie below "
+                "the true loss, or above the sum over all steps. That sum holds for any correlation within the "
+                "series.",
                 pictures.svg(partial(landmark_loss, correlated)),
             ),
         ]
@@ -99,13 +100,15 @@ def sections_of(statement: Statement) -> list[Section]:
         sections.append(_composed_part(statement))
     if statement.left_out:
         rows = [(one.series, one.reason) for one in statement.left_out]
-        sections.append(Section("Series left out", "Nothing is said above about their steps.", table(_LEFT_OUT, rows)))
+        sections.append(
+            Section("Series left out", "The results above do not cover their steps.", table(_LEFT_OUT, rows))
+        )
     return sections
 
 
 _FIGURES: Final = ("total", "backward", "forward", "landmark*", "all steps")
 _EXPOSED: Final = ("series", "correlation", "worst step (UTC)", *_FIGURES)
-_COMPOSED: Final = ("composition", "of", "theorem", "where", "epsilon")
+_COMPOSED: Final = ("composition", "of", "theorem", "condition", "epsilon")
 _LEFT_OUT: Final = ("series", "reason")
 
 
@@ -118,8 +121,8 @@ def _losses_section(statement: Statement) -> Section:
         figures = [f"{figure:,.3f}" for figure in (*losses, *others)]
         rows.append((correlated.steps.series, correlated.source, moment(correlated.steps.times_ms[worst]), *figures))
     note = (
-        "In epsilon. * Landmarks and one step together, at most: an estimate, no bound. "
-        "All steps: a bound whatever is correlated within the series."
+        "In epsilon. * The largest loss of the landmarks and one step together: an estimate, not a bound. "
+        "All steps: a bound for any correlation within the series."
     )
     return Section("Temporal loss under correlation", note, table(_EXPOSED, rows, numbers=6))
 
@@ -130,7 +133,7 @@ def _composed_part(statement: Statement) -> Section:
             f"{composed.name}, {composed.asked}" if composed.asked else composed.name,
             composed.largest or composed.series or "all series",
             composed.law.theorem,
-            f"{composed.law.kind}, where {composed.law.domain}",
+            f"{composed.law.kind}, if {composed.law.domain}",
             f"{composed.epsilon:.6g}",
         )
         for composed in statement.composed
@@ -174,7 +177,7 @@ def landmark_loss(correlated: CorrelatedLoss, axes: "Axes") -> None:
     near = steps.sum <= NEAR * max(estimate)
     above = "" if near else " (above this plot)"
     ends = _times(steps, [0, len(losses) - 1]) if near else []
-    said = f"all steps: {steps.sum:.6g}, whatever is correlated in the series{above}"
+    said = f"all steps: {steps.sum:.6g}, for any correlation in the series{above}"
     axes.plot(ends, [steps.sum] * len(ends), color=pictures.REGULAR_COLOUR, ls="--", lw=1.2, label=said)
     _finish(axes, "loss (epsilon)")
 

@@ -17,20 +17,20 @@ _STANDARD_ERROR = 2
 
 
 class ForcedExit:
-    """Inside the block, a process that began to end has ended within the time given, whatever hangs.
+    """Inside the block, a process that began to end has ended within the given time, even if something hangs.
 
-    An end by force is safe, as `kill -9` is: what was not committed is aborted, and decided again alike. A worker that
-    hangs instead keeps its supervisor from starting another one.
+    A forced exit is as safe as `kill -9`: uncommitted work is aborted, and processed again with the same result. A
+    worker that hangs would keep its supervisor from starting another one.
     """
 
     def __init__(self) -> None:
         self._timer: threading.Timer | None = None
 
     def within(self, seconds: float) -> None:
-        """Exit with code 1 in so many seconds, unless the block and all threads have ended by then.
+        """Exit with code 1 after this many seconds, unless the block and all threads have ended by then.
 
         A thread logs what hangs: faulthandler knows the stacks of threads, not what the tasks of an event loop wait
-        for. Where that thread hangs as well, in the log or for the interpreter's lock, faulthandler ends the process.
+        for. If that thread hangs too, in the log or on the interpreter's lock, faulthandler ends the process.
         """
         loop: asyncio.AbstractEventLoop | None = None
         with suppress(RuntimeError):  # none runs
@@ -41,7 +41,7 @@ class ForcedExit:
         faulthandler.dump_traceback_later(seconds + _TELLING_SECONDS, exit=True, file=_STANDARD_ERROR)
 
     def leave(self, code: int) -> NoReturn:
-        """Exit at once: what is still under way waits for others, and nothing of it counts."""
+        """Exit at once: unfinished work only waits for others, and none of it counts."""
         logging.shutdown()
         os._exit(code)
 
@@ -57,10 +57,12 @@ class ForcedExit:
 
 
 def _exit(seconds: float, loop: asyncio.AbstractEventLoop | None) -> None:
-    logger.error("did not end within %.0f seconds: ends by force. Report this as a bug, with the stacks below", seconds)
+    logger.error(
+        "did not end within %.0f seconds; exits by force. Report this as a bug, with the stacks below", seconds
+    )
     # PRIVACY: files, lines and names of functions; no value of any variable.
     for task in asyncio.all_tasks(loop) if loop is not None else ():
-        logger.error("waits: %s", " > ".join(_places(task.get_coro())))
+        logger.error("a task waits at: %s", " > ".join(_places(task.get_coro())))
     faulthandler.dump_traceback(all_threads=True)
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""Work that is done at intervals, and goes on after an error."""
+"""Work that is done at intervals, and continues after an error."""
 
 import asyncio
 import logging
@@ -13,15 +13,15 @@ logger = logging.getLogger(__name__)
 async def run_periodically(
     what: str, work: Callable[[], Awaitable[None]], every_seconds: float, most_share: float = 1.0
 ) -> None:
-    """Do ``work`` every ``every_seconds``, until cancelled; less often where it would take more than ``most_share``.
+    """Do ``work`` every ``every_seconds``, until cancelled; less often if it would take more than ``most_share``.
 
-    An error of ``work`` is logged, where ``what`` names the work, and the next turn comes all the same.
+    An error of ``work`` is logged, ``what`` names the work there, and the next turn still comes.
     """
     while True:
         started = time.perf_counter()
         try:
             await work()
-        except Exception as error:  # noqa: BLE001 (one turn's trouble must not end those after it)
-            logger.warning("%s failed, and will be tried again: %s", what, loggable(error))
+        except Exception as error:  # noqa: BLE001 (an error in one turn must not end the later ones)
+            logger.warning("%s failed; it will be tried again: %s", what, loggable(error))
         took = time.perf_counter() - started
         await asyncio.sleep(max(every_seconds, took / most_share))

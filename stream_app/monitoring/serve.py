@@ -29,19 +29,21 @@ HEADERS: Final = {
 }
 """Of every answer to a request that can be read, errors included.
 
-One that is no HTTP has no request to answer: aiohttp tells its sender in a 400 of plain text which bytes it means, and
-closes.
+If a request is not HTTP, there is no request to answer: aiohttp names the wrong bytes to the sender in a plain-text
+400, and closes.
 """
 
 
 class ListenError(Exception):
-    """The address cannot be listened on."""
+    """The server cannot listen on the address."""
 
     def __init__(self, host: str, port: int, error: OSError) -> None:
         self.host = host
         self.port = port
         self.in_use = error.errno == errno.EADDRINUSE
-        found = "is in use: another worker or audit?" if self.in_use else f"cannot be listened on ({error.strerror})."
+        found = (
+            "is in use, perhaps by another worker or audit." if self.in_use else f"cannot be used ({error.strerror})"
+        )
         super().__init__(f"{f'[{host}]' if ':' in host else host}:{port} {found}")
 
 
@@ -74,7 +76,7 @@ class Server:
         self.port = 0
 
     async def start(self, host: str, port: int) -> Self:
-        """Listen; ``port`` 0 takes a free one, and ``self.port`` holds it then; raises `ListenError`."""
+        """Listen; ``port`` 0 takes a free port, which ``self.port`` then holds; raises `ListenError`."""
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, host, port).start()
@@ -83,7 +85,7 @@ class Server:
             raise ListenError(host, port, error) from None
         self.port = self._runner.addresses[0][1]
         self._sampling = asyncio.create_task(
-            run_periodically("keeping measures for the page", self._sample, EVERY_SECONDS)
+            run_periodically("sampling the figures of the page", self._sample, EVERY_SECONDS)
         )
         return self
 

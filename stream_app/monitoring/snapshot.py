@@ -1,7 +1,7 @@
-"""What a worker or an audit shows of itself at one moment: `top`, its JSON and the page are made of it.
+"""What a worker or an audit shows about itself at one moment: `top`, its JSON and the page use it.
 
-Every figure comes of metrics, which hold no series and no value (metrics.py). Dashboards and alerts ask Prometheus for
-some of the same figures: tests/deploy/test_same_figures.py shows that both come out alike.
+Every figure comes from metrics, which hold no series and no value (metrics.py). Dashboards and alerts ask Prometheus
+for some of the same figures: tests/deploy/test_same_figures.py shows that both give the same.
 """
 
 import collections
@@ -24,7 +24,7 @@ class PartitionFigures(NamedTuple):
     events: int = 0
     lag_records: int = 0
     lag_seconds: float | None = None
-    """From the append of its last batch's last event until its commit; None before the first."""
+    """From the append of the last event of its last batch to its commit; None before the first."""
     open_steps: int = 0
     cached_series: int = 0
 
@@ -47,22 +47,22 @@ class WorkerDetail:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSnapshot:
-    """A worker at one moment; rates are those since the scrape before, None at the first."""
+    """A worker at one moment; rates are those since the previous scrape, None at the first."""
 
     url: str
     events: int
     events_per_second: float | None
     lag_records: int
-    lag_seconds: float  # of the partition that is furthest behind
-    commit_seconds: float | None  # mean time of a batch's commit since the scrape before
+    lag_seconds: float  # of the slowest partition
+    commit_seconds: float | None  # mean time of a batch's commit since the previous scrape
     decisions: Mapping[str, int]
     rejects: Mapping[str, int]  # by reason
     rejects_per_second: float | None
-    used_nano: int  # of the promise of which the largest share is used, of those of the series that changed last
-    promised_nano: int  # that promise; 0: no series changed
+    used_nano: int  # of the limit with the largest share used, among the series that changed last
+    promised_nano: int  # that limit; 0: no series changed
     spent_nano: int
     spend_nano_per_second: float | None
-    budget_left: Distribution  # this one and the next two since the scrape before, since the start at the first
+    budget_left: Distribution  # this one and the next two: since the previous scrape, at the first one since the start
     sampling_rate: Distribution
     backward_loss: Distribution
     open_steps: int
@@ -70,9 +70,9 @@ class WorkerSnapshot:
     correlated_series: int
     alarmed_series: int
     capped_members: int
-    claimed_members: int  # those of them of whose cap at least nine tenths are claimed
+    claimed_members: int  # those with at least nine tenths of their limit reserved
     partitions_running: int
-    partitions_configured: int  # that all workers together should serve; 0: the worker's version does not tell
+    partitions_configured: int  # that all workers together should serve; 0: the worker's version does not show it
     partitions_stopped: Mapping[str, int]  # by reason
     recovery_remaining: int
     outside_group: int  # workers outside their consumer group
@@ -126,22 +126,22 @@ class _Reading(NamedTuple):
         return per_second(self.before, self.scrape, counter.sample)
 
     def mean(self, histogram: Histogram) -> float | None:
-        """Return the mean of what was observed since the scrape before; None where that is nothing."""
+        """Return the mean of what was observed since the previous scrape; None if that is nothing."""
         count = per_second(self.before, self.scrape, f"{histogram.name}_count")
         total = per_second(self.before, self.scrape, f"{histogram.name}_sum")
         return total / count if count and total is not None else None
 
     def observed(self, histogram: Histogram) -> Distribution:
-        """Return what was observed since the scrape before."""
+        """Return what was observed since the previous scrape."""
         return distribution_of(self.scrape, histogram.name).since(distribution_of(self.before, histogram.name))
 
 
 def snapshot_of(url: str, before: Scrape | None, scrape: Scrape) -> Snapshot:
-    """Return what an endpoint shows; `before` is its scrape before this one."""
+    """Return what an endpoint shows; `before` is its previous scrape."""
     if AuditMetric.ENTRIES.sample in scrape.samples:
         return _audit(url, _Reading(before, scrape))
     if WorkerMetric.PARTITIONS_RUNNING.sample not in scrape.samples:
-        return Unreachable(url, "no metrics of a worker or an audit there; is it another program?")
+        return Unreachable(url, "shows no metrics of a worker or an audit; it may be another program")
     return _worker(url, _Reading(before, scrape))
 
 
@@ -226,7 +226,7 @@ def _partitions(scrape: Scrape) -> dict[str, PartitionFigures]:
 
 
 def together(workers: Sequence[WorkerSnapshot]) -> WorkerSnapshot:
-    """Return the sums over workers; of lags and of what was used the worst stands, and commits have no sum."""
+    """Return the sums over workers; lags and used shares take the worst value, and commits have no sum."""
     most = (0, 0)
     for seen in workers:
         most = (seen.used_nano, seen.promised_nano) if worse(seen.used_nano, seen.promised_nano, *most) else most

@@ -57,17 +57,16 @@ def among(changed: Changed) -> set[str]:
     return {series for series, _ in changed}
 
 
-ONCE = "landmarks and at most one other step change to neighbouring values, and nothing else changes with them"
+ONCE = "only the landmarks and at most one other step of {} change, to neighbouring values"
 DOMAINS: dict[str, Callable[[Changed], bool]] = {
-    f"in each series {ONCE}": once,
-    f"in one series {ONCE}": lambda changed: once(changed) and len(among(changed)) == 1,
-    f"in each series of one member {ONCE}": (
+    ONCE.format("each series"): once,
+    ONCE.format("one series"): lambda changed: once(changed) and len(among(changed)) == 1,
+    ONCE.format("each series of one person"): (
         lambda changed: once(changed) and (among(changed) <= {"event", "landmark"} or among(changed) == {"other"})
     ),
-    (
-        "any steps of this series change to neighbouring values, correlated in any way, and no other series changes "
-        "with them"
-    ): (lambda changed: among(changed) <= {"landmark"}),
+    "any steps of this series change to neighbouring values, correlated in any way, and no other series changes": (
+        lambda changed: among(changed) <= {"landmark"}
+    ),
 }
 
 

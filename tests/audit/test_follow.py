@@ -142,7 +142,7 @@ def test_a_forged_entry_is_found_at_once(installation: Installation, capsys: pyt
         assert f"finding: fork  home-7 #{twin['sequence']}" in follower.said()
         page = Page(follower.get("/"))
         assert (page.data["found-fork"], page.data["entries"]) == (1, follower.measure("landmark_audit_entries"))
-        assert "✗ Promise broken: 1 finding " in page.text
+        assert "✗ Guarantee violated: 1 finding " in page.text
         assert "home-7" not in page.text
 
         # It takes the place of the next entry; the worker writes none behind it, so that is forged, too.
@@ -187,7 +187,7 @@ def test_a_true_ledger_holds_until_the_end(installation: Installation) -> None:
         assert follower.get("/healthz") == "alive\n"
         code, report = follower.end(signal.SIGINT)
     assert (code, report.splitlines()[0]) == (0, "HOLDS: no findings"), follower.said()
-    assert "\n0 entries follow the last heads" in report
+    assert "\n0 entries follow the last checkpoints" in report
     assert "finding" not in follower.said()
 
 
@@ -208,5 +208,8 @@ def test_a_port_that_is_in_use(installation: Installation) -> None:
         command += ["--config", installation.config()]
         done = subprocess.run(command, cwd=installation.folder, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"landmark-stream audit: --http-port: 127.0.0.1:{port} is in use: another worker or audit?" in done.stderr
+    assert (
+        f"landmark-stream audit: --http-port: 127.0.0.1:{port} is in use, perhaps by another worker or audit."
+        in done.stderr
+    )
     assert "Traceback" not in done.stderr

@@ -77,7 +77,7 @@ def of_workers(seen: WorkerSnapshot, alone: Mapping[str, WorkerSnapshot]) -> Ite
     yield "operation", "Partitions stopped", {"{}": sum(seen.partitions_stopped.values())}
     yield "operation", "Events per second", {"{}": seen.events_per_second}
     yield "operation", "Events waiting", {"{}": seen.lag_records}
-    yield "operation", "Behind", {"{}": seen.lag_seconds}
+    yield "operation", "Append to commit, slowest", {"{}": seen.lag_seconds}
     yield "operation", "Share of events rejected", {"{}": seen.rejects_per_second / seen.events_per_second}
     yield "privacy", "Alarming temporal loss", {"{}": seen.alarmed_series / seen.correlated_series}
     yield "privacy", "Series with a correlation", {"{}": seen.correlated_series}
@@ -91,9 +91,9 @@ def of_workers(seen: WorkerSnapshot, alone: Mapping[str, WorkerSnapshot]) -> Ite
     details = {name: each.detail for name, each in alone.items() if each.detail is not None}
     yield "operation", "Series in memory", by_instance({name: each.cached_series for name, each in alone.items()})
     left = {name: each.recovery_remaining for name, each in alone.items()}
-    yield "operation", "Changelog still to read back", by_instance(left)
+    yield "operation", "Changelog left to restore", by_instance(left)
     rows = {name: detail.recovered_rows for name, detail in details.items()}
-    yield "operation", "Changelog rows read back", by_instance(rows)
+    yield "operation", "Changelog rows restored", by_instance(rows)
     yield "operation", "Local state", by_instance({name: detail.state_bytes for name, detail in details.items()})
     kept = sum(detail.kept_records for detail in details.values())
     yield "operation", "Input kept and read again for open steps", {"{}": kept}
@@ -111,7 +111,7 @@ def of_audit(seen: AuditSnapshot) -> Iterator[tuple[str, str, Labelled]]:
     by_code = {f'{{code="{code}"}}': float(number) for code, number in seen.findings.items()}
     yield "privacy", "Findings by code", {**by_code, "{}": 0}
     yield "privacy", "Not audited yet", by_instance({"audit:1": seen.lag_records})
-    yield "privacy", "Entries that no signed head covers", by_instance({"audit:1": seen.unsigned_entries})
+    yield "privacy", "Entries without a signed checkpoint", by_instance({"audit:1": seen.unsigned_entries})
     yield "privacy", "Audited entries and series", {"{}": seen.entries}
 
 

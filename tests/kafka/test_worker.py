@@ -110,7 +110,9 @@ def test_a_port_that_is_in_use(installation: Installation) -> None:
             assert worker.process.wait(PATIENCE_SECONDS) == 2
     said = worker.said()
     last = said.splitlines()[-1]
-    assert last.startswith(f"landmark-stream worker: http_port: 127.0.0.1:{port} is in use: another worker or audit?")
+    assert last.startswith(
+        f"landmark-stream worker: http_port: 127.0.0.1:{port} is in use, perhaps by another worker or audit."
+    )
     assert "http_port = 0" in last
     assert "Traceback" not in said
 

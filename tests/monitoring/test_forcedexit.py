@@ -35,7 +35,7 @@ def test_a_process_that_hangs_ends(threads: str, seconds: float, sleeps: float, 
     script = SCRIPT.format(threads=threads, seconds=seconds, sleeps=sleeps, after=after)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == code, done.stderr
-    assert ("ends by force" in done.stderr) == (code == 1)
+    assert ("exits by force" in done.stderr) == (code == 1)
     assert ("most recent call first" in done.stderr) == (code == 1)
     assert "nobody may read" not in done.stderr
 
@@ -50,7 +50,7 @@ def test_what_the_loop_waits_for_is_told() -> None:
         "asyncio.run(work())\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
-    assert "waits: <string>:7 work > <string>:4 wait > tasks.py:" in done.stderr
+    assert "a task waits at: <string>:7 work > <string>:4 wait > tasks.py:" in done.stderr
     assert "nobody may read" not in done.stderr
 
 

@@ -28,7 +28,7 @@ async def test_trouble_ends_no_later_turn(caplog: pytest.LogCaptureFixture) -> N
     with pytest.raises(asyncio.CancelledError):
         await task
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
-        "looking failed, and will be tried again"
+        "looking failed; it will be tried again"
     ]
     assert "ValueError at test_periodic.py" in caplog.text
     assert RAW not in caplog.text

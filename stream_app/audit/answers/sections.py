@@ -18,7 +18,7 @@ _KEY_DIGITS: Final = 16
 
 
 class KeyTimes:
-    """Collects the times of each key from a ledger's lines; whether these are true is for the audit to say."""
+    """Collects the times of each key from a ledger's lines; the audit checks whether these are true."""
 
     def __init__(self) -> None:
         self._times: dict[bytes, tuple[int, int]] = {}
@@ -48,12 +48,10 @@ NO_FAULT: Final = (
     "A fully used limit is no fault. Other steps are still published if none costs more than the costliest so far. New "
     "landmarks are not published, and neither is anything at level user."
 )
-TO_HAND: Final = (
-    "One paragraph to hand to the person, for each series that was examined closely (--series names others)."
-)
+TO_HAND: Final = "One paragraph for the person, for each series that was examined closely (--series names others)."
 WRONG_BOOKS: Final = "This is what the ledger says, but its audit failed."
 ALONE: Final = (
-    "The ledger names no persons, so it does not say which series belong to one person. The losses of several series "
+    "The ledger names no people, so it does not say which series belong to one person. The losses of several series "
     "of one person add up."
 )
 
@@ -69,8 +67,8 @@ def sections_of(
 def _promises(answers: Answers, *, holds: bool) -> Section:
     rows = [(text, f"{count:,}") for text, count in answers.promises]
     rows += [("further guarantees, each for fewer series", f"{answers.further:,}")] if answers.further else []
-    rows += [("terms that this audit does not know", f"{answers.unknown:,}")] if answers.unknown else []
-    note = f"{'' if holds else WRONG_BOOKS + ' '}Under the policies in force when the ledger ends."
+    rows += [("policy terms that this audit does not know", f"{answers.unknown:,}")] if answers.unknown else []
+    note = f"{'' if holds else WRONG_BOOKS + ' '}These are the policies in force when the ledger ends."
     return Section("What is guaranteed, and for how many series", note, table(("guarantee", "series"), rows, 1))
 
 
@@ -82,24 +80,26 @@ def _used(answers: Answers, *, holds: bool) -> Section:
     ]
     closed = f" {answers.closed:,} series are closed." if answers.closed else ""
     note = f"The series that used the largest shares of their limits. {NO_FAULT}{closed}"
-    heads = ("series", "policy", "used", "state", "when it ends, and what then")
-    return Section("Used, and the limit", note, table(heads, rows))
+    heads = ("series", "policy", "used", "state", "when it ends, and what follows")
+    return Section("Epsilon used, and the limit", note, table(heads, rows))
 
 
 def _members(answers: Answers) -> Section:
     if not answers.separator:
-        return Section("Which series are one person's", ALONE, "")
+        return Section("Which series belong to one person", ALONE, "")
     rows = [(one.member, ", ".join(one.series) + one.more, str(one.many), one.claimed) for one in answers.people]
     names = f"The part of a name before {answers.separator!r} names the person or household"
     note = " ".join((f"{names}; {answers.members:,} of them.", *unlisted(answers)))
-    return Section("Which series are one person's", note, table(("person", "series", "how many", "limit"), rows))
+    return Section(
+        "Which series belong to one person", note, table(("person", "series", "number of series", "limit"), rows)
+    )
 
 
 def unlisted(answers: Answers) -> list[str]:
     """Return sentences on the members and series that the list of members does not have."""
     said, further = [], answers.members - len(answers.people)
     if further > 0:
-        said.append(f"{further:,} further {'person is' if further == 1 else 'persons are'} not listed.")
+        said.append(f"{further:,} further {'person is' if further == 1 else 'people are'} not listed.")
     if answers.alone:
         belong = "belongs to no person: the ledger does not say whose it is."
         several = "belong to no person: the ledger does not say whose they are."
@@ -110,18 +110,19 @@ def unlisted(answers: Answers) -> list[str]:
 def _keys(keys: Sequence[tuple[str, int, int]]) -> Section:
     rows = [(key, moment_in_words(first), moment_in_words(last)) for key, first, last in keys]
     note = (
-        "By the times of the published steps. Anyone who has a key can remove the noise of what was published under it."
+        "The times are those of the published steps. Anyone who has a key can remove the noise of values published "
+        "under it."
     )
-    return Section("Which key since when", note, table(("key", "first step", "last step"), rows))
+    return Section("Which noise key was used when", note, table(("key", "first step", "last step"), rows))
 
 
 def _told(people: Sequence[str], *, holds: bool) -> Section:
-    note = "The audit found faults. Hand nothing of this to anybody before they are explained."
+    note = "The audit found faults. Give none of this to anybody before they are explained."
     told = "\n".join(f"<p>{escape(text)}</p>" for text in people)
     return Section("What to tell the person", TO_HAND if holds else note, told if holds else "")
 
 
-_UNKNOWN = "This version of the program does not know the terms of its policy."
+_UNKNOWN = "This version of the program does not know the terms of this policy."
 
 
 def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
@@ -156,27 +157,27 @@ def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *,
     lines += [] if holds else [wrapped(WRONG_BOOKS)]
     for promise, count in answers.promises:
         lines += [f"  {count:,} series:", wrapped(promise, "    ")]
-    lines += [f"  {answers.further:,} further promises, each to fewer series"] * bool(answers.further)
-    lines += [f"  {answers.unknown:,} series under terms that this audit does not know"] * bool(answers.unknown)
-    lines += ["", "Used, and the limit; the largest shares first"]
+    lines += [f"  {answers.further:,} further guarantees, each for fewer series"] * bool(answers.further)
+    lines += [f"  {answers.unknown:,} series under policy terms that this audit does not know"] * bool(answers.unknown)
+    lines += ["", "Epsilon used, and the limit; the largest shares first"]
     least = "" if holds else AT_LEAST
     for one in answers.used:
         lines.append(
             wrapped(f"{quoted(one.series)}, policy {one.policy}, {one.state}: {least}{one.used} used. {one.end}")
         )
-    lines += [wrapped(NO_FAULT), "", "Which series are one person's"]
+    lines += [wrapped(NO_FAULT), "", "Which series belong to one person"]
     lines += [] if answers.separator else [wrapped(ALONE)]
     for person in answers.people:
         names = ", ".join(map(quoted, person.series)) + person.more
         lines.append(wrapped(f"{quoted(person.member)}, {person.claimed}: {names}"))
     lines += [wrapped(" ".join(unlisted(answers)))] if unlisted(answers) else []
-    lines += ["", "Which key since when"]
+    lines += ["", "Which noise key was used when"]
     lines += [f"  {key}: {moment_in_words(first)} to {moment_in_words(last)}" for key, first, last in keys]
     lines += ["", "What to tell the person"]
     if holds:
         lines.append("\n\n".join(map(wrapped, (TO_HAND, *people))))
     else:
-        lines.append("  nothing, until the faults that were found are explained")
+        lines.append("  Nothing, until the faults that were found are explained.")
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stream_app import pictures
 from stream_app.audit.books.guarantee import SeriesLoss
-from stream_app.audit.finding import CODES, REMARKS, kind_of
+from stream_app.audit.finding import CODES, REMARKS, Kind, kind_of
 from stream_app.audit.report.curve import Curve, Flow
 from stream_app.audit.report.report import Report
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN: Final = 200
-"""Findings on the page that say that the books are wrong, and remarks; those that break a promise all stand there."""
+"""How many integrity errors, and how many remarks, the page lists. It lists all violations of the guarantee."""
 
 STYLE: Final = """
 :root { color-scheme: light dark; --ground: #fff; --text: #1d2733; --muted: #5a6673; --line: #e3e7eb;
@@ -47,7 +47,7 @@ code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .9em
 
 
 class Section(NamedTuple):
-    """A part of the page: a title, what the reader must know of it, and its content as HTML."""
+    """A part of the page: a title, a note for the reader, and its content as HTML."""
 
     title: str
     note: str
@@ -103,13 +103,16 @@ def _remarks(report: Report) -> str:
     return table(("code", "series", "entry", "what an auditor should know"), rows) + more
 
 
+_FAULTS: Final[dict[Kind, str]] = {"promise": "guarantee violated", "books": "integrity error"}
+
+
 def _findings(report: Report) -> str:
     listed = [finding for finding in report.findings if finding.code != "unlisted"]
     broken = [finding for finding in listed if kind_of(finding.code) == "promise"]
     others = [finding for finding in listed if kind_of(finding.code) == "books"][:SHOWN]
     rows = [
         (
-            f"{kind_of(finding.code)}: {finding.code}",
+            f"{_FAULTS[kind_of(finding.code)]}: {finding.code}",
             finding.series,
             str(finding.sequence or ""),
             f"{finding.message}. ({CODES[finding.code]}.)",
@@ -118,11 +121,11 @@ def _findings(report: Report) -> str:
     ]
     unshown = report.found - len(rows)
     more = f"<p>{unshown:,} further findings: see the text report.</p>" if unshown else ""
-    return table(("what is wrong", "series", "entry", "what was found"), rows) + more
+    return table(("fault", "series", "entry", "what was found"), rows) + more
 
 
 FAR: Final = 20
-"""From this ratio of the largest spend to the smallest on, the axis is logarithmic: a power of ten surely shows."""
+"""If the largest spend is at least this many times the smallest, the axis is logarithmic and shows a power of ten."""
 _ANY_COLOUR: Final = pictures.INK  # of a marker in a legend that stands for every series
 
 
@@ -141,19 +144,19 @@ def flow(spends: Flow, axes: "Axes") -> None:
 
 
 def shares_left(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
-    """Draw how many series have what share of their present budget left."""
+    """Draw how many series have which share of their present budget remaining."""
     shares = [100 * loss.share_left for loss in losses]
     axes.hist(
         shares, bins=[5 * edge for edge in range(21)], color=pictures.REGULAR_COLOUR, edgecolor="none", rwidth=0.96
     )
     axes.set_xlim(0, 100)
     axes.locator_params(axis="y", integer=True)
-    axes.set_xlabel("budget left in the present period (%)")
+    axes.set_xlabel("remaining budget in the present period (%)")
     axes.set_ylabel("number of series")
 
 
 def shares_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
-    """Draw the share of the budget left after each step, a line a series."""
+    """Draw the share of the budget remaining after each step, with one line per series."""
     for curve in curves:
         places = pictures.thinned(len(curve.times_ms))
         left = [
@@ -163,11 +166,11 @@ def shares_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
         times = [curve.times_ms[at] / pictures.DAY_MS for at in places]
         axes.step(times, left, where="post", lw=1.2, label=pictures.label_of(curve.series))
     axes.set_ylim(-2, 102)
-    _over_time(axes, "budget left (%)", curves)
+    _over_time(axes, "remaining budget (%)", curves)
 
 
 def spends_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
-    """Draw the epsilon of each perturbed release, a colour a series; diamonds are landmarks."""
+    """Draw the epsilon of each perturbed release, with one colour per series; diamonds are landmarks."""
     seen = set()
     for nth, curve in enumerate(curves):
         label: str | None = pictures.label_of(curve.series)
@@ -194,14 +197,14 @@ def spends_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
 
 
 def worst(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
-    """Draw what series lost, worst first: in earlier periods, on landmarks, on one other step; and what is left."""
+    """Draw losses of series, largest first: in earlier periods, on landmarks, on one other step; and what remains."""
     rows = range(len(losses))
     begin = [0.0] * len(losses)
     for label, colour, parts in (
         ("earlier policy versions", "#6d5a8c", [loss.closed_nano for loss in losses]),
         ("landmarks", pictures.LANDMARK_COLOUR, [loss.landmark_nano for loss in losses]),
-        ("worst other step", pictures.REGULAR_COLOUR, [loss.peak_nano for loss in losses]),
-        ("left of the budget", "#e3e7eb", [loss.left_nano for loss in losses]),
+        ("costliest other step", pictures.REGULAR_COLOUR, [loss.peak_nano for loss in losses]),
+        ("remaining budget", "#e3e7eb", [loss.left_nano for loss in losses]),
     ):
         widths = [part / pictures.NANO for part in parts]
         if not any(widths):
@@ -217,7 +220,7 @@ def worst(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
 
 
 def _over_time(axes: "Axes", label: str, curves: Sequence[Curve] = ()) -> None:
-    """Finish a plot over time; shade the landmarks that all series have, since of others nobody could tell whose."""
+    """Finish a plot over time; shade the landmarks that all series share: nobody could say whose the others are."""
     axes.set_ylabel(label)
     spans = {tuple(sorted(set(curve.spans_ms))) for curve in curves}
     if len(spans) == 1:

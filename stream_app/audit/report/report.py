@@ -12,7 +12,7 @@ from stream_app.audit.heads.check import HeadsRead
 from stream_app.words.amount import Used, amount, quoted, summed
 
 SHOWN: Final = 20  # changes of a key in the text
-UNTOLD: Final = "no finding says so, but such books cannot show that it was kept"
+UNTOLD: Final = "no finding says so, but a ledger with integrity errors cannot show that it holds"
 NOTHING: Final = "NOTHING WAS AUDITED: the ledger has no entries; is it the ledger that you meant?"
 """The verdict on a ledger without an entry."""
 AT_LEAST: Final = "at least "  # before what was used, if there are findings: what faulty entries spent is missing
@@ -96,7 +96,7 @@ class Report(NamedTuple):
         if self.found:
             for kind, what in (("promise", "guarantee violated"), ("books", "integrity errors")):
                 codes = [f"{code} {count:,}" for code, count in self.counts.items() if kind_of(code) == kind]
-                lines.append(f"{what}: {', '.join(codes) or (UNTOLD if kind == 'promise' else 'no finding says so')}")
+                lines.append(f"{what}: {', '.join(codes) or (UNTOLD if kind == 'promise' else 'none found')}")
         if self.used is not None:
             least = "" if self.holds else AT_LEAST
             lines.append(self.used.sentence(self.series, versions=self.replaced, least=least))
@@ -116,7 +116,7 @@ class Report(NamedTuple):
         lines = [f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}"]
         if self.replaced:
             largest = f"{amount(self.largest_nano)} ({quoted(self.largest_series)})"
-            lines += [f"most that a series used over all its policy versions: {largest}", self._lifetime()]
+            lines += [f"largest use of one series over all its policy versions: {largest}", self._lifetime()]
         if self.members is not None:
             lines += _members(self.members)
         if self.intruded is not None:
@@ -203,23 +203,24 @@ def _keys(keys: KeysUsed, series: int) -> list[str]:
 def _heads(heads: HeadsRead | None, entries: int) -> list[str]:
     if heads is None:
         return ["a ledger alone cannot show that the end of a series, or a whole series, is missing"]
-    lines = [f"signed heads: {heads.heads} of {heads.partitions} partitions; the witness has {heads.witnessed} of them"]
+    counted = f"{heads.heads} of {heads.partitions} partitions; the witness has {heads.witnessed} of them"
+    lines = [f"signed checkpoints (heads): {counted}"]
     if heads.topic is not None:
-        lines.append(f"the heads belong to the ledger {quoted(heads.topic)}")
+        lines.append(f"the checkpoints belong to the ledger {quoted(heads.topic)}")
     if heads.oldest is not None:
         moment = datetime.fromtimestamp(heads.oldest.time / 1000, UTC).isoformat(timespec="seconds")
         lines.append(
-            f"the oldest of the last heads: {moment}, partition {heads.oldest.partition}, key {heads.oldest.key}"
+            f"the oldest of the last checkpoints: {moment}, partition {heads.oldest.partition}, key {heads.oldest.key}"
         )
     unsigned = heads.unsigned(entries)
-    lines.append(f"{unsigned} entries follow the last heads; nothing shows whether entries are missing there")
+    lines.append(f"{unsigned} entries follow the last checkpoints; nothing shows whether entries are missing there")
     if not heads.witnessed:
-        lines.append("without a witness, the last heads may be missing together with the entries that they cover")
+        lines.append("without a witness, the last checkpoints may be missing together with the entries that they cover")
     return lines
 
 
 def _members(found: MembersRead) -> list[str]:
-    lines = [f"{found.claims} series reserve amounts, {found.capped} persons have a limit"]
+    lines = [f"{found.claims} series reserve amounts, {found.capped} people have a limit"]
     if found.capped:
         told = f"{epsilon(found.fullest_claims_nano)} of {epsilon(found.fullest_cap_nano)} ({quoted(found.fullest)})"
         lines.append(f"largest part of a limit that is reserved: {told}")

@@ -40,9 +40,7 @@ OPTIONS = "--html, --picture"
 DRAWN = 10  # series drawn: those that lost most, unless others are named
 RANKED = 20
 SPREAD = 5  # least number of series for a plot of how many have what share left
-AT_NOTHING = (
-    "At 0 regular steps still publish, each at most at the largest cost of a regular step so far; new landmarks do not."
-)
+AT_NOTHING = "At 0, regular steps still publish, each at no more than their largest cost so far; new landmarks do not."
 TALL = 4.0  # inches, for plots whose legend names series
 
 
@@ -152,7 +150,7 @@ def _source(arguments: argparse.Namespace, settings: "Settings | None") -> "File
         return FileSource(arguments)
     from stream_app.cli.ledger.topicsource import TopicSource  # noqa: PLC0415 - see `settings_of`
 
-    assert settings is not None, "they are only left away for files"
+    assert settings is not None, "they are omitted only for files"
     return TopicSource(arguments, settings)
 
 
@@ -165,7 +163,7 @@ def _following(
         raise UsageError("--follow: a file does not grow; omit --ledger to follow the topics")
     from stream_app.cli.ledger.topicsource import Following  # noqa: PLC0415 - see `settings_of`
 
-    assert settings is not None, "they are only left away for files"
+    assert settings is not None, "they are omitted only for files"
     return Following(source, settings, arguments.http_port)
 
 
@@ -287,12 +285,12 @@ def _sections(seen: SecondLook) -> list[Section]:
             svg(partial(shares_over_time, seen.curves), height=TALL),
         ),
         Section(
-            "Epsilon spent, release by release",
+            "Epsilon spent by each release",
             f"{drawn}. Diamonds are landmarks. Approximated and withheld releases spend nothing.",
             svg(partial(spends_over_time, seen.curves), height=TALL),
         ),
         Section(
-            "Sum over all steps, by time",
+            "Sum over all steps, over time",
             "Epsilon that the releases of all series spent together. It grows as long as anything is published, and "
             "no guarantee limits it.",
             svg(partial(flow, seen.flow)),

@@ -12,24 +12,24 @@ from stream_app.monitoring.statuspage.plot import lately
 
 
 class Found(NamedTuple):
-    """One finding, as far as the page may tell it."""
+    """One finding, as far as the page may show it."""
 
     when: str  # when it was found, UTC
     code: str
-    place: str  # series and sequence; empty where the operator did not allow series
-    message: str  # empty where the operator did not allow series
+    place: str  # series and sequence; empty if the operator did not allow series
+    message: str  # empty if the operator did not allow series
 
 
 class AboutAudit(NamedTuple):
-    """What the page says of an audit and no metric does."""
+    """What the page says about an audit and no metric does."""
 
     topic: str  # the ledger's
-    reached: bool  # whether it has read what there was when it began
-    signed: bool  # whether heads are checked
+    reached: bool  # whether it has read what there was when it started
+    signed: bool  # whether signed checkpoints are checked
     meanings: Mapping[str, str]  # of the codes of findings
     latest: Sequence[Found]  # the last findings, newest first
     up_seconds: float
-    breaks: frozenset[str]  # the codes that say that a promise is broken; the others say that the books are wrong
+    breaks: frozenset[str]  # the codes that say that the guarantee is violated; the others are integrity errors
 
 
 def audit_page(about: AboutAudit, view: View) -> str:
@@ -41,22 +41,24 @@ def audit_page(about: AboutAudit, view: View) -> str:
 def _state(about: AboutAudit, seen: AuditSnapshot) -> PageState:
     found = sum(seen.findings.values())
     if found:
-        wrong = "Promise broken" if about.breaks & seen.findings.keys() else "Books wrong"
+        wrong = "Guarantee violated" if about.breaks & seen.findings.keys() else "Integrity error"
         return PageState("bad", f"{wrong}: {found:,} finding" + ("s" if found > 1 else ""))
-    return PageState("good", "Holds: no findings") if about.reached else PageState("wait", "Reading what there is")
+    return (
+        PageState("good", "Holds: no findings") if about.reached else PageState("wait", "Reading the existing entries")
+    )
 
 
 def _sections(about: AboutAudit, view: View, seen: AuditSnapshot) -> Iterator[Markup]:
     if seen.findings:
         yield _findings(about, seen)
     for name, datum_name, number, beside, drawn in (
-        ("Entries audited", "entries", seen.entries, "of the ledger, without copies", lambda old: old.entries),
-        ("Series audited", "series", seen.series, "each with a chain of its own", lambda old: old.series),
+        ("Entries audited", "entries", seen.entries, "of the ledger, excluding copies", lambda old: old.entries),
+        ("Series audited", "series", seen.series, "each with its own chain", lambda old: old.series),
         (
             "Not audited yet",
             "lag-records",
             seen.lag_records,
-            "records of ledger and releases",
+            "records of the ledger and the releases",
             lambda old: old.lag_records,
         ),
     ):
@@ -68,12 +70,16 @@ def _sections(about: AboutAudit, view: View, seen: AuditSnapshot) -> Iterator[Ma
         "This audit",
         facts(
             (
-                ("entries that no signed head covers yet", unsigned if about.signed else "no heads are checked"),
+                ("entries without a signed checkpoint", unsigned if about.signed else "no checkpoints are checked"),
                 ("findings", datum("findings", sum(seen.findings.values()), figure.count(sum(seen.findings.values())))),
                 ("up for", figure.duration(about.up_seconds)),
             )
         ),
-        element("p", "It checks chain, arithmetic and theorem of every entry as it is committed.", class_="note"),
+        element(
+            "p",
+            "It checks the chain, the arithmetic and the guarantee for every entry as it is committed.",
+            class_="note",
+        ),
     )
 
 
@@ -81,14 +87,14 @@ def _findings(about: AboutAudit, seen: AuditSnapshot) -> Markup:
     rows = []
     for code, number in sorted(seen.findings.items(), key=lambda each: each[0] not in about.breaks):
         counted, wrong = datum(f"found-{code}", number, figure.count(number)), code in about.breaks
-        rows.append((code, (counted, "promise" if wrong else "books", f"{about.meanings.get(code, '')}.")))
-    parts = [table("Findings by code", ("code", "findings", "wrong", "meaning"), rows, (0,))]
+        rows.append((code, (counted, "guarantee" if wrong else "integrity", f"{about.meanings.get(code, '')}.")))
+    parts = [table("Findings by code", ("code", "findings", "violates", "meaning"), rows, (0,))]
     if any(found.place for found in about.latest):
         heads = ("found at", "code", "series and entry", "what was found")
         listed = [(found.when, (found.code, found.place, found.message)) for found in about.latest]
-        parts += [element("h2", "The last ones"), table("The last findings", heads, listed)]
+        parts += [element("h2", "Latest findings"), table("Latest findings", heads, listed)]
     else:
         first = about.latest[0].when if about.latest else ""
-        hint = f"The last one at {first}. The log and the report name the series; http_series shows them here too."
+        hint = f"Latest finding: {first}. The log and the report name the series; http_series shows them here too."
         parts.append(element("p", hint, class_="note"))
     return section("Findings", *parts, kind="trouble")

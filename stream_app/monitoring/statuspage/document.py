@@ -1,4 +1,4 @@
-"""The page around its sections: who it is about, in which state that is, and how often the page is asked for again."""
+"""The page around its sections: its subject, the state of the subject, and how often the page refreshes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
@@ -11,22 +11,26 @@ from stream_app.monitoring.statuspage.style import STYLE
 
 Level = Literal["good", "wait", "bad"]
 
-_SIGNS: Final[dict[Level, str]] = {"good": "✓", "wait": "…", "bad": "✗"}  # beside the colour, for whoever sees none
+_SIGNS: Final[dict[Level, str]] = {
+    "good": "✓",
+    "wait": "…",
+    "bad": "✗",
+}  # beside the colour, for people who cannot see it
 
 
 class PageState(NamedTuple):
-    """A state as the page tells it: a colour and a few words."""
+    """A state as the page shows it: a colour and a few words."""
 
     level: Level
     text: str
 
 
 class View(NamedTuple):
-    """What a page shows besides texts of its own."""
+    """What a page shows besides its own texts."""
 
     snapshot: Snapshot
     history: History
-    refreshes: bool  # whether the page asks for itself again
+    refreshes: bool  # whether the page reloads itself
 
 
 def page(subject: str, name: str, state: PageState, view: View, sections: Iterable[Markup]) -> str:
@@ -77,7 +81,7 @@ Row = tuple[str, Sequence[str]]
 
 
 def table(name: str, heads: Sequence[str], rows: Iterable[Row], numbers: Iterable[int] = ()) -> Markup:
-    """Return a table; `numbers` are the columns of figures, the first cell's is 0. It scrolls where it is too wide."""
+    """Return a table; `numbers` are the columns of figures, the first cell's is 0. It scrolls if it is too wide."""
     right = set(numbers)
 
     def cell(kind: str, place: int, text: str, **scope: str) -> Markup:
@@ -106,4 +110,4 @@ def joined_by(between: str, parts: Sequence[Markup]) -> list[str]:
 def _refreshing(view: View, every: str) -> Sequence[str]:
     if view.refreshes:
         return f"Refreshed every {every} s · ", element("a", "pause", href="/?refresh=off")
-    return "Paused · ", element("a", "go on", href="/")
+    return "Paused · ", element("a", "resume", href="/")

@@ -19,23 +19,21 @@ from stream_app.privacy.reason import Advice
 
 _Text = Callable[[float], str]
 _CONTROL: Final = "policies, landmarks"
-"""What a reader calls records that are no events; the metric calls them `control`."""
-_SAMPLES: Final = (
-    "Of the first 50 series of each batch, in the last ten minutes: a series is counted once a batch, not once."
-)
+"""The reader's name for records that are not events; the metric calls them `control`."""
+_SAMPLES: Final = "From the first 50 series of each batch in the last ten minutes. A series counts once in each batch."
 
 
 class AboutWorker(NamedTuple):
-    """What the page says of a worker and no metric does."""
+    """What the page says about a worker and no metric does."""
 
     application: str
     crashed: bool
-    prepared: bool  # whether its state is read back
+    prepared: bool  # whether its state is restored
     partitions: Mapping[int, str | None]  # those that it owns, with the reason of each that stopped
     running: Sequence[int]
     up_seconds: float
-    topic_there: bool = True  # whether the events topic is the one that it began with
-    degraded: bool = False  # whether the brokers give no answer
+    topic_there: bool = True  # whether the events topic is the one that it started with
+    degraded: bool = False  # whether the brokers do not answer
     outside: bool = False  # whether it stays outside its consumer group
     joining: float = 0.0  # while it waits for its group: for how many seconds that counts a worker that was killed
     advice: Mapping[str, Advice] = MappingProxyType({})  # what each reason to stop means, and what to do about it
@@ -53,16 +51,16 @@ class AboutWorker(NamedTuple):
         if self.stopped:
             return PageState("bad", _counted(len(self.stopped), "partition") + " stopped")
         if not self.topic_there:
-            return PageState("bad", "The events topic is gone")
+            return PageState("bad", "The events topic is missing")
         if self.degraded:
-            return PageState("bad", "Degraded: the brokers give no answer")
+            return PageState("bad", "Degraded: the brokers do not answer")
         if self.outside:
             return PageState("bad", "Outside its consumer group")
         if not self.prepared and self.joining:
-            text = f"Waits for its consumer group, which counts a worker that was killed for up to {self.joining:g} s"
+            text = f"Waiting for its consumer group, which keeps a killed worker for up to {self.joining:g} s"
             return PageState("wait", text)
         if not self.prepared:
-            return PageState("wait", "Reading state back")
+            return PageState("wait", "Restoring state")
         if not self.running:
             return PageState("wait", "Owns no partition")
         return PageState("good", "Serves " + _counted(len(self.running), "partition"))
@@ -94,7 +92,7 @@ def _troubles(about: AboutWorker) -> Markup:
     for number, reason in sorted(about.stopped.items()):
         known = [prose(_sentence(each)) for each in (about.advice[reason].meaning, about.advice[reason].remedy)]
         rows.append((f"Partition {number}", (element("code", reason), *known)))
-    note = element("p", "Their events wait meanwhile. The worker's log says what was found.", class_="note")
+    note = element("p", "The events of these partitions wait. The worker's log says what was found.", class_="note")
     heads = ("", "reason", "what happened", "what to do")
     return section("Stopped", table("Stopped partitions", heads, rows), note, kind="trouble")
 
@@ -107,14 +105,14 @@ def _figures(view: View, seen: WorkerSnapshot) -> Iterator[Markup]:
         return section(name, element("p", *now, class_="now"), element("p", beside), *course, kind="figure")
 
     yield card(
-        "Events a second",
+        "Events per second",
         [figure.rate(seen.events_per_second)],
-        joined(datum("events", seen.events, figure.count(seen.events)), " decided since the start"),
+        joined(datum("events", seen.events, figure.count(seen.events)), " processed since the start"),
         lambda old: old.events_per_second,
         figure.rate,
     )
     yield card(
-        "Not decided yet",
+        "Not processed yet",
         ["unknown"]
         if seen.outside_group
         else [datum("lag-records", seen.lag_records, figure.count(seen.lag_records)), element("small", " records")],
@@ -125,27 +123,27 @@ def _figures(view: View, seen: WorkerSnapshot) -> Iterator[Markup]:
     yield card(
         "Append to commit",
         [datum("lag-seconds", seen.lag_seconds, figure.duration(seen.lag_seconds if seen.events else None))],
-        "last batch of the partition furthest behind",
+        "last batch of the slowest partition",
         lambda old: old.lag_seconds,
         figure.duration,
     )
     yield card(
         "Commit of a batch",
         [figure.duration(seen.commit_seconds)],
-        "mean of the last seconds",
+        "mean of the last few seconds",
         lambda old: old.commit_seconds,
         figure.duration,
     )
     yield card(
-        "Most used of a promise",
+        "Largest loss so far",
         [datum("used-nano", seen.used_nano, seen.most_used)],
-        "epsilon, by the series that used the largest share, of those that changed last",
+        "epsilon, of the recently changed series with the largest share",
         lambda old: old.used_nano / old.promised_nano if old.promised_nano else None,
         figure.share,
     )
     rejected = sum(seen.rejects.values())
     yield card(
-        "Rejects a second",
+        "Rejects per second",
         [figure.rate(seen.rejects_per_second)],
         joined(datum("rejects", rejected, figure.count(rejected)), " since the start"),
         lambda old: old.rejects_per_second,
@@ -156,9 +154,9 @@ def _figures(view: View, seen: WorkerSnapshot) -> Iterator[Markup]:
 def _partitions(about: AboutWorker, detail: WorkerDetail) -> Markup:
     columns: list[tuple[str, Callable[[PartitionFigures], str]]] = [
         ("events", lambda shown: figure.count(shown.events)),
-        ("not decided", lambda shown: figure.count(shown.lag_records)),
+        ("not processed yet", lambda shown: figure.count(shown.lag_records)),
         ("append to commit", lambda shown: figure.duration(shown.lag_seconds)),
-        ("series held", lambda shown: figure.count(shown.cached_series)),
+        ("series in memory", lambda shown: figure.count(shown.cached_series)),
     ]
     if any(shown.open_steps for shown in detail.partitions.values()):
         columns.insert(3, ("open steps", lambda shown: figure.count(shown.open_steps)))
@@ -168,7 +166,7 @@ def _partitions(about: AboutWorker, detail: WorkerDetail) -> Markup:
         for shown in (detail.partitions.get(str(number), PartitionFigures()),)
     ]
     if not rows:
-        return element("p", "None is assigned to this worker.")
+        return element("p", "No partition is assigned to this worker.")
     heads = ("partition", "state", *(name for name, _ in columns))
     return table("Partitions", heads, rows, range(1, len(heads)))
 
@@ -177,26 +175,26 @@ def _state(about: AboutWorker, number: int) -> PageState:
     reason = about.partitions[number]
     if reason is not None:
         return PageState("bad", reason)
-    return PageState("good", "runs") if number in about.running else PageState("wait", "reads back")
+    return PageState("good", "running") if number in about.running else PageState("wait", "restoring")
 
 
 def _budget(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
     left = view.history.observed(WorkerMetric.BUDGET_LEFT_SHARE, detail)
-    yield from _distribution("Share left when a batch ended", left, figure.share, ("nothing", "all of it"))
+    yield from _distribution("Share of budget remaining at the end of a batch", left, figure.share, ("none", "all"))
     rate = view.history.observed(WorkerMetric.SAMPLING_RATE, detail)
     if rate.observations:
-        yield from _distribution("Sampling rate", rate, figure.share, ("never publishes", "always"))
+        yield from _distribution("Sampling rate", rate, figure.share, ("never publishes", "always publishes"))
     yield element("p", _SAMPLES, class_="note")
     if seen.capped_members:
         capped = datum("capped", seen.capped_members, figure.count(seen.capped_members))
         claimed = datum("claimed", seen.claimed_members, figure.count(seen.claimed_members))
-        yield facts((("members with a cap", capped), ("nine tenths of it claimed", claimed)))
+        yield facts((("people with a limit", capped), ("nine tenths reserved", claimed)))
     rows = list(_parts("spent", detail.spent, figure.epsilon, lambda policy: policy or figure.NONE))
     if rows:
         yield table("Sum over all steps", ("policy", "scheme", "sum over all steps", "share"), rows, (1, 2))
         summed = datum("spent-nano", seen.spent_nano, figure.epsilon(seen.spent_nano))
-        now = f"; {figure.epsilon(seen.spend_nano_per_second)} a second now. No promise is about this sum."
-        yield element("p", "In all ", summed, now, class_="note")
+        now = f"; {figure.epsilon(seen.spend_nano_per_second)} per second now. No guarantee limits this sum."
+        yield element("p", "Total: ", summed, now, class_="note")
 
 
 def _parts(
@@ -221,7 +219,7 @@ def _distribution(
 def _decisions(decided: Mapping[tuple[str, ...], int]) -> Markup:
     rows = list(_parts("decided", decided, figure.count, lambda name: _CONTROL if name == "control" else name))
     if not rows:
-        return element("p", "None yet.")
+        return element("p", "No decisions yet.")
     return table("Decisions", ("decision", "scheme", "records", "share"), rows, (1, 2))
 
 
@@ -232,8 +230,8 @@ def _rejects(seen: WorkerSnapshot) -> Markup:
         for reason, number in seen.rejects.items()
     ]
     if not rows:
-        return element("p", "None since the start.")
-    return table("Rejects", ("reason", "records", "meaning, and what to do"), rows, (0,))
+        return element("p", "No rejects since the start.")
+    return table("Rejects", ("reason", "records", "meaning and remedy"), rows, (0,))
 
 
 def _advice(advice: Advice | None) -> Markup:
@@ -244,15 +242,15 @@ def _advice(advice: Advice | None) -> Markup:
 
 def _losses(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[Markup]:
     level: Level = "bad" if seen.alarmed_series else "good"
-    yield element("p", pill(PageState(level, _counted(seen.alarmed_series, "series", "series") + " over the alarm")))
+    yield element("p", pill(PageState(level, _counted(seen.alarmed_series, "series", "series") + " above the alarm")))
     correlated = datum("correlated", seen.correlated_series, figure.count(seen.correlated_series))
     alarmed = datum("alarmed", seen.alarmed_series, figure.count(seen.alarmed_series))
-    yield facts((("series with a correlation", correlated), ("of them over the alarm", alarmed)))
+    yield facts((("series with a correlation", correlated), ("series above the alarm", alarmed)))
     found = view.history.observed(WorkerMetric.BACKWARD_LOSS, detail)
     yield from _distribution(
         "Backward loss", found, lambda loss: figure.NONE if loss is None else f"{loss:.3g}", ("0", "more")
     )
-    note = "An adversary's gain who knows the correlation; of the first 50 series of each batch."
+    note = "What an adversary who knows the correlation gains, for the first 50 series of each batch."
     yield element("p", note, class_="note")
 
 
@@ -263,9 +261,9 @@ def _about(about: AboutWorker, remaining: int, detail: WorkerDetail) -> Markup:
             ("Python", python_version()),
             ("up for", figure.duration(about.up_seconds)),
             ("local state", datum("state-bytes", detail.state_bytes, figure.size(detail.state_bytes))),
-            ("rows read back", figure.count(detail.recovered_rows)),
-            ("still to read back", figure.count(remaining)),
-            ("signed heads written", figure.count(detail.heads)),
+            ("rows restored", figure.count(detail.recovered_rows)),
+            ("left to restore", figure.count(remaining)),
+            ("signed checkpoints written", figure.count(detail.heads)),
             ("producers opened again", figure.count(detail.reopened)),
             ("first key epoch", figure.count(detail.first_key_epoch)),
             ("input kept for open steps", figure.count(detail.kept_records)),

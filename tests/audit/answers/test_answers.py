@@ -204,9 +204,9 @@ def test_the_page_answers(tmp_path: Path) -> None:
     shown = (tmp_path / "report.html").read_text()
     titles = [
         "What is guaranteed, and for how many series",
-        "Used, and the limit",
-        "Which series are one person&#x27;s",
-        "Which key since when",
+        "Epsilon used, and the limit",
+        "Which series belong to one person",
+        "Which noise key was used when",
         "What to tell the person",
     ]
     places = [shown.index(f"<h2>{title}</h2>") for title in titles]
@@ -225,7 +225,7 @@ def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, cli: Cli) ->
     assert "\n  p, 0.00000003 of 0.00000003 reserved: p/glucose, p/place\n" in text
     assert "A fully used limit is no fault." in text
     assert "for each series that was examined closely (--series names others)" in " ".join(text.split())
-    assert "\nWhat to tell the person\n  One paragraph to hand to the person" in text
+    assert "\nWhat to tell the person\n  One paragraph for the person" in text
     assert "\n\n  Values about you (p/glucose) are published" in text
     assert "\n  2 series:\n    Take two histories of a series" in text or text.count("\n  1 series:\n") == 2
     found = cli("audit", "--ledger", ledger, "--plain", "--json").document["answers"]
@@ -234,7 +234,7 @@ def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, cli: Cli) ->
     ledger.write_bytes(b"".join(line + b"\n" for line in person()[:-2] + person()[-1:]))
     assert cli("audit", "--ledger", ledger, "--plain", "--json", code=1).document["answers"]["people"] == []
     assert main(["audit", "--ledger", str(ledger), "--plain"]) == 1
-    assert "nothing, until the faults that were found are explained" in cli.said().out
+    assert "Nothing, until the faults that were found are explained" in cli.said().out
 
 
 @pytest.mark.parametrize(("neighbours", "factor"), [("replace", "e^1 "), ("add-remove", "e^2 ")])

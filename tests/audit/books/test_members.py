@@ -75,7 +75,7 @@ def test_a_true_ledger_holds() -> None:
         "fullest_cap_nano": 30,
         "fullest_claims_nano": 30,
     }
-    assert "4 series reserve amounts, 2 persons have a limit\n" in report.text()
+    assert "4 series reserve amounts, 2 people have a limit\n" in report.text()
     assert "reserved: epsilon 0.00000003 of epsilon 0.00000003 (p)\n" in report.text()
 
 

@@ -112,7 +112,7 @@ def test_what_follows_the_last_head_can_be_cut_unseen() -> None:
     kept = {line for name, each in story.written.items() for line in each.lines()[: story.signed(name)]}
     report = attest([line for line in story.ledger() if line in kept], heads)
     assert report.findings == ()
-    assert "0 entries follow the last heads" in report.text()
+    assert "0 entries follow the last checkpoints" in report.text()
 
 
 def last_heads_gone(heads: list[bytes]) -> list[bytes]:

@@ -70,7 +70,7 @@ def test_the_verdict_is_the_title_and_the_first_line(ledger: Path) -> None:
     ledger.write_bytes(b"".join(lines[:3] + lines[4:]))
     shown = page(ledger)
     assert ("h1", {"class": "fails"}) in shown.tags
-    assert "books: gap" in shown.texts
+    assert "integrity error: gap" in shown.texts
     assert HOSTILE.strip() in shown.texts  # in the table of findings, as a text
 
 
@@ -166,7 +166,7 @@ def test_without_matplotlib_the_remedy_is_told_at_once(
 def test_series_can_be_chosen(ledger: Path, cli: Cli) -> None:
     """Those named are looked at; one that is not there is told."""
     shown = page(ledger, "--series", "home-1", "--series", "home-2").texts
-    assert any(text.startswith(f"2 of {len(LEDGERS)} series, data of ") and ". At 0 " in text for text in shown)
+    assert any(text.startswith(f"2 of {len(LEDGERS)} series, data of ") and ". At 0, " in text for text in shown)
     out = ledger.with_name("other.html")
     said = cli("audit", "--ledger", ledger, "--html", out, "--series", "stranger", code=2).err
     assert "--series: 'stranger' is not in the ledger" in said

@@ -120,7 +120,7 @@ def test_all_that_breaks_a_promise_stands_in_report_and_page(others: int) -> Non
         tally.add(Finding("theorem", f"s-{number}", 9, "landmarks and another step"))
     report = audit([])._replace(findings=tally.listed(), found=tally.findings.count, counts=tally.counted())
     shown = page(report, (), "")
-    assert shown.count("promise: theorem</td>") == SHOWN + 50
-    assert shown.count("books: share</td>") == min(others, SHOWN)
+    assert shown.count("guarantee violated: theorem</td>") == SHOWN + 50
+    assert shown.count("integrity error: share</td>") == min(others, SHOWN)
     assert (f"<p>{others - SHOWN:,} further findings" in shown) == (others > SHOWN)
     assert list(report.counts.items()) == [("theorem", SHOWN + 50), ("share", others)]

@@ -71,13 +71,17 @@ def test_compositions_come_with_theorem_and_domain(cli: Cli) -> None:
     lines = cli(*AUDIT, *arguments).out.splitlines()
     assert lines[0] == "HOLDS: no findings"
     at = lines.index("  all series: 0.100000007")
-    assert lines[at - 1].startswith("sequential: the sum over all series (McSherry 2009, theorem 3); a bound where")
+    assert lines[at - 1].startswith("sequential: the sum over all series (McSherry 2009, theorem 3); a bound if")
     assert [line for line in lines if line.startswith("  all series:")] == ["  all series: 0.100000007"]
-    assert lines[lines.index("  the series that lost most, home-1: 0.1") - 1].startswith("parallel-series: the largest")
-    assert lines[lines.index("  the member that lost most, ann: 0.1") - 1].startswith("parallel-members: the largest")
-    assert "  home-1: 1 (rate 0 a step)" in lines
+    assert lines[lines.index("  the series with the largest loss, home-1: 0.1") - 1].startswith(
+        "parallel-series: the largest"
+    )
+    assert lines[lines.index("  the person with the largest loss, ann: 0.1") - 1].startswith(
+        "parallel-members: the largest"
+    )
+    assert "  home-1: 1 (rate 0 per step)" in lines
     assert "  home-1: 1 (10 steps in a row)" in lines
-    assert any(line.startswith("discounted-exponential") and "an estimate, no bound" in line for line in lines)
+    assert any(line.startswith("discounted-exponential") and "an estimate, not a bound" in line for line in lines)
 
 
 def test_findings_stay_findings(folder: Path, cli: Cli) -> None:

@@ -45,8 +45,8 @@ def test_a_signed_ledger_holds(story: Story, cli: Cli) -> None:
     said = cli(*AUDIT).out
     unsigned = len(story.ledger()) - sum(map(story.signed, story.written))
     assert said.startswith("HOLDS: no findings\n")
-    assert "signed heads: 8 of 2 partitions; the witness has 0 of them" in said
-    assert f"{unsigned} entries follow the last heads; nothing shows whether entries are missing there" in said
+    assert "signed checkpoints (heads): 8 of 2 partitions; the witness has 0 of them" in said
+    assert f"{unsigned} entries follow the last checkpoints; nothing shows whether entries are missing there" in said
     assert "without a witness" in said
     document = cli(*AUDIT, "--json").document
     assert document["heads"]["unsigned"] == unsigned
@@ -163,9 +163,9 @@ def test_a_false_proof_does_not_hold(folder: Path, story: Story, cli: Cli) -> No
 
 def test_the_heads_name_their_ledger(folder: Path, story: Story, cli: Cli) -> None:
     """A file cannot say which ledger was meant, so the report says which the heads are of, however it is named."""
-    assert "\nthe heads belong to the ledger landmark.ledger\n" in cli(*AUDIT).out
+    assert "\nthe checkpoints belong to the ledger landmark.ledger\n" in cli(*AUDIT).out
     write(folder / "heads.jsonl", story.sign(Signer(topic="other\x1b[2J")))
-    assert "\nthe heads belong to the ledger 'other\\x1b[2J'\n" in cli(*AUDIT).out
+    assert "\nthe checkpoints belong to the ledger 'other\\x1b[2J'\n" in cli(*AUDIT).out
     assert cli(*AUDIT, "--json").document["heads"]["topic"] == "other\x1b[2J"
 
 

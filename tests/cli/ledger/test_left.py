@@ -138,7 +138,7 @@ def test_versions_add_up_and_no_later_one_gets_more(site: Site) -> None:
     )
     assert rejects == []
     begun, said = site.left("old")
-    assert "epsilon 0.125 is left" in said
+    assert "epsilon 0.125 remains" in said
     assert f"from timestamp {5 * HOUR} on" in said
     dear, cheap = (
         ruled("home", version, epsilon, protection={"level": "landmark", "step": HOUR})
@@ -191,9 +191,9 @@ def test_closed_series_and_those_without_budget_get_nothing(site: Site) -> None:
     begun, said = site.left("old")
     assert {record["series"] for record in begun} == {"undisguised"}
     assert said.splitlines()[:3] == [
-        "closed: closed, gets no policy",
-        "spent: nothing is left",
-        "over: its length is over",
+        "closed: closed, so it gets no policy",
+        "spent: no budget remains",
+        "over: its length has ended",
     ]
     assert begun[-1]["epsilon"] == 0.2
 
@@ -216,7 +216,7 @@ def test_drawn_landmarks_stay(site: Site) -> None:
     old, _ = site.installed("old", [ruled("home", **FIXED, dummies=DRAWN), *readings("home", *range(5))])
     begun, said = site.left("old")
     new, rejects = site.installed("new", [*begun, *readings("home", *range(3, 20))])
-    assert "with the landmarks that were drawn" in said
+    assert "with the drawn landmarks" in said
     assert [reject["reason"] for reject in rejects] == ["late", "duplicate"]
     (charge,) = [entry["charged_nano"] for entry in old if entry["entry"] == "dummies"]
     assert not [entry for entry in new if entry["entry"] == "dummies"]

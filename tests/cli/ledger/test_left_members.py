@@ -52,7 +52,7 @@ def test_the_cap_goes_with_the_series(tmp_path: Path) -> None:
     assert [reject["reason"] for reject in rejects] == ["member-cap", "member-cap"]
     assert claims(new, "q") == {"q/": 3 * MILLIARD - MILLIARD + 400_000_000, "q/alone": 400_000_000}
     assert "p/: epsilon" in said
-    assert " is left for the claims of a member's series" in said
+    assert " remains for what a person's series reserve" in said
 
 
 def test_settings_that_would_refuse_a_part(tmp_path: Path) -> None:
@@ -60,9 +60,15 @@ def test_settings_that_would_refuse_a_part(tmp_path: Path) -> None:
     begun_anew(tmp_path, SETTINGS)
     site = Site(tmp_path)
     for settings, remedy in (
-        ("", "set `member_separator` to the one of the ledger"),
-        ('member_separator = "/"\nmember_epsilon = 0.2\n', "raise or unset `member_epsilon` until all are adopted"),
-        (SETTINGS + "lifetime_epsilon = 1.0\n", "unset `lifetime_epsilon`, so that a series claims its first epsilon"),
+        ("", "set `member_separator` to the separator of the ledger"),
+        (
+            'member_separator = "/"\nmember_epsilon = 0.2\n',
+            "raise or unset `member_epsilon` until all records are accepted",
+        ),
+        (
+            SETTINGS + "lifetime_epsilon = 1.0\n",
+            "unset `lifetime_epsilon`, so that a series reserves its first epsilon",
+        ),
     ):
         left, said = site.left("old", settings=settings, code=2)
         assert not left
@@ -104,5 +110,5 @@ def test_what_is_lost_on_both_sides_of_the_move_is_said(tmp_path: Path, cli: Cli
     over = "histories that differ on both sides of the move lose up to {} together, above its {}"
     assert over.format("2.0", "lifetime of 1.0") in sentences["p/event"]
     assert over.format("2.0", "lifetime of 1.0") in sentences["p/windows"]
-    assert over.format("5.0", "cap of 3.0") in sentences["p/"]
+    assert over.format("5.0", "limit of 3.0") in sentences["p/"]
     assert not [name for name in ("p/half", "q/spare", "q/") if "both sides" in sentences[name]]

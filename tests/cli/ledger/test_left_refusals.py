@@ -28,7 +28,7 @@ def test_it_refuses_what_it_cannot_know(site: Site, level: str) -> None:
     ledger.write_bytes(written(old))
     begun, said = site.left("old", code=1)
     assert {record["series"] for record in begun} == {"home"}
-    assert f"wide: windows of an earlier version reach to {9 * HOUR}, your decision is needed" in said
+    assert f"wide: windows of an earlier version extend to {9 * HOUR}; you must decide" in said
     begun_entry = {**old[0], "series": "ward"}
     tail = {"key": old[0]["key"], "epoch": 0, "previous": old[0]["hash"], "hash": "0" * 64}
     exposed = {"series": "ward", "sequence": 2, "entry": "intrusion", "policy": 1, "intrusion_nano": 1}
@@ -45,7 +45,7 @@ def test_a_ledger_that_does_not_tell_all_is_refused(site: Site) -> None:
     for told, why in (
         (old[1:], "entry 1 is missing"),
         ([*old[:2], old[3]], "entry 3 is missing"),
-        ([*old[:2], {**old[2], "previous": "0" * 64}], "not the one that 3 follows"),
+        ([*old[:2], {**old[2], "previous": "0" * 64}], "entry 3 follows another entry"),
         ([*old, other], "two different entries have number 4"),
         ([*old, {**old[-1], "entry": "later"}], "not known"),
     ):
@@ -83,5 +83,5 @@ def test_json_tells_the_same(site: Site, cli: Cli) -> None:
     assert home["records"] == begun
     assert home["epsilon_nano"] == round(begun[-1]["epsilon"] * 10**9)
     assert (home["begin_ms"], home["by_hand"]) == (HOUR, False)
-    assert (closed["records"], closed["why"]) == ([], "closed, gets no policy")
+    assert (closed["records"], closed["why"]) == ([], "closed, so it gets no policy")
     assert [home["message"], closed["message"]] == said.splitlines()

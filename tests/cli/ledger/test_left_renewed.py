@@ -10,12 +10,12 @@ def test_an_endless_stream_goes_on_by_hand(site: Site) -> None:
     begun, said = site.left("old", code=1)
     assert begun == []
     assert (
-        "landmarks left 0.5 for each window: as level w-event it may go on with that, your decision is needed"
+        "the landmarks left 0.5 for each window: it may continue with that at level w-event; you must decide"
     ) in said
     skip: Record = {"name": "skip", "accept_risk": True}
     coming = ruled("home", protection={**joint, "landmarks": [LATE]}, scheme=skip)
     site.installed("coming", [coming, *readings("home", 0, 1, 2)])
-    assert site.left("coming")[1] == "home: nothing is left\n"
+    assert site.left("coming")[1] == "home: no budget remains\n"
 
 
 def test_bounds_to_come_go_on_and_those_that_were_asked_do_not(site: Site) -> None:
@@ -27,15 +27,15 @@ def test_bounds_to_come_go_on_and_those_that_were_asked_do_not(site: Site) -> No
         site.installed(name, [record, *readings(name, 0, 1, 3)])
     begun, said = site.left("spare")
     assert begun[-1]["renew"] == [12 * HOUR]
-    assert "epsilon 0.5 is left" in said
+    assert "epsilon 0.5 remains" in said
     assert "again at each bound of `renew`" in said
     new, rejects = site.installed("new", [*begun, *readings("spare", 5, 10, 12, 13)])
     assert rejects == []
     assert [entry["policy"] for entry in new if entry["entry"] == "policy"] == [1, 2, 3]  # no lifetime has room for 4
-    assert site.left("none")[1] == "none: nothing is left\n"
+    assert site.left("none")[1] == "none: no budget remains\n"
     begun, said = site.left("none", "5.0", code=1)
     assert begun == []
-    assert f"used up until {12 * HOUR}, when it is to be renewed, your decision is needed" in said
+    assert f"used up until {12 * HOUR}, when it is renewed; you must decide" in said
 
 
 def test_drawn_landmarks_are_named_after_a_renewal_too(site: Site) -> None:
@@ -48,4 +48,4 @@ def test_drawn_landmarks_are_named_after_a_renewal_too(site: Site) -> None:
     for name, more, drawn in (("once", [], True), ("own", [own, *readings("home", 7)], False)):
         ledger, _ = site.installed(name, [record, *readings("home", 0, 1, 4), *more], "--config", str(settings))
         assert [entry["policy"] for entry in ledger if entry["entry"] == "policy"] == [1, 2, *([] if drawn else [3])]
-        assert ("with the landmarks that were drawn" in site.left(name, "5.0")[1]) is drawn
+        assert ("with the drawn landmarks" in site.left(name, "5.0")[1]) is drawn

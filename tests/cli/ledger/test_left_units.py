@@ -75,7 +75,7 @@ def test_a_release_without_spare_uses_up_all(site: Site) -> None:
     site.installed("old", [policy, *readings(0, 1), *closed(0)])
     begun, said = site.left("old")
     assert begun == []
-    assert "home: nothing is left" in said
+    assert "home: no budget remains" in said
 
 
 def test_each_unit_has_its_own_budget_at_level_event(site: Site) -> None:

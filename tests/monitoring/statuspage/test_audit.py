@@ -41,7 +41,7 @@ def test_it_holds() -> None:
     page = shown(measured(entries=1234, series=9, lag_records=2, unsigned_entries=3))
     assert page.data == {"entries": 1234, "series": 9, "lag-records": 2, "unsigned": 3, "findings": 0}
     assert "✓ Holds: no findings" in page.text
-    assert "… Reading what there is" in shown(measured(), reached=False).text
+    assert "… Reading the existing entries" in shown(measured(), reached=False).text
 
 
 def test_findings() -> None:
@@ -49,11 +49,11 @@ def test_findings() -> None:
     metrics = measured(entries=5)
     metrics.count(AuditMetric.FINDINGS, 2, "fork")
     page = shown(metrics, Found("2026-01-01 00:00:00", "fork", "<home-7> 4", "<was changed>"))
-    assert "✗ Books wrong: 2 findings" in page.text
+    assert "✗ Integrity error: 2 findings" in page.text
     metrics.count(AuditMetric.FINDINGS, 1, "theorem")
     worse = " ".join(shown(metrics).text.split())
-    assert "✗ Promise broken: 3 findings" in worse
-    assert worse.index("theorem 1 promise") < worse.index("fork 2 books")
+    assert "✗ Guarantee violated: 3 findings" in worse
+    assert worse.index("theorem 1 guarantee") < worse.index("fork 2 integrity")
     assert (page.data["found-fork"], page.data["findings"]) == (2, 2)
     assert "two entries follow the same one." in page.text
     assert "<home-7> 4 <was changed>" in page.text

@@ -56,7 +56,7 @@ def test_what_waits_is_unknown_outside_the_group() -> None:
     metrics.set(WorkerMetric.IN_GROUP, 0)
     page = Page(shown(metrics, standing({}, prepared=False)))
     assert "lag-records" not in page.data
-    assert "Not decided yet unknown nothing is fetched outside the consumer group" in " ".join(page.text.split())
+    assert "Not processed yet unknown nothing is fetched outside the consumer group" in " ".join(page.text.split())
 
 
 def test_what_newcomers_misread() -> None:
@@ -64,11 +64,11 @@ def test_what_newcomers_misread() -> None:
     metrics = busy()
     metrics.count(WorkerMetric.DECISIONS, 1, "control", "", "")
     page = Page(shown(metrics, standing({0: None, 7: None})))
-    assert "7 ✓ runs 0 0 – 0" in " ".join(page.text.split())
+    assert "7 ✓ running 0 0 – 0" in " ".join(page.text.split())
     assert "Append to commit –" in " ".join(Page(shown(Metrics(), standing({0: None}))).text.split())
     assert "policies, landmarks" in page.text
-    assert "No promise is about this sum" in page.text
-    assert "Share left when a batch ended" in page.text
+    assert "No guarantee limits this sum" in page.text
+    assert "Share of budget remaining at the end of a batch" in page.text
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_what_newcomers_misread() -> None:
     [
         (standing({0: None}, crashed=True), "✗ Crashed"),
         (standing({0: None, 1: "tail-differs"}), "✗ 1 partition stopped"),
-        (standing({})._replace(topic_there=False), "✗ The events topic is gone"),
+        (standing({})._replace(topic_there=False), "✗ The events topic is missing"),
         (standing({0: None}, prepared=False)._replace(outside=True), "✗ Outside its consumer group"),
-        (standing({0: None}, prepared=False), "… Reading state back"),
+        (standing({0: None}, prepared=False), "… Restoring state"),
         (
             standing({}, prepared=False)._replace(joining=45.0),
-            "… Waits for its consumer group, which counts",
+            "… Waiting for its consumer group, which keeps",
         ),
         (standing({}), "… Owns no partition"),
         (standing({0: None}), "✓ Serves 1 partition"),
@@ -99,25 +99,25 @@ def test_a_stopped_partition_has_its_remedy(reason: StopReason) -> None:
     page = Page(shown(busy(), standing({0: None, 1: reason})))
     assert "Partition 1" in page.text
     assert REASONS[reason].remedy.replace("`", "") in page.text
-    assert (page.text.count("✓ runs"), page.text.count(f"✗ {reason}")) == (1, 1)
+    assert (page.text.count("✓ running"), page.text.count(f"✗ {reason}")) == (1, 1)
 
 
 def test_losses_stand_there_where_policies_name_a_correlation() -> None:
-    """Series over the alarm turn it red."""
+    """Series above the alarm turn it red."""
     metrics = busy()
     metrics.set(WorkerMetric.CORRELATED_SERIES, 9, "0")
     metrics.set(WorkerMetric.ALARMED_SERIES, 2, "0")
     metrics.observe(WorkerMetric.BACKWARD_LOSS, 0.5)
     page = Page(shown(metrics, standing({0: None})))
     assert (page.data["correlated"], page.data["alarmed"]) == (9, 2)
-    assert "✗ 2 series over the alarm" in page.text
+    assert "✗ 2 series above the alarm" in page.text
     assert "Backward loss, mean 0.5" in page.text
 
 
 def test_members_stand_there_where_they_have_caps() -> None:
     """How many there are, and of how many nine tenths are claimed."""
     metrics = busy()
-    assert "members with a cap" not in Page(shown(metrics, standing({0: None}))).text
+    assert "people with a limit" not in Page(shown(metrics, standing({0: None}))).text
     for share, number in (("1.00", 5), ("0.10", 2), ("0.00", 1)):
         metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, number, "0", share)
     page = Page(shown(metrics, standing({0: None})))
@@ -139,7 +139,7 @@ def test_it_can_be_paused() -> None:
     assert 'http-equiv="refresh"' in shown(Metrics(), standing({}))
     paused = shown(Metrics(), standing({}), refreshes=False)
     assert 'http-equiv="refresh"' not in paused
-    assert "go on" in Page(paused).text
+    assert "resume" in Page(paused).text
 
 
 def test_the_last_minutes() -> None:
