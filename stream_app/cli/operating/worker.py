@@ -154,5 +154,5 @@ async def _check_topics(settings: Settings) -> str:
         raise UsageError("\n".join(told(different)))
     facts = (await describe(settings, (names.events,))).get(names.events)
     if facts is None:
-        raise UsageError(f"{names.events}: it was deleted just now. Make it, or restore it: `topics`")
+        raise UsageError(f"{names.events}: it was deleted during the start. Create it with `topics`, or restore it")
     return facts.id

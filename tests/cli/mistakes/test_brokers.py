@@ -117,11 +117,11 @@ def test_no_events_topic(
     missing = "nowhere.events, nowhere.ledger, nowhere.rejects are" if waits else "nowhere.events is"
     missing = "nowhere.releases is" if name == "read releases" else missing
     said = (
-        f"topic{'s' if waits else ''} {missing} not there; make what is missing with `topics`, or set `prefix` as the"
+        f"topic{'s' if waits else ''} {missing} missing; create what is missing with `topics`, or set `prefix` as the"
     )
     *unruled, told = err.splitlines()
     assert told.startswith(f"landmark-stream {command}: {said}"), err
-    assert all(": no policy of home-0 is known here: " in line for line in unruled)
+    assert all(": no policy for home-0 is known here: " in line for line in unruled)
     assert out == ""
 
 

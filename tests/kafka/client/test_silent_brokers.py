@@ -125,7 +125,7 @@ def test_silent_brokers_show(installation: Installation) -> None:
         with silent(installation.broker):
             worker.await_ready(200, "partitions [0, 1]; degraded: the brokers give no answer")
             assert worker.metric("landmark_degraded") == 1
-            assert "Degraded: the brokers give no answer" in worker.get("/")[1]
+            assert "Degraded: the brokers do not answer" in worker.get("/")[1]
             worker.await_log("degraded: no answer of the brokers for 20 s; nothing is decided until they answer again")
         awaited(lambda: "degraded" not in worker.ready()[1])
         assert worker.metric("landmark_degraded") == 0
