@@ -129,7 +129,7 @@ def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: 
     first = last - count + 1
     if len(loss.total) != len(epsilons):
         found = f"found {len(epsilons)}, losses for {len(loss.total)}"
-        raise CompositionError(f"epsilons: {found}; give those of the losses")
+        raise CompositionError(f"epsilons: {found}; use the same timestamps as the losses")
     if not 0 <= first <= last < len(epsilons):
         found = f"found {count} timestamps up to {last}"
         raise CompositionError(f"last, count: {found}; there are {len(epsilons)}, counted from 0")

@@ -45,16 +45,20 @@ def steps_of(curve: Curve) -> SpentSteps | LeftOut:
     if not curve.times_ms:
         return LeftOut(curve.series, "nothing was decided")
     if curve.omitted:
-        return LeftOut(curve.series, f"it has {curve.omitted} releases more than are kept")
+        return LeftOut(curve.series, f"it has {curve.omitted} more releases than are kept")
     if len(curve.steps_ms) != 1 or min(curve.steps_ms) < 1:
-        return LeftOut(curve.series, "its policy versions differ in step, or one is not known; steps are of one length")
+        return LeftOut(
+            curve.series, "its policy versions differ in step, or one is not known; all steps must have the same length"
+        )
     if curve.has_units:
-        return LeftOut(curve.series, "its policy protects units; what a step spends is no bound on a step's loss")
+        return LeftOut(
+            curve.series, "its policy protects units; the epsilon of a step does not bound the loss of a step"
+        )
     (step_ms,) = curve.steps_ms
     first = min(curve.times_ms) // step_ms * step_ms
     count = (max(curve.times_ms) - first) // step_ms + 1
     if count > MOST_STEPS:
-        return LeftOut(curve.series, f"it spans {count} steps of {step_ms} ms; at most {MOST_STEPS} are looked at")
+        return LeftOut(curve.series, f"it spans {count} steps of {step_ms} ms; at most {MOST_STEPS} are examined")
     epsilons = [0.0] * count
     marked = [False] * count
     for at_ms, spend_nano, landmark in zip(curve.times_ms, curve.spends_nano, curve.landmarks, strict=True):

@@ -92,7 +92,7 @@ def mean(
 
 
 _MIXED: Final = (
-    'landmarks are among these steps, and their larger noise is in the means; leave landmarks="together" out to keep '
+    'landmarks are among these steps, and their larger noise is in the means; omit landmarks="together" to keep '
     "them apart"
 )
 
@@ -100,7 +100,7 @@ _MIXED: Final = (
 def _check_flags(measured: Sequence[MeasuredRelease]) -> None:
     for nth, (release, _) in enumerate(measured):
         if release.measurement is not None and release.landmark is None:
-            remedy = "read the releases with their ledger, give policy=, or take one mean of both, landmarks='together'"
+            remedy = "read the releases with their ledger, add policy=, or use one mean for both, landmarks='together'"
             raise Error.of(f"row {nth}", f"does not say whether its step is a landmark; {remedy}")
 
 
@@ -108,9 +108,10 @@ def _check_bins(names: Sequence[object], measured: Sequence[MeasuredRelease]) ->
     """Raise `Error` for hours of steps that hold all hours of a day: the bins of a release are the hours."""
     asked = next((name for name in names if isinstance(name, str) and name in {"hour", "weekday"}), None)
     if asked and any(release.of_units and isinstance(release.count, Mapping) for release, _ in measured):
-        remedy = "take profile(), or group by series, day or a length of time"
+        remedy = "use profile(), or group by series, day or a length of time"
         raise Error.of(
-            "by", f"{asked} is that of the start of a step, and each release has bins by local time itself; {remedy}"
+            "by",
+            f"{asked} is the local time of a step's start, but each release itself has bins by local time; {remedy}",
         )
 
 
@@ -125,7 +126,7 @@ def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
     """
     measured = measured_of(frame, policy)
     if any(found.policy is None for found in measured):
-        raise Error.of("policy", "the range and the step are not known; give the policy, or what release() returns")
+        raise Error.of("policy", "the range and the step are unknown; add the policy, or use the result of release()")
     ordered = sorted(measured, key=lambda found: (found.release.series, found.release.timestamp_ms))
     rows: list[Row] = []
     for _, group in groupby(ordered, lambda found: (found.release.series, *_course(found))):
@@ -134,8 +135,7 @@ def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
 
 
 _UNMEASURED: Final = (
-    "holds no measurement that a mean can be taken of: nothing was perturbed, it is a choice, or categories lack their "
-    "policy (policy=)"
+    "holds no noisy value to average: nothing was perturbed, it is a choice, or categories lack their policy (policy=)"
 )
 
 
@@ -149,7 +149,7 @@ def _smoothed(group: list[MeasuredRelease]) -> Iterator[Row]:
     policy = group[0].policy
     assert policy is not None, "asked before"
     if not smoothing.takes_smoothing(policy.kind):
-        raise Error.of("policy", "a sum, a mean or a choice has no filter, and so no smoother; take mean()")
+        raise Error.of("policy", "a sum, a mean or a choice has no filter, so it cannot be smoothed; use mean()")
     courses = smoothing.smooth([found.release for found in group], policy)
     for (release, _), parts in zip(group, courses, strict=True):
         row: dict[str, Any] = {"series": release.series, "timestamp": moment_of(release.timestamp_ms, UTC)}
@@ -164,7 +164,7 @@ def _key(name: str | timedelta, zone: str, first_ms: int) -> Callable[[Release],
     if isinstance(name, timedelta):
         length_ms = name // timedelta(milliseconds=1)
         if length_ms < 1:
-            raise Error.of("by", "a window of no length; write one such as timedelta(hours=6)")
+            raise Error.of("by", "a window without a length; write one such as timedelta(hours=6)")
         of = window(length_ms, first_ms)
         return lambda release: moment_of(of(release), UTC)
     if not isinstance(name, str):
@@ -176,7 +176,7 @@ def _key(name: str | timedelta, zone: str, first_ms: int) -> Callable[[Release],
     raise Error.of("by", _GROUPS)
 
 
-_GROUPS: Final = "is none of series, policy, landmark, hour, weekday, day, a timedelta, or a list of several of these"
+_GROUPS: Final = "is not series, policy, landmark, hour, weekday, day, a timedelta, or a list of these"
 
 
 def cells_of(name: str, figure: Figure) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def told() -> Iterator[None]:
     except KeyFileError as error:
         raise Error.of("key", str(error)) from None
     except OSError as error:
-        raise Error.of(str(error.filename), f"{unusable(error)}; name a file or folder that can be used") from None
+        raise Error.of(str(error.filename), f"{unusable(error)}; name a usable file or folder") from None
 
 
 _PYTHONS: Final = frozenset({str, bool, int, float, dict, list, type(None)})
@@ -100,7 +100,7 @@ def path_of(found: Any, member: str, instead: str) -> Path:
     """Return a path; raises `Error` for what names none. ``instead`` is what to give."""
     if isinstance(found, str | PathLike) and "\0" not in str(found) and is_text(str(found)):
         return Path(found)
-    raise Error.of(member, f"is of type {type(found).__name__} and names no file or folder; give {instead}")
+    raise Error.of(member, f"is of type {type(found).__name__} and not a file or folder; use {instead}")
 
 
 def whole(found: Any, member: str, instead: str, least: int = 1) -> int:
@@ -110,7 +110,7 @@ def whole(found: Any, member: str, instead: str, least: int = 1) -> int:
         number = milliseconds_of(number, member)
     if isinstance(number, int) and not isinstance(number, bool) and number >= least:
         return number
-    raise Error.of(member, f"is no whole number from {least} on; {instead}")
+    raise Error.of(member, f"is not a whole number of at least {least}; {instead}")
 
 
 def length_of(found: Any, member: str) -> int:

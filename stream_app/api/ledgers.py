@@ -131,7 +131,7 @@ def audit(
     except UncommittedError as error:
         raise Error.of("ledger", str(error)) from None
     if lines and not auditor.recognised:
-        raise Error.of("ledger", f"none of the {lines} lines of {path} is a ledger entry; is it the ledger?")
+        raise Error.of("ledger", f"none of the {lines} lines of {path} is a ledger entry; name the ledger's file")
     return Audited(auditor.finish())
 
 
@@ -140,8 +140,8 @@ def _trusted(heads: object, public_keys: str | Path | Sequence[str | Path], witn
     listed: list[Any] = list(public_keys) if several else [public_keys]  # type: ignore[arg-type] # not a path then
     if heads is None:
         if listed or witness is not None:
-            remedy = "name the file of heads with them, which they are compared with"
-            raise Error.of("heads", f"is left out, and public_keys or witness are given; {remedy}")
+            remedy = "add heads=, the checkpoints that they are compared with"
+            raise Error.of("heads", f"is missing, although public_keys or witness are given; {remedy}")
         return None
     if not listed:
         raise Error.of("public_keys", "is missing; the checkpoints cannot say themselves which signer to trust")
@@ -166,7 +166,7 @@ def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None
     path, _ = _places(ledger, None)
     for member, text in (("name", name), ("separator", separator)):
         if not isinstance(text, str):
-            raise Error.of(member, f"is not text but of type {type(text).__name__}; write it as the ledger has it")
+            raise Error.of(member, f"is not text but of type {type(text).__name__}; write it as in the ledger")
     inquiry = StandingInquiry(name, _lifetime(lifetime), separator)
     try:
         with told():

@@ -36,16 +36,16 @@ def measured_of(frame: Frame | Released, policy: Policy | None) -> list[Measured
     seen: dict[tuple[str, int], Release] = {}
     for nth, (release, ruling) in enumerate(measured):
         if seen.setdefault((release.series, release.timestamp_ms), release) is not release:
-            what = f"is of the same step as an earlier row, {release.timestamp_ms} of {quoted(release.series)}"
+            what = f"is for the same step as an earlier row, {release.timestamp_ms} of {quoted(release.series)}"
             raise Error.of(f"row {nth}", f"{what}: a release that counts twice makes errors too small; drop duplicates")
         try:
             release.check_under(ruling)
         except ValueError:
-            remedy = "give the one that they were made under, or leave it out for what release() returns"
+            remedy = "use the policy of these releases, or omit it for the result of release()"
             raise Error.of("policy", f"is for values of another kind or scale than row {nth}; {remedy}") from None
         if parts_of(release.measurement) and not release.quantities(ruling):
-            remedy = "read the releases with their ledger; policy= does too, unless counters start with noise"
-            raise Error.of(f"row {nth}", f"does not say what noise its measurement has; {remedy}")
+            remedy = "read the releases with their ledger, or add policy= unless counters start with noise"
+            raise Error.of(f"row {nth}", f"does not say how noisy its measurement is; {remedy}")
     if not isinstance(found, Releases) and (series := chosen_by_noise(measured)):
         lie = f"the measurements of {quoted(series)} are closer together, or further apart, than their noise allows"
         raise Error.of("frame", f"{lie}: these rows were chosen by their noise, and their mean is biased; {CHOOSE}")
@@ -66,8 +66,8 @@ def _flagged(release: Release, given: core.Policy) -> Release:
     return replace(release, landmark=None if spare and not found else found)
 
 
-_UNSOUND: Final = "holds what no release has: no number, or one that other columns of its row contradict"
-_REMEDY: Final = "take what read_releases() or release() returns"
+_UNSOUND: Final = "holds a value that no release has: it is not a number, or contradicts other columns of its row"
+_REMEDY: Final = "use the result of read_releases() or release()"
 
 
 def _release(row: Row, nth: int) -> Release:

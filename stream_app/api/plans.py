@@ -166,8 +166,8 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
         return plan_of_units(policy, statistic, step, wanted, data)
     if wanted is not None and found.collect is None:
         remedy = 'omit it, or give its span, as in step="day"'
-        raise Error.of("error", f"is of statistics of units, or of data that contributors send; {remedy}")
-    most = None if bound is None else finite(bound, "bound", "write the most temporal loss that there may be")
+        raise Error.of("error", f"only for statistics of units, or for collected data; {remedy}")
+    most = None if bound is None else finite(bound, "bound", "write the largest temporal loss that you allow")
     adversary, note = _adversary(found, correlation, config)
     if most is not None and adversary is None:
         raise Error.of("bound", f"limits temporal loss; name a file with correlation=. {note}".strip())
@@ -211,7 +211,7 @@ def verify(policy: Policy, *, runs: int = 2_000) -> Verified:
     Raises:
         Error: for a policy that cannot be verified.
     """
-    runs = whole(runs, "runs", "write how often each of the neighbours runs")
+    runs = whole(runs, "runs", "write the number of runs of each history")
     # PRIVACY: what is decided is made up, and the key is no key file's and goes with the run.
     try:
         tried = experiment(compiled(policy).parameters, keyfile.fresh_secret())

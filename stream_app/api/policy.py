@@ -205,9 +205,9 @@ def compiled(policy: Policy) -> core.Policy:
 
 def _checked(found: object) -> Policy:
     if not isinstance(found, Policy):
-        remedy = "make one by Policy(epsilon=1, landmarks=[...], value=Number(0, 10, 0.001))"
+        remedy = "create one with Policy(epsilon=1, landmarks=[...], value=Number(0, 10, 0.001))"
         if isinstance(found, tuple):
-            remedy = "Policy.load returns all policies of its file: take one of them, as in Policy.load(FILE)[0]"
+            remedy = "Policy.load returns all policies of its file: use one of them, as in Policy.load(FILE)[0]"
         raise Error.of("policy", f"is not a Policy but of type {type(found).__name__}; {remedy}")
     return found
 
@@ -231,7 +231,7 @@ def _listed(landmarks: Any) -> list[Any]:
         raise Error.of("landmarks", "is not a list; write one, as in landmarks=[datetime(2026, 1, 31, 8, tzinfo=UTC)]")
     is_pair = isinstance(landmarks, tuple) and len(landmarks) == 2
     if is_pair and not any(isinstance(each, tuple | list) for each in landmarks):
-        raise Error.of("landmarks", "is a pair: write [(start, end)] for an interval, [first, second] for two moments")
+        raise Error.of("landmarks", "is a pair: write [(start, end)] for an interval, [first, second] for two times")
     return list(landmarks)
 
 
@@ -244,7 +244,7 @@ def _check_stepless(protection: Mapping[str, Any], others: Mapping[str, Any]) ->
     because = [*counts, *parts, *(["landmarks"] if spans else [])]
     if because:
         remedy = "write the time from one reading to the next, as in step=timedelta(hours=1); step=1 if it is 1 ms"
-        raise Error.of("step", f"is left out, which is 1 ms, and counted in steps: {', '.join(because)}; {remedy}")
+        raise Error.of("step", f"is missing (1 ms), but these count steps: {', '.join(because)}; {remedy}")
 
 
 def _record(
@@ -252,7 +252,7 @@ def _record(
 ) -> dict[str, Any]:
     within = others.get("within")
     if within is not None and not isinstance(within, Within) and "unit" not in others:
-        raise Error.of("within", 'is no Within; write Within("mean", open_steps=2)')
+        raise Error.of("within", 'is not a Within; write Within("mean", open_steps=2)')
     named = {"epsilon": epsilon, "value": value, "scheme": others.get("scheme", usual)}
     wrong = [name for name in ("value", "scheme") if not isinstance(named[name], Part)]
     if wrong:
@@ -293,7 +293,7 @@ def _envelope_faults(record: Mapping[str, Any]) -> list[Fault]:
     named = isinstance(series, str) and series
     faults = [] if named else [Fault("series", 'names no series; write one, or a glob such as "home-*"')]
     if record.get("type", "policy") != "policy":
-        faults.append(Fault("type", 'is not "policy"; write it, or leave it out'))
+        faults.append(Fault("type", 'is not "policy"; write "policy", or omit it'))
     if record.get("version", 1) != 1:
         faults.append(Fault("version", "a policy of the library has version 1; omit it"))
     return faults

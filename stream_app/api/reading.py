@@ -94,8 +94,8 @@ def _from_files(releases: Path, ledger: Path | None) -> tuple[list[Release], Pol
         try:
             release.check_under(policies.of(release).policy)
         except (TypeError, ValueError):
-            wrong = "is of another kind or scale than the policy that the ledger has for it"
-            raise Error.of(place, f"{wrong}; are both of one folder, and of one run?") from None
+            wrong = "differs in kind or scale from its policy in the ledger"
+            raise Error.of(place, f"{wrong}; use both files of one run") from None
         found.append(release)
     return found, policies
 

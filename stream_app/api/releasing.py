@@ -113,7 +113,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
         Error: for columns, times or policies that cannot be used, for a folder that takes no such input, for what is
             not accepted, and when there is no row, or every one was refused; then nothing is written.
     """
-    folder_path = path_of(out, "out", "the folder that is to hold releases and ledger")
+    folder_path = path_of(out, "out", "the folder for releases and ledger")
     if late not in {"refuse", "reject"}:
         raise Error.of("late", 'is neither "refuse" nor "reject"; omit it to refuse a frame with late rows')
     accepted = _accepted(accept) | ({"order"} if late == "reject" else set())
@@ -206,8 +206,8 @@ def _texts(rows: Sequence[Row], columns: Columns) -> Iterator[str]:
     whose = [name for name in (columns.series, columns.contributor) if name and any(name in row for row in rows)]
     for name in whose:
         if not any(isinstance(row.get(name), str) for row in rows):
-            yield f"{name} holds no text in any row; make texts of it, as str() does"
+            yield f"{name} contains no strings; convert it, as with str()"
     found = [name for name in columns.of_value if all(isinstance(row.get(name), str) for row in rows)]
     if found:
-        remedy = "make numbers of it, as float() does, if the policy takes numbers"
-        yield f"{', '.join(found)} holds text in every row; {remedy}"
+        remedy = "convert it, as with float(), if the policy takes numbers"
+        yield f"{', '.join(found)} contains only strings; {remedy}"

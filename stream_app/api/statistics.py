@@ -32,8 +32,8 @@ from stream_app.privacy.kinds import ByBins, Histogram, Number, Share, UnitStati
 Span = tuple[Time, Time]
 """From the first moment up to the second, which is not in it; a day as the second is, with all of it."""
 _NOT_OF_UNITS: Final = (
-    'is not a statistic of units but a single release; publish one by Policy.landmark(unit="1h", step="1d", '
-    'statistic="mean"), or take mean(), which averages single releases and has their noise'
+    'is not a statistic of units but a single release; publish one with Policy.landmark(unit="1h", step="1d", '
+    'statistic="mean"), or use mean(), which averages single releases with their noise'
 )
 
 
@@ -52,7 +52,7 @@ def profile(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
             named = ruling is not None and not isinstance(ruling.kind, ByBins)
             if named or not isinstance(release.count, Mapping):
                 remedy = (
-                    'publish one with by="hour", or take mean(by="hour") of statistics over hours or single releases'
+                    'publish one with by="hour", or use mean(by="hour") of statistics over hours or single releases'
                 )
                 raise Error.of("frame", f"{series}: is not a statistic by local time; {remedy}")
         found = totals(of_one_unit(release, release.quantities(ruling)) for release, ruling in group)

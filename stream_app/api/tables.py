@@ -128,7 +128,7 @@ def rows_of(frame: Frame) -> list[Row]:
             index = [name for name in found.index.names if name is not None and name not in found.columns]
             named = found.reset_index(index) if index else found
             if len({str(name) for name in named.columns}) < len(named.columns):
-                raise Error.of("frame", "has two columns of one name; rename one of them")
+                raise Error.of("frame", "has two columns with the same name; rename one of them")
             present = {name: named[name].notna().tolist() for name in named.columns}
             columns = {str(name): (named[name].tolist(), present[name]) for name in named.columns}
             places = range(len(named))
@@ -217,7 +217,7 @@ def _missing(rows: Sequence[Row], columns: Columns, series: str | None) -> Itera
         if lacking := [name for name in names if name not in known]:
             remedy = ", or name that of all rows with series=" if argument == "series_column" else ""
             # PRIVACY: its names are not shown: read from a file without a header they are the first row's values.
-            yield Fault(argument, f"no column {', '.join(lacking)} among the {len(known)} there are; name it{remedy}")
+            yield Fault(argument, f"no column {', '.join(lacking)} among the {len(known)} columns; name it{remedy}")
 
 
 def _is_record(row: Row) -> bool:

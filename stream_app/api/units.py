@@ -53,14 +53,14 @@ def with_units(others: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `protection` has besides where steps hold units; raises `Error` for arguments that need a unit."""
     if others.get("unit") is None:
         if lonely := [name for name in OF_UNITS if others.get(name) is not None]:
-            message = 'is of steps that hold units; say how long one is, as in unit="1h", or leave it out'
+            message = 'only for steps that hold units; add their length, as in unit="1h", or omit it'
             raise Error(Fault(name, message) for name in lonely)
         return {}
     if others.get("step") is None:
-        raise Error.of("step", 'is missing: a statistic is over the units of one; say how long it is, as in step="1d"')
+        raise Error.of("step", 'is missing: a statistic covers the units of a step; add its length, as in step="1d"')
     offset, open_steps, within = others.get("offset"), others.get("open_steps"), others.get("within")
     if isinstance(within, Part):
-        raise Error.of("within", 'is of steps without units; with a unit write a text, as in within="mean"')
+        raise Error.of("within", 'only for steps without units; with a unit write a string, as in within="mean"')
     return {
         "unit": length_of(others["unit"], "unit"),
         "offset": None if offset in {None, 0} else length_of(offset, "offset"),
@@ -85,13 +85,13 @@ def value_of(value: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]
         found["by"] = plain(by, "by")
     zone, first = others.get("local_zone"), others.get("local_from")
     if zone is not None and first is None:
-        message = 'is missing: no clock decides from when on offsets are to be known; write a day, as in "2026-01-01"'
+        message = 'is missing: write the day from which offsets are needed, as in "2026-01-01"'
         raise Error.of("local_from", message)
     if first is not None and zone is None:
         raise Error.of("local_zone", 'is missing; name the zone of local_from, as in "Europe/Paris"')
     if zone is not None:
         if by is None:
-            raise Error.of("local_zone", "is of statistics by local time; give by=, or leave it out")
+            raise Error.of("local_zone", "only for statistics by local time; add by=, or omit it")
         found["transitions"] = {"zone": plain(zone, "local_zone"), "first": _day(first)}
     return found
 

@@ -81,7 +81,7 @@ def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Find
         return Place.NEXT, NO_FINDINGS
     findings: list[Finding] = []
     if digest.hex() != entry.hash:
-        message = f"its bytes hash to {digest.hex()[:16]}.., it says {entry.hash[:16]}.."
+        message = f"its bytes hash to {digest.hex()[:16]}.., the entry says {entry.hash[:16]}.."
         findings.append(finding_of("bad-hash", entry, message))
     if entry.sequence <= chain.sequence:
         place, more = _repeat(chain, entry, digest)

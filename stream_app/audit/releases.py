@@ -147,7 +147,7 @@ class Pairing:
         code: Code = "conflicting-duplicate"
         message = f"a release of step {release.timestamp} stands twice, with different bytes"
         if known is None and series.recent.covers(release.timestamp):
-            code, message = "release-without-entry", f"a release of step {release.timestamp} stands after later ones"
+            code, message = "release-without-entry", f"a release of step {release.timestamp} comes after later ones"
         elif known is None:
             code, message = "stale-duplicate", f"a release of step {release.timestamp} stands after {series.last}"
         return [Finding(code, release.series, 0, message)]
@@ -217,7 +217,7 @@ def _value_faults(terms: Terms, points: Points, release: ReleaseRecord, epsilon_
     faults = []
     due = scale_of(terms, epsilon_nano, release.items)
     if repr(release.scale) != repr(due):  # objects of another order are other bytes
-        faults.append(f"the release names scale {release.scale}, due is {due}")
+        faults.append(f"the release names scale {release.scale}, expected {due}")
     return faults + points.faults(release.value, release.measurement, release.items)
 
 

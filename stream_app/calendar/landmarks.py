@@ -38,7 +38,7 @@ DATES = ("dates", "from", "to", "zone")
 CALENDAR = ("ics", "zone")
 CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?", re.ASCII)
 TWO = re.compile(r"([^/\[]+(?:\[[^]]*])?)/(.+)")  # two times of ISO 8601; a zone in brackets has a slash of its own
-FORMS = 'write ms, ISO 8601 (a moment, a day, a list of two), or an object with "weekly", "dates" or "ics"'
+FORMS = 'write ms, ISO 8601 (a time, a day, a list of two), or an object with "weekly", "dates" or "ics"'
 
 
 class Hours(NamedTuple):

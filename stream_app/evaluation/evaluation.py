@@ -16,12 +16,12 @@ from stream_app.processes import pooled
 
 EXPERIMENTS: Mapping[str, str] = {
     "share": "mean error by the share of landmarks, for all schemes",
-    "compare": "error of one method over that of another, at equal epsilon",
+    "compare": "error of one method divided by that of another, at equal epsilon",
     "window": "mean error at level w-event by the length of the window",
     "beside": "mean error of landmarks with a window by their share, beside level w-event alone",
     "dummies": "mean error with dummy landmarks, by their method",
     "dummies-budget": "mean error with dummy landmarks, by the share of the budget that draws them",
-    "correlation": "temporal loss by where landmarks lie and how strong values are correlated",
+    "correlation": "temporal loss by landmark positions and strength of the correlation",
     "time": "processor time of a decision",
     "statistics": "mean error of days, weeks and months from protected units, beside averaged releases",
 }

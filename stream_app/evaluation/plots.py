@@ -58,7 +58,7 @@ HEADINGS: Final[Mapping[str, str]] = {
     "window": "Mean error at level w-event, by steps of a window",
     "beside": f"Mean error with a window of {BESIDE} steps, by share of landmarks",
     "dummies": "Mean error with dummy landmarks, by share of true ones",
-    "dummies-budget": "Mean error by what of the budget draws dummies, {share} % landmarks",
+    "dummies-budget": "Mean error by the share of the budget that draws dummies, {share} % landmarks",
     "correlation": "Landmark temporal loss (an estimate): {data}, epsilon {epsilon:g}",
     "time": "Processor time of a decision",
     "statistics": "Mean error of statistics: protected units, beside averages of single releases",

@@ -79,7 +79,7 @@ class Method:
         scheme, _, found = name.partition("+")
         if scheme not in schemes or (found or "none") not in FILTERS:
             known = f"{', '.join(schemes)}, each alone or with +{' or +'.join(FILTERS[1:])}"
-            raise ValueError(f"no method {name!r}; there are {known}")
+            raise ValueError(f"unknown method {name!r}; known methods are {known}")
         return cls(scheme, found or "none")
 
     def policy(

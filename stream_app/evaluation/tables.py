@@ -16,10 +16,10 @@ Cell = Callable[[Row], str]
 HELD_AGAINST: Mapping[str, str] = {NOTHING: "guessed", CONSTANT: "best constant", YESTERDAY: "the span before"}
 """What every method is held against, as tables name it."""
 NOTE = (
-    "guessed and best constant publish nothing: they always say the middle of the range (the first category), and the "
-    "one value that hindsight knows to be nearest"
+    "guessed and best constant publish nothing: they always give the middle of the range (the first category), and the "
+    "single value with the smallest error in hindsight"
 )
-SPAN_NOTE = "the span before is its true statistic, which nobody may publish either"
+SPAN_NOTE = "the span before is the true statistic of the previous span, which may not be published either"
 UNBOUNDED = "unbounded"  # in the place of a ratio's bounds: too few seeds
 
 
@@ -133,7 +133,7 @@ _PIVOTS: Mapping[str, Pivot] = {
     ),
     "dummies": Pivot(_error("with dummies, by share of true landmarks"), _disguised, _share, _figure("error")),
     "dummies-budget": Pivot(
-        lambda row: f"{_error('by what of the budget draws dummies')(row)}, {row['share']} % landmarks",
+        lambda row: f"{_error('by the share of the budget that draws dummies')(row)}, {row['share']} % landmarks",
         _disguised,
         lambda row: _varied(row, f"{100 * (row['fraction'] or 0):g} %"),
         _figure("error"),

@@ -44,7 +44,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "the ledger holds entries of an unfinished batch, and recomputing them gives other entries: the noise key, the "
         "configuration or the way the program decides has changed since",
         "Somebody may have read these entries. Restart with the key file, the configuration and the version of the "
-        "program that wrote them. Change these after this partition has continued",
+        "program that wrote them. Change these only after this partition has resumed",
     ),
     "row-missing": Advice("the state has no row for the partition, although it has processed input before", _RECOVER),
     "row-behind": Advice(
@@ -115,8 +115,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
     ),
     "head-damaged": Advice(
         "the worker did not sign the last record of the heads for this partition",
-        "`audit --heads` says whom not to trust. Restore the topic from a backup, or delete it and create it again "
-        "with `topics`: heads then start at 1, and a witness of the old ones will show it",
+        "`audit --heads` shows which records not to trust. Restore the topic from a backup, or delete it and create "
+        "it again with `topics`: heads then start at 1, and a witness of the old ones will show it",
     ),
     "foreign-writer": Advice(
         "the outputs belong to another application: its claim rules the ledger, or they contain records that this "
@@ -155,12 +155,12 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "(kafka-delete-records), then proceed as for input-lost",
     ),
     "not-authorized": Advice(
-        "the brokers' ACLs refuse something that a worker needs; nothing of the batch counts",
+        "the brokers' ACLs refuse something that a worker needs; the whole batch is discarded",
         "Allow it: `landmark-stream topics --acls worker=PRINCIPAL` prints the commands. Then restart the worker",
     ),
     "transaction-failed": Advice(
         "a transaction was not committed, and a new producer did not help",
-        "Nothing of the batch counts. Remove the cause and restart the worker",
+        "The whole batch is discarded. Remove the cause and restart the worker",
     ),
     "transaction-open": Advice(
         "reported by `recover`: a log holds a transaction that its producer will never end. The log lost the marker, "
@@ -170,8 +170,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "offset that are named. Then run `recover` again",
     ),
     "disk-full": Advice(
-        "the disk of `data_folder`, or this user's share of it, is full; the worker ends, so that another one takes "
-        "its partitions",
+        "the disk of `data_folder`, or this user's quota on it, is full; the worker ends, so that another worker "
+        "takes over its partitions",
         "Free space on that disk, or set `data_folder` to a larger one. You can delete the folder while the worker is "
         "not running; the changelog rebuilds it",
     ),
@@ -182,12 +182,12 @@ REASONS: Final[dict[StopReason, Advice]] = {
     ),
     "local-state": Advice(
         "the local copy of the rows cannot be opened, or is damaged and cannot be removed; the worker ends, so that "
-        "another one takes its partitions",
+        "another worker takes over its partitions",
         "Delete the folder that is named, or make it writable for the worker's user. Nothing is lost, because the "
         "changelog rebuilds it. If this happens again, the disk is failing",
     ),
     "internal-error": Advice(
-        "a fault of the program; nothing of the batch counts", "Report this as a bug; a restart tries again"
+        "a bug of the program; the whole batch is discarded", "Report this as a bug; a restart tries again"
     ),
 }
 """Every reason with its meaning and its remedy."""

@@ -90,9 +90,11 @@ class Worker:
         server = Server(self._metrics, self._healthy, self._ready, self._refresh, self._page)
         await server.start(self._settings.http_host, self._settings.http_port)
         if self._signing_key is None:
-            logger.warning("no heads are signed (signing_key_file): a ledger rewritten whole would not be noticed")
+            logger.warning(
+                "no checkpoints are signed (signing_key_file): nobody would notice a completely rewritten ledger"
+            )
         else:
-            logger.info("heads of the ledger are signed by key %s", self._signing_key.fingerprint)
+            logger.info("checkpoints of the ledger are signed with key %s", self._signing_key.fingerprint)
         logger.info("page, metrics and health at http://%s:%d", self._settings.http_host, server.port)
         starting = asyncio.create_task(self._app.start())
         counting = asyncio.create_task(
@@ -133,7 +135,10 @@ class Worker:
         """Serve on, so that one more scrape finds why partitions stopped; others have them by now. A signal ends it."""
         seconds = until - time.monotonic()
         if seconds > 0:
-            logger.info("serves metrics for %.0f s more (exit_delay_ms): why partitions stopped is to be seen", seconds)
+            logger.info(
+                "serves metrics for another %.0f s (exit_delay_ms), so that Prometheus sees why partitions stopped",
+                seconds,
+            )
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._asked_to_stop.wait(), seconds)
 
@@ -142,8 +147,8 @@ class Worker:
         silent = await silent_brokers(self._settings, _ANSWER_SECONDS)
         if silent:
             logger.info(
-                "stopped: %s give no answer. Whoever takes the partitions over aborts what was under way, decides it "
-                "again alike, and goes on where the last transaction ended",
+                "stopped: %s do not answer. The next owner of the partitions aborts the open transaction, processes "
+                "its input again with the same result, and continues after the last transaction",
                 ", ".join(silent),
             )
             await self._be_seen(shown_until)
@@ -184,7 +189,9 @@ class Worker:
             return
         self._silent = self._topic.silent
         if self._silent:
-            what = "degraded: no answer of the brokers for %.0f s; nothing is decided until they answer again. See %s"
+            what = (
+                "degraded: no answer from the brokers for %.0f s; nothing is processed until they answer again. See %s"
+            )
             logger.warning(what, SILENT_SECONDS, page_at("alerts/LandmarkDegraded.md"))
         else:
             logger.info("the brokers answer again")
@@ -233,7 +240,7 @@ class Worker:
             outside = "outside" if self._membership.lost else "waits for"
             outside = "" if self._app.in_group else f"{outside} its consumer group; "
             return False, f"{outside}taking over; works on partitions {partitions.working}"
-        degraded = "; degraded: the brokers give no answer" if self._topic.silent else ""
+        degraded = "; degraded: the brokers do not answer" if self._topic.silent else ""
         return True, f"partitions {partitions.running}{degraded}"
 
     def _page(self, view: View) -> str:

@@ -46,7 +46,9 @@ class Correlation:
             raise CorrelationError(f"states: found {states}; correlation needs at least 2")
         checked_size(states)
         if not 0 <= strength <= 1:
-            raise CorrelationError(f"strength: found {strength}; use 0 (independent) to 1 (known from the one before)")
+            raise CorrelationError(
+                f"strength: found {strength}; use 0 (independent) to 1 (determined by the previous one)"
+            )
         matrix = TransitionMatrix.of(strength * np.eye(states) + (1 - strength) / states)
         return cls(matrix, matrix)  # symmetric: the same in both directions
 
@@ -144,7 +146,7 @@ def counted(series: NDArray[np.int64], timestamps_ms: NDArray[np.int64], states:
     """
     most = int(states.max(initial=-1)) + 1
     if most > MOST_STATES:
-        remedy = f"take coarser ones, at most {MOST_STATES}"
+        remedy = f"use coarser ones, at most {MOST_STATES}"
         raise CorrelationError(f"states: found {most}; {remedy}")
     steps = timestamps_ms if step_ms is None else timestamps_ms // step_ms
     order = np.lexsort((np.arange(len(steps)), steps, series))
@@ -157,7 +159,7 @@ def counted(series: NDArray[np.int64], timestamps_ms: NDArray[np.int64], states:
         follows &= np.diff(steps) == 1
     if not follows.any():
         raise CorrelationError(
-            "transitions: found none; give values at neighbouring timestamps (with --step: of neighbouring steps)"
+            "transitions: found none; use values at neighbouring timestamps (with --step: of neighbouring steps)"
         )
     pairs = states[:-1][follows] * most + states[1:][follows]
     return np.bincount(pairs, minlength=most * most).reshape(most, most).astype(np.int64)

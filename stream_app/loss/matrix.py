@@ -101,7 +101,7 @@ def checked_size(states: int) -> int:
     if states < 1:
         raise MatrixError(None, "has no states", "give one row for each state")
     if states > MOST_STATES:
-        raise MatrixError(None, f"has {states} states", f"take coarser states, at most {MOST_STATES}")
+        raise MatrixError(None, f"has {states} states", f"use coarser states, at most {MOST_STATES}")
     return states
 
 

@@ -36,7 +36,7 @@ LANDMARKS = ("protection", "landmarks")
 NO_LANDMARK = "is neither milliseconds since 1970, a whole number from 0 on, nor [start, end] of two of them"
 EITHER = {
     "invalid": 'is neither "reject" nor a value of this kind',
-    "categories": "is neither a text of 1 to 200 characters nor true or false",
+    "categories": "is neither a string of 1 to 200 characters nor true or false",
 }
 """What is wrong with a member of `value` that may be one of several things: a form tells of each of them."""
 BEYOND = "lies behind the year 9999: times are milliseconds since 1970; divide microseconds by 1,000"

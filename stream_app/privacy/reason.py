@@ -116,7 +116,7 @@ REASONS: Final[dict[Reason, Advice]] = {
     ),
     "input-lost": Advice(
         "collected data, reported once by `recover --accept-lost-input`: this record and all earlier ones are deleted. "
-        "What open steps counted of them is lost, so these steps are never released",
+        "What open steps had counted from them is lost, so these steps are never released",
         "nothing; raise the retention of the events",
     ),
 }

@@ -87,7 +87,7 @@ class Guarantee:
         if self.promised_nano <= bound:
             return ""
         parts = f"earlier periods lost {amount(self.closed_nano)}, this one may lose {amount(budget_nano)}"
-        return f"{parts}: {amount(self.promised_nano)} in all, more than {whose}, which is {amount(bound)}"
+        return f"{parts}: {amount(self.promised_nano)} in total, more than {whose}, which is {amount(bound)}"
 
     def begin_unknown(self, budget_nano: int) -> None:
         """Begin a period of a promise that is not known: what it spends counts over all periods, and breaks none."""

@@ -51,12 +51,12 @@ def claim_faults(entry: PolicyEntry, terms: Terms) -> list[Fault]:
     if claim is None:
         if most is None or entry.sequence > 1 or terms.neighbours:
             return []
-        return [("claim", f"claims nothing, though its `lifetime` is {amount(most)}")]
+        return [("claim", f"reserves nothing, although its `lifetime` is {amount(most)}")]
     if entry.sequence > 1:
-        return [("claim", f"claims {amount(claim)}; the first entry of a series alone claims")]
+        return [("claim", f"reserves {amount(claim)}; only the first entry of a series reserves")]
     if not terms.budget_nano <= claim <= (claim if most is None else most):
         bounds = f"epsilon is {amount(terms.budget_nano)}" + ("" if most is None else f", `lifetime` {amount(most)}")
-        return [("claim", f"claims {amount(claim)}; {bounds}")]
+        return [("claim", f"reserves {amount(claim)}; {bounds}")]
     return []
 
 
@@ -103,7 +103,7 @@ class Members:
         if collects and self.separator not in series:
             return []
         collecting = (
-            "collects, under the id of a member's series" if collects else "stops collecting, and claims nothing"
+            "collects under the id of a person's series" if collects else "stops collecting, and reserves nothing"
         )
         return [("claim", f"{series!r} {collecting}")]
 
@@ -111,15 +111,17 @@ class Members:
         """Take the cap that an entry of a member's chain says; return what is wrong."""
         name, separator = entry.series[:-1], entry.series[-1]
         if not name or not separator.isascii() or separator in name:
-            return [("member-chain", "a member's chain is named as the member and one character that ends it")]
+            return [("member-chain", "the name of a person's chain is the person and one character after it")]
         faults = [] if self.separator else self._learn(separator)
         if separator != self.separator:
-            return [("member-chain", f"ends in {separator!r}, other members in {self.separator!r}")]
+            return [("member-chain", f"ends in {separator!r}, other people in {self.separator!r}")]
         member = self.known.setdefault(name, Member())
         if member.cap_nano is not None and entry.cap_nano > member.cap_nano:
-            faults.append(("cap-raised", f"raises the cap from {amount(member.cap_nano)} to {amount(entry.cap_nano)}"))
+            faults.append(
+                ("cap-raised", f"raises the limit from {amount(member.cap_nano)} to {amount(entry.cap_nano)}")
+            )
         member.cap_nano = entry.cap_nano if member.cap_nano is None else min(member.cap_nano, entry.cap_nano)
-        faults += [("claim", f"its series {series!r} has no claim") for series in member.unclaimed]
+        faults += [("claim", f"its series {series!r} reserves nothing") for series in member.unclaimed]
         member.unclaimed = ()
         return faults + _exceeding(member)
 
@@ -150,7 +152,7 @@ class Members:
         member = self.known.setdefault(self.member_of(series), Member())
         if claim_nano is None:
             if member.cap_nano is not None:
-                return [("claim", f"has no claim, though {self.member_of(series)!r} has a cap")]
+                return [("claim", f"reserves nothing, although {self.member_of(series)!r} has a cap")]
             member.unclaimed += (series,)
             return []
         member.claims_nano += claim_nano
@@ -166,5 +168,5 @@ def _exceeding(member: Member) -> list[Fault]:
     if member.cap_nano is None or member.claims_nano <= member.cap_nano or member.broken:
         return []
     member.broken = True
-    sentence = f"the claims of {member.series} series are {amount(member.claims_nano)}: more than the cap, which is"
+    sentence = f"{member.series} series reserve {amount(member.claims_nano)}: more than the limit, which is"
     return [("member-cap", f"{sentence} {amount(member.cap_nano)}")]

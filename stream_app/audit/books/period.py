@@ -152,9 +152,9 @@ def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
     if step < 0 or terms.steps.start(step) != entry.timestamp:
         note(findings, "step-alignment", entry, f"{entry.timestamp} is not the start of a step of {terms.step_ms} ms")
     if entry.timestamp < books.end_ms:
-        note(findings, "step-order", entry, f"step {entry.timestamp} begins before {books.end_ms}, all decided already")
+        note(findings, "step-order", entry, f"step {entry.timestamp} begins before {books.end_ms}, already processed")
     if terms.units is not None and not terms.units.counted(entry.timestamp, books.landmarks):
-        note(findings, "decision", entry, f"decides step {entry.timestamp}, of which every unit is a landmark")
+        note(findings, "decision", entry, f"decides step {entry.timestamp}, in which every unit is a landmark")
     landmark, left = books.standing(step)
     if entry.landmark is not landmark:
         note(findings, "landmark-flag", entry, f"step {entry.timestamp} is {'a' if landmark else 'no'} landmark")
@@ -200,7 +200,7 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
         note(findings, "refused-landmark", entry, f"level {terms.level} takes no landmarks")
         return 0, findings
     if books.fixed:
-        note(findings, "refused-landmark", entry, "registers landmarks, though dummies hide those of this policy")
+        note(findings, "refused-landmark", entry, "registers landmarks, although dummies hide those of this policy")
     if books.landmarks.count_joined(added) > MOST_INTERVALS:
         note(findings, "refused-landmark", entry, f"makes more than {MOST_INTERVALS} intervals of landmarks")
         books.sure = False
@@ -213,10 +213,10 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
     if books.sure:
         charge, what = _charge(books, entry, passed), "steps" if terms.units is None else "units"
         if passed and books.spent_nano + charge + books.peak_nano > terms.budget_nano:
-            message = f"{passed} decided {what} at {charge} together no longer fit into {terms.budget_nano}"
+            message = f"{passed} processed {what} at {charge} together no longer fit within {terms.budget_nano}"
             note(findings, "refused-landmark", entry, message)
         if entry.charged_nano != charge:
-            message = f"charges {entry.charged_nano} for {passed} decided {what}, due are {charge}"
+            message = f"charges {entry.charged_nano} for {passed} processed {what}, expected {charge}"
             note(findings, "charge", entry, message)
         if entry.budget_nano != terms.budget_nano:
             note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
@@ -275,20 +275,20 @@ def _decision(findings: Findings, books: Books, entry: ReleaseEntry, due: int) -
         return
     released_before = books.source_ms is not None
     if due > 0 and not books.tosses and not books.terms.gaps:
-        note(findings, "decision", entry, f"{entry.decision}, though {books.terms.scheme} publishes with {due}")
+        note(findings, "decision", entry, f"{entry.decision}, although {books.terms.scheme} publishes with {due}")
     elif entry.decision == APPROXIMATED and not released_before:
-        note(findings, "decision", entry, "approximated, though this period has released nothing to repeat")
+        note(findings, "decision", entry, "approximated, although this period has released nothing to repeat")
     elif entry.decision == WITHHELD and released_before:
-        note(findings, "decision", entry, "withheld, though there is an earlier release to repeat")
+        note(findings, "decision", entry, "withheld, although there is an earlier release to repeat")
 
 
 def _figures(findings: Findings, entry: ReleaseEntry | LandmarksEntry, spent: int, peak: int, left: int) -> None:
     if entry.landmark_spent_nano != spent:
-        note(findings, "landmark-spent", entry, f"`landmark_spent_nano` {entry.landmark_spent_nano}, due is {spent}")
+        note(findings, "landmark-spent", entry, f"`landmark_spent_nano` {entry.landmark_spent_nano}, expected {spent}")
     if entry.regular_peak_nano != peak:
-        note(findings, "regular-peak", entry, f"`regular_peak_nano` {entry.regular_peak_nano}, due is {peak}")
+        note(findings, "regular-peak", entry, f"`regular_peak_nano` {entry.regular_peak_nano}, expected {peak}")
     if entry.landmarks_left != left:
-        note(findings, "landmarks-left", entry, f"`landmarks_left` {entry.landmarks_left}, due is {left}")
+        note(findings, "landmarks-left", entry, f"`landmarks_left` {entry.landmarks_left}, expected {left}")
 
 
 def note(findings: Findings, code: Code, entry: Entry, message: str) -> None:

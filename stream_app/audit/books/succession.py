@@ -33,7 +33,7 @@ def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
     found = []
     missing = _outside(coming(before, begin), own)
     if missing:
-        found.append(f"landmarks to come are given up, the first from {missing[0]} on")
+        found.append(f"future landmarks are given up, the first from {missing[0]} on")
     reach, former = terms.reach.length_ms, ruling.reach.length_ms
     common = gcd(terms.marks.length_ms, ruling.marks.length_ms)
     shift = (ruling.marks.origin_ms - terms.marks.origin_ms) % common
@@ -166,16 +166,16 @@ def _narrower(ruling: Terms, terms: Terms) -> list[str]:
     if hidden and (new["kind"] in ("category", "vector") or (new["kind"] == "number" and _is_whole(new))):
         found.append("invalid values are told")
     if ruling.neighbours != terms.neighbours:
-        found.append("what is collected is protected otherwise")
+        found.append("collected data are protected differently")
     return found + _told(ruling, terms)
 
 
 def _told(ruling: Terms, terms: Terms) -> list[str]:
     found = []
     if ruling.hides_absence and not terms.hides_absence:
-        found.append("steps without a reading are told")
+        found.append("steps without a reading become visible")
     if ruling.intrusion_nano and not 0 < terms.intrusion_nano <= ruling.intrusion_nano:
-        found.append("a look at the memory tells more")
+        found.append("an intrusion reveals more")
     return found
 
 
@@ -184,7 +184,7 @@ def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     known = set(new.get(name, ()))
     hidden = name == "categories" and _substitutes(new)
     gone = [] if hidden else [each for each in old.get(name, ()) if each not in known]
-    return [f"{name} become invalid, which is told, the first of them {gone[0]!r}"] if gone else []
+    return [f"{name} become invalid, which is visible, the first of them {gone[0]!r}"] if gone else []
 
 
 def _is_whole(value: Mapping[str, Any]) -> bool:

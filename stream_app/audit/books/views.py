@@ -86,12 +86,12 @@ def view_faults(view: Side, base: Side, first_ms: int) -> Iterator[Fault]:
     """Yield what is wrong with a view beside its base; `first_ms` is the first step that it spent on, -1: none."""
     terms = view.books.terms
     if not (view.held.alike and base.held.alike and protected(terms) == protected(base.books.terms)):
-        what = f"protects otherwise than {base.series!r}, so their budgets do not add up"
+        what = f"protects differently from {base.series!r}, so their budgets do not add up"
         yield "view" if first_ms < 0 else "view-protection", what
         return
     for side in (view, base):
         if side.books.fixed or side.books.terms.neighbours:
-            yield "view", f"{side.series!r} has dummies or contributors, which no view and no series with views has"
+            yield "view", f"{side.series!r} has dummies or contributors, which views and series with views cannot have"
     if first_ms < 0:
         return
     first, end = _common(terms).covering(first_ms, view.books.end_ms)

@@ -137,7 +137,7 @@ def _rest(found: Explanation) -> list[str]:
             f"get {rest.regular_nano}"
         )
     elif found.terms.level == "user":
-        lines.append(f"  steps left: {after.landmarks_left}; the next one would get {rest.landmark_nano}")
+        lines.append(f"  steps left: {after.landmarks_left}; the next landmark would get {rest.landmark_nano}")
     else:
         lines.append(
             f"  landmarks left: {after.landmarks_left}, for which {found.reserved_nano} are reserved; the next one "

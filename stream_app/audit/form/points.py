@@ -146,7 +146,7 @@ class Points:
         """Return what is wrong with the two values of a perturbed release; `count` are the items of a mean."""
         due = self._estimate(measurement, count)
         if due is None:
-            return ["`measurement` is no value of this policy's grid"]
+            return ["`measurement` is not a value of this policy's grid"]
         if not self.filtered:
             return [] if repr(value) == repr(due) else ["`value` is not the measurement, clamped as the policy asks"]
         least = self._estimate(value, count)

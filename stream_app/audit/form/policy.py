@@ -52,7 +52,7 @@ def _collect(parameters: Members) -> str:
     if collect["neighbours"] == "add-remove" and collect.get("intrusion_nano") is not None:
         return "collect.intrusion_nano protects nothing from neighbours add-remove"
     if parameters["scheme"].get("dissimilarity") == "private":
-        return "what is collected is not compared in private"
+        return "collected data cannot be compared privately"
     if value["kind"] != "counts" and parameters.get("filter") == "level":
         return "filter level takes no sum, no mean and no choice"
     return _added(parameters) if value["kind"] == "number" else _counted(parameters)

@@ -29,14 +29,14 @@ class UnreadableBatchError(KafkaError):
 
     def __init__(self, topic: str, partition: int, offset: int, codec_name: str, cause: Exception) -> None:
         self.topic, self.partition, self.offset, self.codec = topic, partition, offset, codec_name
-        self.asked = f"a batch that can be decoded at offset {offset} of {topic}, partition {partition}"
+        self.asked = f"a decodable batch at offset {offset} of {topic}, partition {partition}"
         if isinstance(cause, UnsupportedCodecError):
             self.found = f"codec {codec_name}, for which this installation has no library"
             self.remedy = "Install `cramjam`, which every installation of this program needs, and start again"
         else:
             # PRIVACY: what a decoder says can quote what it decodes; only the kind of its error is told.
             self.found = f"a damaged one (codec {codec_name}, {type(cause).__name__})"
-            self.remedy = "Restore the topic from a replica that is whole, or from a backup, and start again"
+            self.remedy = "Restore the topic from a complete replica or from a backup, and start again"
         super().__init__(f"expected {self.asked}; found {self.found}. {self.remedy}")
 
 

@@ -75,7 +75,7 @@ class EventsTopic:
             except (KafkaError, OSError) as error:  # of which TimeoutError is one
                 if unauthorized(error):
                     raise
-                logger.info("partition %d: asking for topic %s: %r; asks again", partition, self.name, error)
+                logger.info("partition %d: cannot ask for topic %s: %r; retrying", partition, self.name, error)
                 found = None
                 # The brokers may be found at other places by now. Another partition may have let go of it already.
                 if self._admin is admin and admin is not None:
@@ -85,7 +85,7 @@ class EventsTopic:
             if found is not None:
                 if found.id == topic:
                     return
-                asked, other = f"topic {self.name} with id {topic}", f"id {found.id}: it was deleted and made again"
+                asked, other = f"topic {self.name} with id {topic}", f"id {found.id}: it was deleted and created again"
                 raise PartitionStoppedError(partition, "topic-replaced", asked, other)
             await asyncio.sleep(_PAUSE_SECONDS)
 
@@ -153,9 +153,9 @@ class EventsTopic:
             return self._missing
         if self.state == "same":
             return None
-        wanted, found = f"id {began.id}, which this worker began with", f"id {now.id}"
+        wanted, found = f"id {began.id}, with which this worker started", f"id {now.id}"
         if self.state == "grown":
-            wanted, found = f"{began.partitions} partitions, by which series are placed", f"{now.partitions}"
+            wanted, found = f"{began.partitions} partitions, which decide where series are placed", f"{now.partitions}"
             reason = "partition-count"
         return f"expected topic {self.name} with {wanted}; found {found} ({reason}). {REASONS[reason].remedy}"
 
@@ -163,5 +163,5 @@ class EventsTopic:
     def _missing(self) -> str:
         return (
             f"expected topic {self.name}; found none, so nothing is processed. Restore all topics from one backup. If "
-            "the topic exists, allow this user to see it: `topics --acls` says how"
+            "the topic exists, allow this user to see it: `topics --acls` shows how"
         )

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
-GRANT = "Allow it: `topics --acls ROLE=PRINCIPAL` prints the commands that give a role what it needs"
+GRANT = "Allow it: `topics --acls ROLE=PRINCIPAL` prints the commands for the rights of a role"
 _DENIED = {
     errors.TopicAuthorizationFailedError: "topic",
     errors.GroupAuthorizationFailedError: "group",
@@ -133,7 +133,7 @@ async def repeated(ask: Callable[[], Awaitable[Answer]], settings: Settings) -> 
             named = settings.bootstrap_servers.split(",")
             if not error.retriable or len(await silent_brokers(settings, _LOGIN_SECONDS)) == len(named):
                 raise
-            logger.warning("a broker left a request unanswered: %r; asks again in %.1f s", error, pause_seconds)
+            logger.warning("a broker did not answer a request: %r; retrying in %.1f s", error, pause_seconds)
         await asyncio.sleep(pause_seconds)
     return await ask()
 
@@ -142,18 +142,20 @@ def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, s
     if unauthorized(error):
         return f"{_principal(settings)} is not allowed to do this ({_denied(settings, error)})", GRANT
     if isinstance(error, errors.SaslAuthenticationFailed):
-        remedy = "Mend sasl_user, sasl_password_file and sasl_mechanism, or make the user on the brokers"
+        remedy = "Correct sasl_user, sasl_password_file and sasl_mechanism, or create the user on the brokers"
         return f"they refuse the password of {_principal(settings)} ({found})", remedy
     if isinstance(error, ssl.SSLCertVerificationError):
-        remedy = "Name in ca_file who signed it, and in bootstrap_servers the hosts that it is good for"
-        return f"their certificate is not to be trusted ({error.verify_message})", remedy
+        remedy = "Name the signer's certificate in ca_file, and hosts that the certificate covers in bootstrap_servers"
+        return f"their certificate is not trusted ({error.verify_message})", remedy
     if isinstance(error, ssl.SSLError):
-        remedy = "Compare security_protocol with the brokers' listener, and certificate_file with whom they trust"
+        remedy = (
+            "Compare security_protocol with the brokers' listener, and certificate_file with the signers they trust"
+        )
         return f"the TLS handshake failed ({found})", remedy
     if isinstance(error, errors.KafkaConnectionError) and settings.security_protocol != "PLAINTEXT":
-        remedy = "See that one listens there with security_protocol, and that it takes certificate_file: "
+        remedy = "Check that a broker listens there with security_protocol and accepts certificate_file: "
         return found, f"{remedy}trusted, in date"
-    remedy = "Start one with `kafka start`, or name others"
+    remedy = "Start one with `kafka start`, or name other brokers"
     return _unreached(error) if isinstance(error, OSError) else found, remedy
 
 
@@ -165,7 +167,7 @@ def _unreached(error: OSError) -> str:
         case TimeoutError():
             return "no answer came in time"
         case socket.gaierror():
-            return "no machine of that name is known"
+            return "the host name is unknown"
         case _ if error.errno is not None and error.strerror == os.strerror(error.errno):
             return error.strerror.lower()
         case _:

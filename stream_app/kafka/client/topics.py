@@ -128,14 +128,14 @@ def told(found: Iterable[Difference]) -> Iterator[str]:
 def _of_topic(wanted: Topic, found: Topic | None) -> list[Difference]:
     name = wanted.name
     if found is None:
-        remedy = "Make it: `topics`; or, if it is there, allow this user to see it: `topics --acls` says how"
+        remedy = "Create it with `topics`; if it exists, allow this user to see it: `topics --acls` shows how"
         return [Difference(name, "topic", "there", "missing", remedy)]
     result = []
     if found.partitions != wanted.partitions:
         # More partitions move series to others, whose state rows do not know them: their events would be misrouted.
         remedy = (
-            "All topics need one count, for good: set `partitions` to that of the ledger. Where another one grew, or "
-            "to have more: " + page_at("how-to/more-partitions.md")
+            "All topics need the same number, for good: set `partitions` to that of the ledger. If another topic grew, "
+            "or you want more: " + page_at("how-to/more-partitions.md")
         )
         result.append(Difference(name, "partition count", str(wanted.partitions), str(found.partitions), remedy))
     if found.replication < wanted.replication:

@@ -91,7 +91,7 @@ def _own(site: Site, partition: int, claim: Claim) -> int:
     settings = site.settings
     if (claim.application, claim.prefix) != (settings.application, settings.prefix):
         asked = f"{site.names.ledger} for application {settings.application} under prefix {settings.prefix}"
-        found = f"at offset {claim.offset} the claim of application {claim.application} under prefix {claim.prefix}"
+        found = f"the claim of application {claim.application} under prefix {claim.prefix}"
         raise PartitionStoppedError(partition, "foreign-writer", asked, found)
     return claim.offset
 
@@ -112,6 +112,6 @@ def _decoded(record: Any) -> Claim | None:
         found: Any = wire.load(record.value)
         return Claim(record.offset, str(found["application"]), str(found["prefix"]))
     except (ValueError, TypeError, LookupError):
-        what = "partition %d: offset %d of the ledger is no entry and no claim"
+        what = "partition %d: offset %d of the ledger is neither an entry nor a claim"
         logger.warning(what, record.partition, record.offset)
         return None

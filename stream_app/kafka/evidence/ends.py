@@ -91,13 +91,13 @@ def releases_shortage(row: PartitionRow, releases: Bounds) -> Shortage | None:
     if releases.end >= row.releases_offset:
         return None
     asked, found = f"releases up to offset {row.releases_offset}", f"that they end at {releases.end}"
-    return Shortage("releases-short", asked, f"{found}: published ones are lost")
+    return Shortage("releases-short", asked, f"{found}: published releases are lost")
 
 
 def _late(reason: StopReason, log: str, whole_from: int, first: int) -> Shortage | None:
     if whole_from == UNKNOWN or first <= whole_from:
         return None
-    return Shortage(reason, f"a {log} that is whole from offset {whole_from}", f"that it begins at {first}")
+    return Shortage(reason, f"a {log} that is complete from offset {whole_from}", f"that it begins at {first}")
 
 
 def disagreement(answered: AnsweredInput, ends: Ends, accepted: int, last_reject: int = NOTHING) -> Shortage | None:
@@ -107,35 +107,35 @@ def disagreement(answered: AnsweredInput, ends: Ends, accepted: int, last_reject
     the last reject.
     """
     if answered.release > answered.entry:
-        asked = f"the ledger entry of a release that input {answered.release} came to"
+        asked = f"the ledger entry of the release for input {answered.release}"
         return Shortage("ledger-short", asked, f"that entries end with input {answered.entry}")
     expired = answered.release == NOTHING and ends.releases.first > 0
     if answered.decided > max(answered.release, accepted) and not expired:
-        asked = f"the release that input {answered.decided} came to, whose ledger entry is there"
+        asked = f"the release for input {answered.decided}, whose ledger entry exists"
         return Shortage("releases-short", asked, f"that releases end with input {answered.release}")
     expired = answered.reject == NOTHING and ends.rejects.first > 0
     if last_reject > answered.reject and not expired:
-        asked = f"the reject that input {last_reject} came to"
+        asked = f"the reject for input {last_reject}"
         return Shortage("rejects-short", asked, f"that rejects end with input {answered.reject}")
     return None
 
 
 def input_short(next_offset: int, end: int) -> Shortage:
     """Return what an input that ends at ``end`` lacks: later records below ``next_offset`` would never be decided."""
-    asked = f"input up to offset {next_offset}, which was decided"
+    asked = f"input up to offset {next_offset}, which was processed"
     return Shortage("input-short", asked, f"that the log ends at {end}")
 
 
 def input_lost(next_offset: int, first: int) -> Shortage:
     """Return what an input that begins at ``first`` lacks, where ``next_offset`` is to be decided next."""
-    found = f"that the log starts at {first}: events were deleted before they were decided"
+    found = f"that the log starts at {first}: events were deleted before they were processed"
     return Shortage("input-lost", f"input from offset {next_offset} on", found)
 
 
 def counts_lost(recall_offset: int, first: int) -> Shortage:
     """Return what an input that begins at ``first`` lacks, where open steps are counted from ``recall_offset`` on."""
-    asked = f"input from offset {recall_offset} on, which steps still open are counted from"
-    found = f"that the log starts at {first}: a count of the rest would pass for the whole"
+    asked = f"input from offset {recall_offset} on, from which open steps are counted"
+    found = f"that the log starts at {first}: the count of the rest would look complete"
     return Shortage("input-lost", asked, found)
 
 
@@ -162,7 +162,8 @@ async def cut_short(reader: Reader, names: TopicNames, partition: int) -> Shorta
 def adopted(row: PartitionRow, ends: Ends) -> tuple[PartitionRow, tuple[str, ...]]:
     """Return the row, with the ends of today for those that an earlier version did not keep, and what to warn of."""
     late = tuple(
-        f"{log} begins at offset {first}, and the row, of an earlier version, does not tell whether it ever held more"
+        f"{log} begins at offset {first}, and the row, from an earlier version, does not show whether the log ever "
+        "held more"
         for log, known, first in (
             ("the changelog", row.changelog_first, ends.changelog.first),
             ("the ledger", row.ledger_first, ends.ledger.first),

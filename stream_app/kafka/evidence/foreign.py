@@ -50,7 +50,7 @@ def input_offset(record: Any) -> int:
 def stray(record: Any) -> PartitionStoppedError:
     """Return why nobody goes on over a record that this application cannot have written."""
     asked = f"no records in {record.topic} but this application's"
-    found = f"at offset {record.offset} one that no version of it writes"
+    found = f"at offset {record.offset} a record that no version of it writes"
     return PartitionStoppedError(record.partition, "foreign-writer", asked, found)
 
 
@@ -93,5 +93,5 @@ class Ownership:
             for record in records:
                 if record.offset < end and record.producer not in own and not is_claim(record):
                     asked = f"no records in {topic} but this application's"
-                    found = f"one of another producer ({record.producer}) at offset {record.offset}"
+                    found = f"a record of another producer ({record.producer}) at offset {record.offset}"
                     raise PartitionStoppedError(self._partition, "foreign-writer", asked, found)

@@ -55,8 +55,8 @@ class Committed:
         if left is not None and self._reason == "ledger-short":
             raise self._stopped("tail-differs", f"the output of input {offset} recomputed", "another one in its place")
         if left is not None or offset < self._whole:
-            found = "none, though an output that was written after it is there"
-            raise self._stopped(self._reason, f"the {_OUTPUTS[self._reason]} that input {offset} came to", found)
+            found = "none, although a later output exists"
+            raise self._stopped(self._reason, f"the {_OUTPUTS[self._reason]} for input {offset}", found)
         return False
 
     def left(self, before: int) -> int | None:
@@ -167,7 +167,7 @@ def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shor
     epsilon stays spent, and the next owner passes over it when it decides its input again for the state.
     """
     steps, series = len(lost), len({one.series for one in lost})
-    asked = f"the release that input {lost[0].offset} came to, whose ledger entry is there"
+    asked = f"the release for input {lost[0].offset}, whose ledger entry exists"
     found = (
         f"none, though later ones are there, up to input {answered.release}: the releases of {steps} steps of {series} "
         "series are lost, and would lie out of order if they were published now. `recover --accept-lost-releases` "

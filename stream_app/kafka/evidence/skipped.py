@@ -29,10 +29,10 @@ class Skipped(NamedTuple):
 
     def refused(self, names: TopicNames, partition: int, told: int, committed: int) -> PartitionStoppedError:
         """Return why recovery does not pass over them; outputs name input below offset ``told`` alone."""
-        asked = f"outputs of all input of {names.events} below the group's offset {committed}"
+        asked = f"outputs for all input from {names.events} below the group's offset {committed}"
         unsure = f", of which {self.unsure} are contributions or watermarks, which need none" if self.unsure else ""
         found = f"none of {self.records} records, offsets {self.first} to {self.last}{unsure}"
-        end = f"outputs end with the input below offset {told}"
+        end = f"the outputs end with the input below offset {told}"
         return PartitionStoppedError(partition, "input-skipped", asked, f"{found}; {end}")
 
 

@@ -78,7 +78,7 @@ class Consumer(driver.Consumer):
         if tp.topic == self.app.events_topic:
             self.app.partitions.fail(tp.partition, error)
         else:
-            logger.error("a standby copy is filled no further: %s", error)
+            logger.error("a standby copy is no longer updated: %s", error)
 
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -176,7 +176,7 @@ class Consumer(driver.Consumer):
             return bool(await super()._commit(offsets))
         except ConsumerEndedError:
             # The partition rows know where to go on; the group's offset only lags behind them.
-            logger.info("the group is not told the last offsets: its consumer has ended")
+            logger.info("the last offsets are not committed to the group: its consumer has ended")
             return False
 
     async def create_topic(self, topic: str, *_: Any, **__: Any) -> None:

@@ -64,7 +64,7 @@ def check_writes(path: Path) -> None:
     mark = path / _OPEN
     # RocksDB's logs of writes are not forced to the disk: they outlive the process, but not a loss of power.
     if mark.is_file() and mark.read_bytes() != _boot():
-        raise HoleError("the machine ended while it was open, and writes in its middle may be lost")
+        raise HoleError("the machine stopped while it was open, and some of its writes may be lost")
 
 
 def mark_open(path: Path) -> None:

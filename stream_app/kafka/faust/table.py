@@ -92,7 +92,7 @@ class StateStore(rocksdb.Store):
         try:
             self.offset(partition)
         except DamagedCopyError as damage:
-            raise LocalStateError("local-state", damage.path, f"a new one cannot be made: {damage.found}") from None
+            raise LocalStateError("local-state", damage.path, f"a new one cannot be created: {damage.found}") from None
         return fault
 
     def read(self, partition: int, key: bytes) -> bytes | None:
@@ -125,7 +125,7 @@ class StateStore(rocksdb.Store):
         lost = before - {Path(file["name"]).name for file in database.live_files()}
         if lost:
             database.close()
-            raise localcopy.HoleError(f"the MANIFEST does not know of {', '.join(sorted(lost))}")
+            raise localcopy.HoleError(f"the MANIFEST does not list {', '.join(sorted(lost))}")
         localcopy.mark_open(path)
         database.set_options({"disable_auto_compactions": "false"})
         return database

@@ -60,13 +60,15 @@ class ChangelogCopy:
         """Delete a copy that was made of another changelog than the present one."""
         row = self.row()
         if row is not None and row.changelog != self._id:
-            logger.warning("partition %d: the local state is of another changelog topic; discarded", self._partition)
+            logger.warning(
+                "partition %d: the local state belongs to another changelog topic; discarded", self._partition
+            )
             self._rows.discard(self._partition)
 
     async def catch_up(self, reader: Reader) -> int:
         """Apply what was committed behind the copy; return where the changelog ends. Raises if that is before it."""
         if not await self._apply(reader):
-            what = "partition %d: the changelog was written anew from an earlier point; the local state is discarded"
+            what = "partition %d: the changelog was rewritten from an earlier point; the local state is discarded"
             logger.warning(what, self._partition)
             self._rows.discard(self._partition)
             await self._apply(reader)
@@ -116,7 +118,7 @@ class ChangelogCopy:
 def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
     """Warn of a copy that was discarded, and count it."""
     if damage is not None:
-        logger.warning("partition %d: %s; discarded, and read back from the changelog", partition, damage)
+        logger.warning("partition %d: %s; discarded, and restored from the changelog", partition, damage)
         metrics.count(WorkerMetric.DAMAGED_COPIES, 1, damage.cause)
 
 
@@ -186,6 +188,6 @@ class StandbyCopies:
             self._rows.discard(partition)
             self._met.setdefault(partition, set()).update(strange)
             point = "from an earlier point" if earlier else "under another life"
-            text = "partition %d: the changelog goes on %s; its standby copy is discarded, and begins anew"
+            text = "partition %d: the changelog continues %s; its standby copy is discarded and rebuilt"
             logger.warning(text, partition, point)
         return bool(strange or earlier)

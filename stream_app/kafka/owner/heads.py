@@ -51,7 +51,7 @@ class Heads:
             self._covered = self._last[0].ledger_offset if self._last else 0
             _, end = await reader.bounds(topic, self._partition)
             if end < self._covered:
-                asked = f"a ledger up to offset {self._covered}, which the last head covers"
+                asked = f"a ledger up to offset {self._covered}, which the last checkpoint covers"
                 raise self._stopped("ledger-short", asked, f"that it ends at {end}: entries are lost")
             async for records in reader.records(topic, self._partition, self._covered):
                 for entry in map(entry_of, filterfalse(is_claim, records)):
@@ -155,9 +155,14 @@ class Heads:
         head = decode(found.value, key)
         if head is None or head.partition != self._partition or head.topic != self._parts.names.ledger:
             asked = f"a head of this partition as the last record of {topic}"
-            raise self._stopped("head-damaged", asked, f"another record at offset {found.offset}")
+            raise self._stopped("head-damaged", asked, f"a different record at offset {found.offset}")
         if head.key != key.fingerprint:
-            logger.info("partition %d: heads were signed by key %s, now %s", self._partition, head.key, key.fingerprint)
+            logger.info(
+                "partition %d: checkpoints were signed with key %s, and now with %s",
+                self._partition,
+                head.key,
+                key.fingerprint,
+            )
         return head, encoding.digest(found.value)
 
     def _stopped(self, reason: StopReason, asked: str, found: str) -> PartitionStoppedError:

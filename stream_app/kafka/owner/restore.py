@@ -152,15 +152,15 @@ class Restorer:
         events = self._facts[self._names.events]
         if row.topic != events.id:
             asked = f"topic {self._names.events} with id {row.topic}"
-            raise self._stopped("topic-replaced", asked, f"id {events.id}: it was deleted and made again")
+            raise self._stopped("topic-replaced", asked, f"id {events.id}: it was deleted and created again")
         changelog = self._facts[self._names.changelog]
         if row.changelog != changelog.id:
             # Made again under a running worker, it holds only what was written since.
             asked = f"changelog {self._names.changelog} with id {row.changelog}, which the state was written to"
-            raise self._stopped("changelog-short", asked, f"id {changelog.id}: it was deleted and made again")
+            raise self._stopped("changelog-short", asked, f"id {changelog.id}: it was deleted and created again")
         if row.partitions != events.partitions or row.partitions != self._site.settings.partitions:
             found = f"{events.partitions} in the cluster, {self._site.settings.partitions} in the settings"
-            raise self._stopped("partition-count", f"{row.partitions} partitions, with which series were placed", found)
+            raise self._stopped("partition-count", f"{row.partitions} partitions, when series were placed", found)
 
     def _rekeyed(self, row: PartitionRow) -> bool:
         """Return whether the row was written under another noise key; erased epochs of a key make it no other."""

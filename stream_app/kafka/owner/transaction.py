@@ -121,7 +121,7 @@ class Transactions:
             with suppress(LocalStateError):
                 self._parts.rows.discard(self._partition)
             asked = f"a changelog up to offset {last}"
-            found = f"that it ended at {written.first}: rows are lost, or the topic was made again"
+            found = f"that it ended at {written.first}: rows are lost, or the topic was recreated"
             raise PartitionStoppedError(self._partition, "changelog-short", asked, found)
 
     def _moved(self, row: PartitionRow, batch: Batch, ledger_end: int | None) -> PartitionRow:

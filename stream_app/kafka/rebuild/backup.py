@@ -149,7 +149,7 @@ class Resent:
                 topic, partition, offset = _place(fields)
                 _bytes(fields, "key"), (value := _bytes(fields, "value"))
             except (KeyError, ValueError, TypeError, AttributeError):
-                raise BackupError(f"{path}:{number}: no event; give what `read events` printed") from None
+                raise BackupError(f"{path}:{number}: not an event; use the output of `read events`") from None
             if refused.topic not in (None, topic):
                 raise BackupError(
                     f"{path}: events of {topic}, but the rejects are of {refused.topic}; give two files of one topic"

@@ -192,7 +192,7 @@ class Rebuilding:
         units = FoundUnits(told, ring, self._topic, losses, place.gap, place.next_offset, partly=partly, folder=folder)
         if place.lost and open_steps.given_up(place.lost.line) and not (accepted.lost_input or place.skips):
             count = len(open_steps.given_up(place.lost.line))
-            asked = f"input from offset {place.start} on, which steps still open are counted from"
+            asked = f"input from offset {place.start} on, from which open steps are counted"
             found = f"that the log starts at {place.first}: the counts of {count} series are lost"
             raise PartitionStoppedError(partition, "input-lost", asked, found)
         begin = open_steps.begin(place.start) if open_steps.collects else place.next_offset

@@ -261,8 +261,8 @@ class Survey:
         async for records in reader.records(self._names.ledger, partition, 0):
             last.update((entry["series"], entry["sequence"]) for entry in map(entry_of, filterfalse(is_claim, records)))
         if lacking := sum(last.get(name, 0) < sequence for name, sequence in heads.sequences.items()):
-            asked = "the last entry that heads sign of every series"
-            unfound = f"an older one, or none, of {lacking} series, whose entries are gone"
+            asked = "the last signed entry of every series"
+            unfound = f"an older entry, or none, of {lacking} series, whose entries are missing"
             raise Shortage("ledger-short", asked, unfound).stopped(partition)
 
     async def _again(

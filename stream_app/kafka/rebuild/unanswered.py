@@ -33,7 +33,7 @@ class Unanswered:
 
     def refused(self, last_reject: int) -> Shortage:
         """Return why recovery does not pass over them; the rejects end with input ``last_reject``."""
-        unsure = f"; {self.unanswered} more inputs have no output, and may need none" if self.unanswered else ""
+        unsure = f"; {self.unanswered} more inputs have no output and may need none" if self.unanswered else ""
         found = (
             f"neither, though rejects of later input are there, up to input {last_reject}: the rejects of "
             f"{self.lost_rejects} records are lost, and would lie out of order if they were published now{unsure}. "

@@ -180,7 +180,7 @@ def collect_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[st
         return
     yield from _value_faults(form, collect, kind)
     if collect.intrusion_nano is not None and collect.neighbours == "add-remove":
-        message = "the members' digests in memory would show who takes part; use neighbours replace, or leave it out"
+        message = "the members' digests in memory would show who takes part; use neighbours replace, or omit it"
         yield "collect.intrusion_nano", message
     if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
         message = "private would read the counters of steps that are not published; use released"

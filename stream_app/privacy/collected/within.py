@@ -133,7 +133,7 @@ def _absent_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[st
     elif kind is not None and not takes_substitute(kind):
         message = (
             "a value hides no presence where two values may be no neighbours (counts, location, number with a "
-            'sensitivity below its range); use "approximated", or leave it out'
+            'sensitivity below its range); use "approximated", or omit it'
         )
         yield "protection.absent", message
     elif kind is not None and _cells(kind, absent) is None:

@@ -161,7 +161,7 @@ def _counts(form: CountsForm) -> Counts | KindFault:
 
 def _category(form: CategoryForm) -> Category | KindFault:
     if len(set(form.categories)) != len(form.categories):
-        return KindFault("categories", "a category stands twice; name each once")
+        return KindFault("categories", "a category is listed twice; name each once")
     if "reject" in form.categories and "invalid" in form.model_fields_set and form.invalid == "reject":
         return KindFault("invalid", '"reject" is a category here and would not be substituted; leave `invalid` out')
     return Category(form.categories, form.clamp)
