@@ -91,7 +91,7 @@ def test_frames_say_as_much_as_releases(found: ls.Released, policy: ls.Policy) -
         ls.smooth(frame)
     with pytest.raises(ls.Error, match="row 0: has no column series, timestamp, decision, policy"):
         ls.mean([{"a": 1}])
-    with pytest.raises(ls.Error, match="holds no measurement"):
+    with pytest.raises(ls.Error, match="holds no noisy value"):
         ls.mean([row for row in found.releases.rows() if row["decision"] == "withheld"])
 
 

@@ -150,7 +150,7 @@ class MemoryBrokers:
                 if facts[name].id == topic_id:
                     return
                 asked = f"topic {name} with id {topic_id}"
-                found = f"id {facts[name].id}: it was deleted and made again"
+                found = f"id {facts[name].id}: it was deleted and created again"
                 raise PartitionStoppedError(partition, "topic-replaced", asked=asked, found=found)
             await asyncio.sleep(_PAUSE_SECONDS)
 

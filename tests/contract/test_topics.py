@@ -62,7 +62,7 @@ async def test_confirm_stops_at_a_remade_topic(cluster: Cluster, topic: str, bro
         await brokers.confirm(0, known)
     assert stop.value.reason == "topic-replaced"
     assert stop.value.asked == f"topic {topic} with id {known}"
-    assert stop.value.found == f"id {again}: it was deleted and made again"
+    assert stop.value.found == f"id {again}: it was deleted and created again"
     await brokers.confirm(0, again)
 
 

@@ -188,11 +188,11 @@ FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     ),
     "no-name": (
         lambda: lines(member("/", 9)),
-        ("member-chain", "/", "a member's chain is named as the member and one character that ends it"),
+        ("member-chain", "/", "the name of a person's chain is the person and one character after it"),
     ),
     "separator-within": (
         lambda: lines(member("p/a/", 9)),
-        ("member-chain", "p/a/", "a member's chain is named as the member and one character that ends it"),
+        ("member-chain", "p/a/", "the name of a person's chain is the person and one character after it"),
     ),
     "separators": (
         lambda: lines(member("p/", 9), member("p:", 9)),

@@ -242,11 +242,11 @@ LADDER: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"value": VECTOR}, {"value": NUMBER}, "kind vector becomes kind number"),
     (WAYS["sum"], WAYS["mean"], ""),
     (WAYS["sum"], WAYS["sum"] | {"value": ITEM | {"upper": 1}}, ""),
-    (WAYS["sum"], WAYS["open sum"], "what is collected is protected otherwise"),
-    (WAYS["seen sum"], WAYS["sum"], "a look at the memory tells more"),
+    (WAYS["sum"], WAYS["open sum"], "collected data are protected differently"),
+    (WAYS["seen sum"], WAYS["sum"], "an intrusion reveals more"),
     (WAYS["choice"], {"collect": REPLACE, "value": gathered.CHOICE | {"items": ["north", "west"]}}, "items become"),
     (WAYS["choice"], WAYS["sum"], "kind choice becomes kind number"),
-    ({"value": NUMBER}, WAYS["sum"] | {"value": NUMBER}, "what is collected is protected otherwise"),
+    ({"value": NUMBER}, WAYS["sum"] | {"value": NUMBER}, "collected data are protected differently"),
 ]
 
 
@@ -266,8 +266,8 @@ def test_weaker_versions(before: dict[str, Any], after: dict[str, Any], lost: st
     ("before", "after", "lost"),
     [
         (2.5, 7, ""),
-        (2.5, "approximated", "steps without a reading are told"),
-        (2.5, None, "steps without a reading are told"),
+        (2.5, "approximated", "steps without a reading become visible"),
+        (2.5, None, "steps without a reading become visible"),
         ("approximated", None, ""),
         (None, 2.5, ""),
     ],

@@ -251,7 +251,7 @@ def test_refusals_say_what_to_do(guarded: Guarded, capfd: pytest.CaptureFixture[
             ("user producer", "sasl_password_file"),
         ),
         ("auditor", ("audit",), {"sasl_password_file": str(wrong)}, ("user auditor", "sasl_password_file")),
-        ("operator", ("topics",), {"ca_file": str(stranger.file)}, ("not to be trusted", "ca_file")),
+        ("operator", ("topics",), {"ca_file": str(stranger.file)}, ("not trusted", "ca_file")),
         ("producer", ("watermark", "home-1"), {"bootstrap_servers": by_name}, ("localhost", "bootstrap_servers")),
         ("reader", ("read", "releases"), shown, ("certificate_file: trusted, in date",)),
         ("reader", ("read", "ledger"), {}, ("reader.crt", "guarded.ledger", "topics --acls")),

@@ -123,10 +123,12 @@ def test_silent_brokers_show(installation: Installation) -> None:
         worker.await_ready(200, "partitions [0, 1]")
         assert worker.metric("landmark_degraded") == 0
         with silent(installation.broker):
-            worker.await_ready(200, "partitions [0, 1]; degraded: the brokers give no answer")
+            worker.await_ready(200, "partitions [0, 1]; degraded: the brokers do not answer")
             assert worker.metric("landmark_degraded") == 1
             assert "Degraded: the brokers do not answer" in worker.get("/")[1]
-            worker.await_log("degraded: no answer of the brokers for 20 s; nothing is decided until they answer again")
+            worker.await_log(
+                "degraded: no answer from the brokers for 20 s; nothing is processed until they answer again"
+            )
         awaited(lambda: "degraded" not in worker.ready()[1])
         assert worker.metric("landmark_degraded") == 0
         worker.await_log("the brokers answer again")

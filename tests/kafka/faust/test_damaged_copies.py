@@ -90,7 +90,7 @@ def test_damage_found_during_work(installation: Installation) -> None:
         assert worker.metric("landmark_damaged_copies_total") >= 1
         assert worker.stop() == 0
     assert "checksum mismatch" in worker.said()
-    assert "discarded, and read back from the changelog" in worker.said()
+    assert "discarded, and restored from the changelog" in worker.said()
     installation.answered_once()
     assert_topics_hold_what_replay_computes(installation)
 

@@ -68,7 +68,7 @@ def test_a_copy_that_was_open_when_the_machine_ended_is_discarded(killed: StateS
     killed.release(0)
     for found in (left[:-2] + b"?\n", b""):
         mark.write_bytes(found)
-        assert "the machine ended" in str(killed.reopen(0))
+        assert "the machine stopped" in str(killed.reopen(0))
         assert killed.offset(0) is None
         killed.write(0, ROWS.items(), 1)
         killed.release(0)

@@ -102,7 +102,7 @@ def test_an_old_ledger_is_signed_from_its_start(installation: Installation, caps
     """Without a key the worker says so and signs nothing; with one, the first head covers all that there is."""
     total = installation.send(readings(600))
     keyless = Installation(installation.broker, installation.folder, installation.name)
-    assert "no heads are signed (signing_key_file)" in keyless.decide(total)
+    assert "no checkpoints are signed (signing_key_file)" in keyless.decide(total)
     assert list(heads(installation)) == []
     assert [finding["code"] for finding in audit(installation, capsys)["findings"]] == ["head-missing"]
     with installation.worker(head_interval_ms=SELDOM) as worker:
