@@ -25,13 +25,13 @@ QUIET: Final = 0.7
 TITLES: Final = {peer.name: peer.title for peer in (*PEERS, of_tree(ROOT))}
 COLUMNS: Final = {
     "rate": "events/s",
-    "cpu": "CPU, µs an event",
+    "cpu": "CPU, µs per event",
     "2000": "p50 / p99 ms at 2,000/s",
     "12000": "at 12,000/s",
     "half": "at half its own speed",
     "resident": "resident MB",
 }
-_PLOTS: Final = {"rate": "Events a second", "cpu": "Processor time, µs an event", "p99_12000": "p99 at 12,000/s, ms"}
+_PLOTS: Final = {"rate": "Events per second", "cpu": "Processor time, µs per event", "p99_12000": "p99 at 12,000/s, ms"}
 
 
 def rows(result: Mapping[str, Any]) -> list[list[str]]:
@@ -51,17 +51,18 @@ def markdown(document: Mapping[str, Any]) -> str:
     lines = [_line(head), "|---|" + "---:|" * (len(head) - 1), *map(_line, body)]
     sizes, machine = result["sizes"], document["machine"]
     said = (
-        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, load {machine['load']} at first. "
+        f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, load {machine['load']} at the start. "
         f"{sizes['events']:,} events of {sizes['series']:,} series, {sizes['partitions']} partitions, "
-        f"rounds: {sizes['repeats']}. Medians; the least and the most of all rounds in brackets."
+        f"rounds: {sizes['repeats']}. Medians, with the minimum and maximum of all rounds in brackets."
     )
     if machine["load"] > QUIET:
         said += (
-            "\n\n**Other programs kept the machine busy: speeds and latencies mean little, processor time something.**"
+            "\n\n**Other programs kept the machine busy, so speeds and latencies mean little, "
+            "but processor times mean something.**"
         )
     ratios = [
         f"* {target['figure'].replace('_', ' ')}: {_short(result['figures'][target['figure']])} "
-        f"({target['bound']} {target['value']:g} is the aim)"
+        f"(aim: {target['bound']} {target['value']:g})"
         for target in result["targets"]
     ]
     return "\n".join([said, "", *lines, *(["", "As ratios within a round:", "", *ratios] if ratios else [])])

@@ -67,7 +67,7 @@ def test_brokers_that_are_away_fill_no_disk_and_stop_no_worker(tmp_path: Path) -
             worker.await_ready(200, "partitions [")
             os.kill(broker.pid, signal.SIGKILL)
             killed = time.monotonic()
-            worker.await_ready(200, "partitions [0, 1]; degraded: the brokers give no answer")
+            worker.await_ready(200, "partitions [0, 1]; degraded: the brokers do not answer")
             assert (worker.metric("landmark_in_group"), worker.metric("landmark_partitions_running")) == (0, 2)
             assert worker.get("/healthz") == (200, "alive\n")
             time.sleep(max(0.0, killed + AWAY_SECONDS - time.monotonic()))
