@@ -183,7 +183,7 @@ async def test_a_reading_without_an_output_may_have_been_rejected(site: Site) ->
     lose_outputs(site, NAMES.rejects, 5)
     told = await site.recover()
     assert (told.unanswered.lost_rejects, told.unanswered.unanswered, told.unanswered.first_unanswered) == (0, 2, 5)
-    assert "2 inputs, from 5 on, have no output and may need none" in "\n".join(consequences(told))
+    assert "2 inputs, from 5, have no output and may need none" in "\n".join(consequences(told))
 
 
 async def test_holes_are_noticed_and_accepted_without_any_row(site: Site) -> None:
