@@ -103,7 +103,7 @@ class Policy(Page):
                 raise Error(Fault(name, "is missing") for name in missing)
             record = self.landmark(**members).record
         if not isinstance(record, Mapping):
-            raise Error.of("policy", f"is not a record but of type {type(record).__name__}; use a dict of its members")
+            raise Error.of("policy", f"is of type {type(record).__name__}; use a dict of its members")
         record = {str(name): plain(member, str(name)) for name, member in record.items()}
         with told():
             found, wrongs = in_integers(record, lambda name: ((folder or Path()) / name).read_bytes())

@@ -92,13 +92,14 @@ CODES: Final[dict[Code, str]] = {
     "decision": "perturbed, approximated or withheld although the scheme decides otherwise",
     "landmark-flag": "`landmark` differs from the landmark set",
     "step-alignment": "a time that is not the start of a step",
-    "intrusion": "an impossible intrusion: of bare counters, at another price, or of steps that are not open",
+    "intrusion": "an impossible intrusion: the counters have no noise, the cost is wrong, or the steps are not open",
     # Members.
     "view": "a view without its base series, without a limit, with landmarks of its own, or without landmarks that its "
     "base has and that it has not spent on yet",
     "member-series": "a person has more than 1,000 series",
-    "member-chain": "a limit in the chain of a series, something else in the chain of a person, or a chain whose name "
-    "no person can have",
+    "member-chain": (
+        "a limit in a series' chain, anything else in a person's chain, or a chain whose name cannot be a person's"
+    ),
     # The releases, when given.
     "malformed-release": "not a release in its exact form",
     "release-without-entry": "a release that no entry covers",

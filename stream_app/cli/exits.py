@@ -4,7 +4,7 @@ from typing import Final
 
 EXIT_CODES: Final[dict[int, str]] = {
     0: "done, or everything that was checked holds",
-    1: "findings, or a stop that needs an operator; also a fault of the program, with a traceback",
+    1: "findings, or a stop that needs an operator; also an internal error, with a traceback",
     2: "unusable arguments, input or configuration, or brokers that do not answer: the message names the remedy",
     3: "a check without the power to find what it looks for: its result means nothing",
     130: "interrupted from the keyboard",
@@ -32,12 +32,12 @@ OWN: Final[dict[str, dict[int, str]]] = {
         3: "sent, but no worker answered in time",
     },
     "policy": {
-        0: "sent (with --wait: and accepted)",
+        0: "sent (and with --wait: accepted)",
         1: "--wait: the worker rejected it",
         3: "--wait: sent, but no worker answered in time",
     },
     "send": {
-        0: "sent (with --wait: and none rejected)",
+        0: "sent (and with --wait: none rejected)",
         2: (
             "unusable input, brokers that do not answer, or rows that look wrong without an --accept for it; the "
             "message says whether anything was sent"
@@ -46,7 +46,7 @@ OWN: Final[dict[str, dict[int, str]]] = {
         3: "--wait: sent, but not all were answered in time",
     },
     "watermark": {
-        0: "sent (with --wait: and steps were closed)",
+        0: "sent (and with --wait: steps were closed)",
         1: "--wait: the worker rejected it",
         3: "--wait: sent, but no worker answered in time, or no step was open",
     },

@@ -216,7 +216,7 @@ def _launch(java: str, library: Path, settings: Path, flags: tuple[str, ...]) ->
         )
     process = Process.of(child.pid)
     if process is None:
-        raise LocalBrokerError("a broker", f"it ended at once: {_last_words(settings.parent)}", "Mend that")
+        raise LocalBrokerError("a broker", f"it exited at once: {_last_words(settings.parent)}", "Mend that")
     child.returncode = 0  # `Process` watches it from here on; without this a ResourceWarning says that nobody does
     return process
 

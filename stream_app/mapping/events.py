@@ -132,7 +132,7 @@ class MappedFile:
             yield f"skipped rows: {told}"
         if assumed := self._moments.assumed:
             what = f"rows in an hour that clocks show twice, although no time goes back: {assumed:,}"
-            yield f"{what}; they count as the first pass of that hour; if they belong to the second, add their offset"
+            yield f"{what}; they are read as its first occurrence; if they belong to the second, add their offset"
         if self._mapping.stamp is None and (ends := list(filter(_is_end, self._mapping.timestamp_columns))):
             what = (
                 f"{' and '.join(ends)} may be the end of an interval; if so, add --stamp end, otherwise --stamp start"

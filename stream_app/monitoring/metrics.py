@@ -58,7 +58,7 @@ class WorkerMetric:
         ("outcome",),
     )
     REJECTS: Final = Counter("landmark_rejects", "Rejected records, by reason code.", ("reason",))
-    PASSED: Final = Counter("landmark_passed_views", "Records missed by views that a reject said cannot start.")
+    PASSED: Final = Counter("landmark_passed_views", "Records missed by views that could not start, as a reject said.")
     SPEND_NANO_EPSILON: Final = Counter(
         "landmark_spend_nano_epsilon",
         "Epsilon of everything that was measured, in 1e-9: releases, private dissimilarities and draws of dummies, "
@@ -82,7 +82,7 @@ class WorkerMetric:
     )
     BUDGET_LEFT_NANO_EPSILON: Final = Gauge(
         "landmark_budget_left_nano_epsilon",
-        "Total budget left of the series that changed last, in 1e-9 epsilon; levels landmark and user.",
+        "Total remaining budget of the series that changed last, in 1e-9 epsilon; levels landmark and user.",
         ("scheme", "policy"),
     )
     BUDGET_LEFT_SERIES: Final = Gauge(

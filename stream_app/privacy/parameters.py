@@ -164,7 +164,7 @@ class ParametersForm(Form):
     def _ascending(cls, renew: tuple[int, ...] | None) -> tuple[int, ...] | None:
         for number, (before, after) in enumerate(pairwise(renew or ()), 2):
             if before >= after:
-                raise ValueError(f"bounds ascend, and none stands twice; number {number} is {after}, after {before}")
+                raise ValueError(f"bounds must be strictly ascending; number {number} is {after}, after {before}")
         return renew
 
 

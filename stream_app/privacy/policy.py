@@ -33,13 +33,15 @@ from stream_app.privacy.units.units import Units, unit_faults, unit_kind, units_
 from stream_app.privacy.values import nano
 
 LANDMARKS = ("protection", "landmarks")
-NO_LANDMARK = "is neither milliseconds since 1970, a whole number from 0 on, nor [start, end] of two of them"
+NO_LANDMARK = (
+    "is neither milliseconds since 1970 (a whole number of at least 0) nor an interval [start, end] of two such numbers"
+)
 EITHER = {
     "invalid": 'is neither "reject" nor a value of this kind',
     "categories": "is neither a string of 1 to 200 characters nor true or false",
 }
 """What is wrong with a member of `value` that may be one of several things: a form tells of each of them."""
-BEYOND = "lies behind the year 9999: times are milliseconds since 1970; divide microseconds by 1,000"
+BEYOND = "lies after the year 9999: times are milliseconds since 1970; divide microseconds by 1,000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +287,10 @@ def _renewal_faults(form: ParametersForm) -> Iterator[tuple[str, str]]:
         return
     level = form.protection.level
     if level not in {"landmark", "user"}:
-        message = f"at level {level} no budget is used up for good, so there is none to renew; remove it"
+        message = f"at level {level} no budget is used up permanently, so there is nothing to renew; remove it"
         yield "renew", message
     if form.collect is not None:
-        message = "collected steps stay open across a bound, and would count under two versions; send the next version"
+        message = (
+            "collected steps stay open across a bound, and would count under two versions; send a new version instead"
+        )
         yield "renew", message

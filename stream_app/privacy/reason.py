@@ -91,7 +91,7 @@ REASONS: Final[dict[Reason, Advice]] = {
     "refused-landmark": Advice(
         "another level, an earlier version, too little budget for processed steps, dummies among the landmarks, or "
         "more than 65,536 separate intervals",
-        "register landmarks before their time, and neighbouring ones as intervals",
+        "register landmarks in advance, and adjacent ones as intervals",
     ),
     "weaker-policy": Advice(
         "the version protects less together than the current one, and its record or the settings do not allow that",

@@ -202,13 +202,13 @@ def scheme_faults(form: ParametersForm) -> Iterator[tuple[str, str]]:
     """Yield the members that do not go with the scheme, and why."""
     scheme, level = form.scheme, form.protection.level
     if isinstance(scheme, SkipForm) and not scheme.accept_risk:
-        message = 'skip reveals where the landmarks are; say "accept_risk": true or choose another scheme'
+        message = 'skip reveals where the landmarks are; add "accept_risk": true or choose another scheme'
         yield "scheme.accept_risk", message
     if scheme.name not in SCHEMES[level]:
         known = ", ".join(SCHEMES[level])
-        yield "scheme.name", f"level {level} does not know {scheme.name}; its schemes are {known}"
+        yield "scheme.name", f"level {level} has no scheme {scheme.name}; its schemes are {known}"
     elif level == "landmark" and isinstance(scheme, KellarisForm) and (form.protection.window or 1) == 1:
-        message = f"{scheme.name} spreads budget over windows; give protection.window or choose another scheme"
+        message = f"{scheme.name} spreads budget over windows; add protection.window or choose another scheme"
         yield "scheme.name", message
     if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
         yield from _dissimilarity_faults(form, scheme)
@@ -216,15 +216,15 @@ def scheme_faults(form: ParametersForm) -> Iterator[tuple[str, str]]:
 
 def _dissimilarity_faults(form: ParametersForm, scheme: KellarisForm) -> Iterator[tuple[str, str]]:
     for member in sorted(scheme.model_fields_set & {"increase", "decrease", "minimum"}):
-        message = "moves the rate of dissimilarity released; with private there is no rate, remove it"
+        message = "only for the sampling rate of dissimilarity released; private has no rate, so remove it"
         yield f"scheme.{member}", message
     if not isinstance(form.value, NumberForm | CountsForm):
         message = f"private compares numbers or counts, not {form.value.kind}; use released"
         yield "scheme.dissimilarity", message
     if form.protection.level == "landmark":
-        yield "scheme.dissimilarity", "level landmark keeps no budget for private ones; use released"
+        yield "scheme.dissimilarity", "level landmark reserves no budget for private dissimilarities; use released"
     if form.collect is not None:
-        yield "scheme.dissimilarity", "collected counts are read where they are published alone; use released"
+        yield "scheme.dissimilarity", "collected counts are read only when they are published; use released"
     window = form.protection.window
     if window is not None and nano(form.epsilon) < 2 * window:
         message = f"private needs a nano-epsilon for each of 2 * window = {2 * window} shares; raise it or use released"

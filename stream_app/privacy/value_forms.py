@@ -63,7 +63,7 @@ class NumberForm(RangeForm):
     def _ascending(cls, transitions: tuple[Transition, ...] | None) -> tuple[Transition, ...] | None:
         for number, ((before, _), (after, _)) in enumerate(pairwise(transitions or ()), 2):
             if before >= after:
-                raise ValueError(f"times ascend, and none stands twice; number {number} is {after}, after {before}")
+                raise ValueError(f"times must be strictly ascending; number {number} is {after}, after {before}")
         return transitions
 
 

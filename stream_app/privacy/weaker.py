@@ -34,10 +34,10 @@ from stream_app.privacy.state import NEVER, State
 
 Less = Literal["landmarks", "window", "length", "neighbours"]
 SENTENCES: Final[dict[Less, str]] = {
-    "landmarks": "landmarks to come of the version before are none of its own",
-    "window": "fewer steps in a row, or shorter ones, are protected together",
-    "length": "steps to come of the level user before are none of its landmarks",
-    "neighbours": "fewer values of one step are neighbours (or valid), or items are protected otherwise",
+    "landmarks": "future landmarks of the previous version are missing",
+    "window": "fewer consecutive steps, or shorter ones, are protected together",
+    "length": "future steps of the previous level user are not landmarks",
+    "neighbours": "fewer values of one step are neighbours (or valid), or items are protected differently",
 }
 """Sentences for people, by what is protected less together."""
 

@@ -190,7 +190,7 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
     rows, met, outputs = CheckedRows(asked.context, asked.earlier), _met(zone), map(_lines, files.values())
     answered = _answered(asked.context, events(), rows, met, outputs, mixes=asked.mixes)
     if taken.hex() != asked.run.digest:
-        raise ReplayFolderError("FILE: changed while it was read, nothing is written; try again when it is whole")
+        raise ReplayFolderError("FILE: changed while it was read, so nothing is written; try again when complete")
     answered.rows.repeated(islice(records(), asked.earlier))
     return answered
 

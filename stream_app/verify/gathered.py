@@ -121,7 +121,7 @@ def _items(policy: Policy, course: PairSteps) -> Iterator[_Items]:
     """Yield items as far apart as neighbours may be; numbers lie outside of the range, to test that each is clamped."""
     kind = policy.kind
     assert not isinstance(kind, kinds.Number | kinds.Location | kinds.Category | kinds.Vector | kinds.UnitStatistic), (
-        "this kind is not collected"
+        "this kind cannot be collected"
     )
     match kind:
         case kinds.Counts(keys=keys):

@@ -71,7 +71,7 @@ class Scores:
         patterns = self._patterns(seen[:, self._heads])
         yield "the decisions", patterns
         nearer = [weight * contrast for weight, contrast in self._contrasts(seen)]
-        yield "all measurements, weighed by what they spent", patterns + np.sum(nearer, axis=0)
+        yield "all measurements, weighted by the epsilon spent on them", patterns + np.sum(nearer, axis=0)
         columns = list(self._columns(seen))
         learnt = [histogram(column) for histogram, (_, column) in zip(self._histograms, columns, strict=True)]
         yield "all that is seen, as learnt", patterns + np.sum(learnt, axis=0)

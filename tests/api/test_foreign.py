@@ -112,7 +112,7 @@ def test_repeats_that_were_filled_in_are_no_measurements(function: Any, rows: Ro
     found = ls.release(pd.DataFrame(rows), adaptive, out=tmp_path / "adaptive").frame
     assert "approximated" in set(found["decision"])
     function(found, policy=adaptive)
-    with pytest.raises(ls.Error, match=r"^row \d+: measurement holds what no release has"):
+    with pytest.raises(ls.Error, match=r"^row \d+: measurement holds a value that no release has"):
         function(found.groupby("series").ffill().assign(series=found["series"]), policy=adaptive)
 
 
@@ -142,7 +142,7 @@ def test_figures_that_no_release_has(function: Any, odd: dict[str, Any], folder:
     """No mean and no course is made of them."""
     rows = ls.read_releases(folder).rows()
     named = "measurement" if odd == {"decision": "withheld"} else next(iter(odd))
-    with pytest.raises(ls.Error, match=rf"^row 3: {named} .*holds what no release has"):
+    with pytest.raises(ls.Error, match=rf"^row 3: {named} .*holds a value that no release has"):
         function([*rows[:3], rows[3] | odd, *rows[4:]], policy=policy)
     same = [{name: np.float64(cell) if name == "measurement" else cell for name, cell in row.items()} for row in rows]
     assert function(same, policy=policy).rows() == function(rows, policy=policy).rows()

@@ -212,7 +212,7 @@ def test_what_lacks_its_noise_is_refused(kind: str, tmp_path: Path) -> None:
     cut = [{name: cell for name, cell in row.items() if not name.startswith("grid")} for row in found.releases]
     for frame in (alone, lines(found, "releases.jsonl"), alone.to_pandas(), cut):
         for asked in ({}, {"policy": policy}):
-            with pytest.raises(ls.Error, match=r"^row 0: does not say what noise its measurement has; .*ledger"):
+            with pytest.raises(ls.Error, match=r"^row 0: does not say how noisy its measurement is; .*ledger"):
                 ls.mean(frame, **asked)  # type: ignore[arg-type]
     whole = ls.read_releases(found.folder / "releases.jsonl", ledger=found.folder / "ledger.jsonl")
     assert ls.mean(whole).rows() == ls.mean(found).rows()
@@ -227,7 +227,7 @@ def test_what_lacks_its_landmarks_is_refused(evening: ls.Released, policy: ls.Po
             ls.mean(cut, by)
     assert ls.mean(cut, landmarks="together").rows()[0]["steps"] == 48
     assert ls.mean(cut, policy=policy).rows() == ls.mean(evening).rows()
-    with pytest.raises(ls.Error, match=r"^row 1: landmark holds what no release has"):
+    with pytest.raises(ls.Error, match=r"^row 1: landmark holds a value that no release has"):
         ls.mean([rows[0], rows[1] | {"landmark": 1.0}, *rows[2:]])
 
 

@@ -77,7 +77,7 @@ def test_a_step_is_left_out_only_where_its_length_changes_nothing() -> None:
     for make, because in cases:
         with pytest.raises(
             ls.Error,
-            match=rf"^step: is left out, which is 1 ms, and counted in steps: {because}; .*timedelta\(hours=1\)",
+            match=rf"^step: is missing (1 ms), but these count steps: {because}; .*timedelta\(hours=1\)",
         ):
             make()
     assert ls.Policy.landmark(**asked, landmarks=[START]).record["protection"].keys() == {"level", "landmarks"}
@@ -103,7 +103,7 @@ def test_a_frame_without_rows(frame: Any, policy: ls.Policy, tmp_path: Path) -> 
 
 def test_names_that_are_no_texts(rows: Rows, policy: ls.Policy, tmp_path: Path) -> None:
     """Integer series are the commonest: it is said which column to make texts of."""
-    with pytest.raises(ls.Error, match=r"series holds no text in any row; make texts of it, as str\(\) does"):
+    with pytest.raises(ls.Error, match=r"series contains no strings; make texts of it, as str\(\) does"):
         ls.release([row | {"series": 7} for row in rows[::2]], policy, out=tmp_path / "run")
     nothing: Any = None
     for asked, member in (
@@ -192,7 +192,7 @@ def test_a_run_that_fails_leaves_no_key(rows: Rows, policy: ls.Policy, tmp_path:
 )
 def test_frames_are_no_files(asked: Callable[[Any], Any], rows: Rows) -> None:
     """It is said what to give instead."""
-    with pytest.raises(ls.Error, match=r"is of type (DataFrame|NoneType) and names no file or folder; give "):
+    with pytest.raises(ls.Error, match=r"is of type (DataFrame|NoneType) and not a file or folder; use "):
         asked(pd.DataFrame(rows))
 
 

@@ -55,7 +55,7 @@ def test_no_release_counts_twice(found: ls.Released) -> None:
     twice = pd.concat([found.frame, found.frame], ignore_index=True)
     for reckon in (ls.mean, ls.smooth):
         with pytest.raises(
-            ls.Error, match=rf"^row {len(found.frame)}: is of the same step as an earlier row, .*drop dup"
+            ls.Error, match=rf"^row {len(found.frame)}: is for the same step as an earlier row, .*drop dup"
         ):
             reckon(twice)
 

@@ -33,7 +33,7 @@ def policy_of(**members: Any) -> ls.Policy:
         ({"epsilon": Decimal("NaN")}, "epsilon: write a number"),
         ({"epsilon": -1}, "epsilon: write a number above 0"),
         ({"epsilon": "1"}, "epsilon: found text; write a number"),
-        ({"epsilon": {1, 2}}, "epsilon: of type set, found what no policy holds"),
+        ({"epsilon": {1, 2}}, "epsilon: of type set, which a policy cannot hold"),
         ({"step": "an hour"}, r'step: is no length of time; write a text such as "5min", a timedelta, as in'),
         ({"step": timedelta(microseconds=1500)}, "step: is not a whole number of milliseconds"),
         ({"step": -HOUR}, "step: is no whole number"),
@@ -76,7 +76,7 @@ def test_members_of_a_policy_in_other_types() -> None:
         assert policy_of(step=step, landmarks=[START, START + HOUR]) == same
     keys: Any = np.array(["a", "b"])
     assert ls.Policy.event(epsilon=1, value=ls.Counts(keys)).record["value"]["keys"] == ["a", "b"]
-    with pytest.raises(ls.Error, match=r"^policy: is not a record but of type list"):
+    with pytest.raises(ls.Error, match=r"^policy: is of type list"):
         ls.Policy([])  # type: ignore[call-overload]
 
 
@@ -162,5 +162,5 @@ def test_frames_of_any_type(rows: Rows, policy: ls.Policy, tmp_path: Path) -> No
         assert (tmp_path / "releases.jsonl").read_bytes() == before
     with pytest.raises(ls.Error, match="row 0: a time without a zone"):
         ls.release(frame.assign(timestamp=frame.timestamp.dt.tz_localize(None)), policy, out=tmp_path / "naive")
-    with pytest.raises(ls.Error, match="frame: has two columns of one name"):
+    with pytest.raises(ls.Error, match="frame: has two columns with the same name"):
         ls.release(pd.concat([frame, frame], axis=1), policy, out=tmp_path / "twice")

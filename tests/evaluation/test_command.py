@@ -200,7 +200,7 @@ def test_titles_and_pictures_of_a_file_say_what_they_are(
         "Mean error at level w-event, by steps of a window",
         "Mean error with a window of 12 steps, by share of landmarks",
         "Mean error with dummy landmarks, by share of true ones",
-        "Mean error by what of the budget draws dummies, 20 % landmarks",
+        "Mean error by the share of the budget that draws dummies, 20 % landmarks",
         "Landmark temporal loss (an estimate): * of homes.csv, epsilon 4",
         "Processor time of a decision",
     ]

@@ -133,7 +133,7 @@ class Explanation(NamedTuple):
     def _secret(self) -> str:
         if self.terms.compares:
             return "It was measured with noise under the key and cannot be shown."
-        rate = "follows from the releases before, which were not read or are not all there"
+        rate = "follows from earlier releases, which were not read or are incomplete"
         if self.rate_nano is not None:
             whole, rest = divmod(self.rate_nano, NANO)
             rate = f"was {f'{whole}.{rest:09d}'.rstrip('0').rstrip('.')}, as follows from the releases before"

@@ -113,7 +113,7 @@ def _dummies(entry: DummiesEntry) -> str:
 
 def _landmarks(entry: LandmarksEntry) -> str:
     are_due = _are_intervals(entry.add)
-    return "" if are_due else "`add` is not a list of disjoint [start, end) pairs, ascending, one at least"
+    return "" if are_due else "`add` is not a list of at least one disjoint [start, end) pair in ascending order"
 
 
 def _intrusion(entry: IntrusionEntry) -> str:

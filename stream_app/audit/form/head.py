@@ -62,7 +62,7 @@ _LEAVES: Final[dict[str, type]] = {"type": str, "partition": int, "head": int, "
 def proof_of(members: dict[str, Any], record: bytes) -> Proof | str:
     """Return the proof that members make, or the sentence that says why they make none; `record` is its head's."""
     if list(members) != ["type", "leaf", "index", "path", "head"] or members["type"] != "proof":
-        return "its members are not those of a proof, in their order"
+        return "its members are not the members of a proof in the required order"
     head = head_record_of(members["head"])
     leaves = _leaves(0, 1, 0, [members["leaf"]])
     index, path = members["index"], members["path"]
@@ -83,7 +83,7 @@ def head_record_of(members: dict[str, Any]) -> Head | Leaves | str:
     """Return the record of the heads topic that members make, or the sentence that says why they make none."""
     form = {"head": _HEAD, "leaves": _LEAVES}.get(str(members.get("type")))
     if form is None or tuple(form) != tuple(members):
-        return "its members are not those of a head or of leaves, in their order"
+        return "its members are not the members of a head or of leaves in the required order"
     for name, kind in form.items():
         if type(members[name]) is not kind:
             return misfit(name, members[name], kind)
@@ -112,6 +112,6 @@ def _leaves(partition: int, head: int, first: int, found: list[Any]) -> Leaves |
             return "a leaf is not a list of series, sequence and hash"
         series, sequence, digest = leaf
         if not before < series or not 1 <= sequence <= MAX_SEQUENCE or not is_hash(digest):
-            return "a leaf's sequence or hash is out of range, or the series are not in their order"
+            return "a leaf's sequence or hash is out of range, or the series are out of order"
         before = series
     return Leaves(partition, head, first, tuple(Leaf(*leaf) for leaf in found))

@@ -40,7 +40,7 @@ KINDS: Final[dict[str, dict[str, Domain]]] = {
     },
     "counts": {
         "kind": ANY,
-        "keys": needed(listed(is_text, 1, "texts of 1 to 200 characters")),
+        "keys": needed(listed(is_text, 1, "strings of 1 to 200 characters")),
         "sensitivity": whole(1, MAX_SEQUENCE),
         "clamp": FLAG,
         "invalid": ANY,
@@ -62,7 +62,7 @@ KINDS: Final[dict[str, dict[str, Domain]]] = {
         "invalid": ANY,
         "statistic": OF_UNITS["statistic"],
     },
-    "choice": {"kind": ANY, "items": needed(listed(is_text, 2, "texts of 1 to 200 characters"))},
+    "choice": {"kind": ANY, "items": needed(listed(is_text, 2, "strings of 1 to 200 characters"))},
     "vector": {
         "kind": ANY,
         "parts": needed(

@@ -110,7 +110,7 @@ def _absent(parameters: Members) -> str:
     if value["kind"] in ("location", "counts"):
         return f"a {value['kind']} may be no neighbour of protection.absent"
     if value["kind"] == "number" and value.get("sensitivity") is not None and cells_of(value) < width_of(value):
-        return "numbers beyond value.sensitivity are no neighbours of protection.absent"
+        return "numbers beyond value.sensitivity are not neighbours of protection.absent"
     return "" if is_value(absent, value) else f"protection.absent is no {value['kind']} of this policy"
 
 
@@ -206,7 +206,7 @@ def _beside_units(parameters: Members) -> str:
     if parameters.get("collect") is not None:
         return "what is collected has no units"
     if "absent" in protection:
-        return "protection.absent has no meaning beside units"
+        return "protection.absent has no effect with units"
     if parameters.get("correlation") is not None:
         return "correlation is not known of units"
     if value.get("sensitivity") is not None:

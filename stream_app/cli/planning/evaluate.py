@@ -160,7 +160,7 @@ def _data(arguments: argparse.Namespace) -> list[DataSet]:
     if arguments.file is not None:
         return data_in(arguments, steps)
     if arguments.policies is not None:
-        raise UsageError("--policies: only for a FILE of data; omit it without one")
+        raise UsageError("--policies: only for a FILE of data; omit it if there is no FILE")
     try:
         return [PACKAGED[name](steps) for name in _distinct(arguments.data)]
     except (ModuleNotFoundError, FileNotFoundError):

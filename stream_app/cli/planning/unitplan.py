@@ -73,7 +73,7 @@ def planned(
         raise UsageError(f"--{wrong.member}: {wrong}") from None
     if found is None:
         option = "--step" if span is not None else "--data" if statistic is None else "--statistic"
-        raise UsageError(f"{option}: only for series of numbers, or statistics of units; {times.whose} has neither")
+        raise UsageError(f"{option}: only for series of numbers or statistics of units; {times.whose} is neither")
     return found
 
 

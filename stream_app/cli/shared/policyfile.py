@@ -107,7 +107,7 @@ def problems_of(found: Document) -> Iterator[Problem]:
     if not isinstance(series, str) or not series:
         yield Problem(f"{place}: series", "is missing or not text; name a series, or a glob for a default policy")
     if type(version) is not int or version < 1:
-        yield Problem(f"{place}: version", f"found {shown(version)}; write a whole number from 1 on")
+        yield Problem(f"{place}: version", f"found {shown(version)}; write a whole number of at least 1")
         version = 1
     if type(document.get("weaker", False)) is not bool:
         yield Problem(f"{place}: weaker", f"found {shown(document['weaker'])}; write true or false")

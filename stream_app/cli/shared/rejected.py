@@ -163,7 +163,7 @@ def _no_record(written: bytes, fault: str) -> str:
     if written.lstrip().startswith(b"[") or not fault:
         return "is a JSON list or a part of one; write one record per line, without brackets around them"
     if "not a JSON object" in fault:
-        return "is not a JSON object; write one record per line; name a CSV file with the ending .csv"
+        return "is not a JSON object; write one record per line; the name of a CSV file must end in .csv"
     return f"{fault}; write one event record per line" if "last bracket" in fault else fault
 
 

@@ -89,7 +89,7 @@ class Blocks:
         block = self._changed.get(row_key)
         if block is not None:
             if block.place != place:
-                raise LostUnitsError(key, f"is of version {block.place.version}, and its step of {step.version}")
+                raise LostUnitsError(key, f"has version {block.place.version}, but its step has version {step.version}")
             return block
         table = self._table
         row = None if table is None or row_key in self._changed else table.read(row_key)

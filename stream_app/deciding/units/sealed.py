@@ -71,7 +71,7 @@ def opened(secret: bytes, topic: str, place: Place, row: bytes) -> tuple[int, by
         raise LostUnitsError(place.key, f"has {len(row)} bytes")
     offset, version = _HEAD.unpack_from(row)
     if version != place.version:
-        raise LostUnitsError(place.key, f"is of version {version}, and its step of version {place.version}")
+        raise LostUnitsError(place.key, f"has version {version}, but its step has version {place.version}")
     try:
         units = _cipher(secret).decrypt(row[_HEAD.size :], [place.described(topic, offset)])
     except InvalidTag:

@@ -169,8 +169,8 @@ def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shor
     steps, series = len(lost), len({one.series for one in lost})
     asked = f"the release for input {lost[0].offset}, whose ledger entry exists"
     found = (
-        f"none, though later ones are there, up to input {answered.release}: the releases of {steps} steps of {series} "
-        "series are lost, and would lie out of order if they were published now. `recover --accept-lost-releases` "
+        f"none, although later ones exist, up to input {answered.release}: the releases of {steps} steps of {series} "
+        "series are lost, and would be out of order if they were published now. `recover --accept-lost-releases` "
         "gives these steps up"
     )
     return Shortage("releases-short", asked, found)

@@ -15,8 +15,9 @@ from stream_app.privacy.values import NANO
 logger = logging.getLogger(__name__)
 
 _NOT_RENEWED = (
-    "partition %s: %d policies were not renewed at a bound, since lifetime_epsilon or max_epsilon leaves no room for "
-    "another version; the present ones go on with what they have left, and are asked again at their next bound"
+    "partition %s: %d policies were not renewed at a bound, because lifetime_epsilon or max_epsilon leaves no room "
+    "for another version; the present versions continue with their remaining budget, and renewal is tried again at "
+    "their next bound"
 )
 
 

@@ -112,7 +112,7 @@ def refused_in(path: Path) -> RefusedEvents:
         try:
             reason, (topic, partition, offset) = fields["reason"], _place(fields)
         except (KeyError, TypeError, ValueError):
-            raise BackupError(f"{path}:{number}: no reject; give what `read rejects` printed") from None
+            raise BackupError(f"{path}:{number}: not a reject; use the output of `read rejects`") from None
         if reason == "input-lost":
             raise BackupError(
                 f"{path}:{number}: input of partition {partition} was given up (`recover --accept-lost-input` or "
@@ -204,7 +204,7 @@ def _lines(path: Path, ends: dict[int, int], command: str) -> Iterator[tuple[int
                     ended = True
                     continue
             except (ValueError, TypeError, AttributeError):
-                raise BackupError(f"{path}:{number}: no line of `{command}`, or behind its end; read it anew") from None
+                raise BackupError(f"{path}:{number}: no line of `{command}`, or after its end; read it again") from None
             yield number, fields
     if not ended:
         raise BackupError(f"{path}: no last line `end`: it is not whole; read all of it anew, with `{command}` alone")

@@ -97,7 +97,7 @@ def vouched(
     # Rows and ledger then both lack what a series spent between them; a release names it, and not how far it had come.
     stale = held is not None and ledger.first > held
     if lacking:
-        asked = "a row of every series that heads, releases or entries name, and of its member"
+        asked = "a row for every series in heads, releases or entries, and for its person"
         return Shortage("ledger-short", asked, f"none of {lacking}, whose entries are gone")
     if ledger.first == 0 or (expected and not stale):
         return "ledger"

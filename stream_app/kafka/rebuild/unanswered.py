@@ -35,8 +35,8 @@ class Unanswered:
         """Return why recovery does not pass over them; the rejects end with input ``last_reject``."""
         unsure = f"; {self.unanswered} more inputs have no output and may need none" if self.unanswered else ""
         found = (
-            f"neither, though rejects of later input are there, up to input {last_reject}: the rejects of "
-            f"{self.lost_rejects} records are lost, and would lie out of order if they were published now{unsure}. "
+            f"neither, although rejects of later input exist, up to input {last_reject}: the rejects of "
+            f"{self.lost_rejects} records are lost, and would be out of order if they were published now{unsure}. "
             "`recover --accept-lost-releases` continues without them"
         )
         return Shortage("rejects-short", f"a release or a reject of input {self.first_lost_reject}", found)

@@ -106,7 +106,7 @@ Gathered = Tally | Total
 
 def gathered_of(kind: Kind) -> Gathered:
     """Return what steps of a kind gather that is collected; the other kinds are refused with `collect`."""
-    assert not isinstance(kind, Number | Location | Category | Vector | UnitStatistic), "this kind is not collected"
+    assert not isinstance(kind, Number | Location | Category | Vector | UnitStatistic), "this kind cannot be collected"
     if isinstance(kind, Statistic):
         return Total(kind)
     match kind:
@@ -176,7 +176,7 @@ def collect_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[st
     collect, scheme = form.collect, form.scheme
     if collect is None:
         if isinstance(form.value, ChoiceForm):
-            yield "collect", "a choice is made among contributors' items; say how they are collected"
+            yield "collect", "a choice is made among contributors' items; add `collect`"
         return
     yield from _value_faults(form, collect, kind)
     if collect.intrusion_nano is not None and collect.neighbours == "add-remove":
@@ -193,7 +193,7 @@ def _value_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None)
     match value:
         case NumberForm() if collect.statistic is not None:
             if value.sensitivity is not None:
-                yield "value.sensitivity", f"neighbours {collect.neighbours} and the range imply it; leave it out"
+                yield "value.sensitivity", f"neighbours {collect.neighbours} and the range imply it; omit it"
             yield from _statistic_faults(form, collect, kind)
         case ChoiceForm():
             names = value.items
@@ -201,27 +201,29 @@ def _value_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None)
         case CountsForm():
             names, implied = value.keys, SENSITIVITY[collect.neighbours]
             if "sensitivity" in value.model_fields_set and value.sensitivity != implied:
-                message = f"neighbours {collect.neighbours} imply {implied}, found {value.sensitivity}; leave it out"
+                message = f"neighbours {collect.neighbours} imply {implied}, found {value.sensitivity}; omit it"
                 yield "value.sensitivity", message
         case _:
             message = f"found kind {value.kind}; use kind counts or choice, or kind number with collect.statistic"
             yield "collect", f"members' items become counts, a choice, a sum or a mean, {message}"
     if collect.statistic is not None and not isinstance(value, NumberForm):
-        yield "collect.statistic", f"sums and means are of kind number, {value.kind} has none; leave it out"
+        yield "collect.statistic", f"sums and means need kind number, found {value.kind}; omit it"
     if (cells := collect.open_steps * len(names)) > MOST_OPEN_CELLS:
-        message = f"open steps times keys are at most {MOST_OPEN_CELLS}, found {cells}; leave fewer open, or merge keys"
+        message = (
+            f"open steps times keys are at most {MOST_OPEN_CELLS}, found {cells}; allow fewer open steps, or merge keys"
+        )
         yield "collect.open_steps", message
     if not isinstance(value, ChoiceForm) and value.invalid != "reject":
-        yield "value.invalid", 'an item is valid or none; use "reject"'
+        yield "value.invalid", 'items cannot be substituted; use "reject"'
 
 
 def _choice_faults(form: ParametersForm, collect: CollectForm) -> Iterator[tuple[str, str]]:
     if form.filter == "level":
-        yield "filter", "a choice is published as drawn; use none"
+        yield "filter", "a choice is published as it is drawn; use none"
     if collect.intrusion_nano is not None:
         yield (
             "collect.intrusion_nano",
-            "the counters of a choice are bare, its draw has no noise of theirs; leave it out",
+            "a choice has no noise in its counters; omit it",
         )
 
 
@@ -230,7 +232,8 @@ def _statistic_faults(form: ParametersForm, collect: CollectForm, kind: Kind | N
         yield "filter", f"a {collect.statistic} over contributors is published as measured; use none"
     if collect.statistic == "mean" and collect.neighbours == "add-remove" and isinstance(form.scheme, SamplingForm):
         message = (
-            f"{form.scheme.name} compares measurements, and this mean's are sum and number; use uniform or balanced"
+            f"{form.scheme.name} compares measurements, but the measurement of this mean is a sum and a number; use "
+            "uniform or balanced"
         )
         yield "scheme.name", message
     if not isinstance(kind, Number):

@@ -72,7 +72,7 @@ class Within:
         """
         if self.aggregate in {"last", "max"}:
             return kept
-        assert isinstance(kind, Number), "numbers alone are added up"
+        assert isinstance(kind, Number), "only numbers can be added up"
         count = readings if self.aggregate == "mean" else 1
         return RawCells((kind.axis.within_exactly(kept[0], count * _UNIT),))
 
@@ -96,7 +96,7 @@ def within_of(form: ParametersForm, kind: Kind) -> Within | None:
 
 
 def _cells(kind: Kind, value: object) -> RawCells | None:
-    assert not isinstance(kind, UnitStatistic), "a policy's value is no statistic yet"
+    assert not isinstance(kind, UnitStatistic), "a policy's value is not a statistic so far"
     return replace(kind, substitute=None).quantise(Raw(value))
 
 
@@ -106,19 +106,22 @@ def within_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str
     given = "absent" in protection.model_fields_set
     if protection.unit is not None:
         if protection.within not in {None, "last"} and not isinstance(value, NumberForm):
-            yield "protection.within", f"{protection.within} is of numbers, found kind {value.kind}; use last"
+            yield "protection.within", f"{protection.within} needs numbers, found kind {value.kind}; use last"
         return
     if protection.within is None:
         for member, there in (("open_steps", protection.open_steps is not None), ("absent", given)):
             if there:
-                yield f"protection.{member}", "is of steps with several readings; give protection.within, or remove it"
+                yield (
+                    f"protection.{member}",
+                    ("only for steps with several readings; add protection.within, or remove it"),
+                )
         return
     if protection.open_steps is None:
         yield "protection.open_steps", "within needs the number of steps that take readings at the same time"
     if form.collect is not None:
         yield "protection.within", "collected steps have contributions, not readings; remove one of the two"
     if protection.within != "last" and not isinstance(value, NumberForm):
-        yield "protection.within", f"{protection.within} is of numbers, found kind {value.kind}; use last"
+        yield "protection.within", f"{protection.within} needs numbers, found kind {value.kind}; use last"
     if given:
         yield from _absent_faults(form, kind)
 
@@ -129,12 +132,15 @@ def _absent_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[st
         if isinstance(value, CategoryForm) and APPROXIMATED in value.categories:
             yield "protection.absent", '"approximated" is a category here and would not be read; rename the category'
         if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
-            yield "protection.absent", "private dissimilarity costs at each decided step; give a value, or use released"
+            yield (
+                "protection.absent",
+                ("private dissimilarity has a cost at each processed step; use a value, or dissimilarity released"),
+            )
     elif kind is not None and not takes_substitute(kind):
         message = (
-            "a value hides no presence where two values may be no neighbours (counts, location, number with a "
+            "a value does not hide presence if two values may not be neighbours (counts, location, number with a "
             'sensitivity below its range); use "approximated", or omit it'
         )
         yield "protection.absent", message
     elif kind is not None and _cells(kind, absent) is None:
-        yield "protection.absent", 'is no value of this kind; use a valid one, or "approximated"'
+        yield "protection.absent", 'is not a value of this kind; use a valid value, or "approximated"'

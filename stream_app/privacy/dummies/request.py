@@ -70,14 +70,16 @@ def dummies_of(
     if protection.level != "landmark":
         faults.append(("dummies", f"level {protection.level} has no landmarks to hide; remove dummies"))
     if protection.spare:
-        message = "with dummies no landmark may come later, it would be known as a true one; remove spare"
+        message = (
+            "with dummies no landmark can be added later, because it would be recognised as a true one; remove spare"
+        )
         faults.append(("protection.spare", message))
     if form.start >= form.end:
         message = f"a range [start, end) needs start < end, found {form.start} and {form.end}"
         faults.append(("dummies.end", message))
     # PRIVACY: where landmarks lie is not said; that some lie outside cannot be hidden, as they would stand alone there.
     elif landmarks.count_before(first) or landmarks.count_from(end):
-        message = "some lie outside dummies.start .. dummies.end, where no dummy would hide them; widen that range"
+        message = "some lie outside dummies.start .. dummies.end, where dummies cannot hide them; widen the range"
         faults.append(("protection.landmarks", message))
     too_long = steps_fault(form.method, end - first)
     if too_long:

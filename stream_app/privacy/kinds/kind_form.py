@@ -49,7 +49,7 @@ class KindFault(NamedTuple):
     message: str
 
 
-TWICE = KindFault("items", "an item stands twice; name each once")
+TWICE = KindFault("items", "an item is listed twice; name each once")
 
 
 def kind_of(form: ValueForm) -> OfStep | KindFault:
@@ -75,7 +75,9 @@ def kind_of(form: ValueForm) -> OfStep | KindFault:
     invalid = dict(form.invalid) if isinstance(form.invalid, Mapping) else form.invalid
     substitute = kind.quantise(Raw(invalid))
     if substitute is None:
-        return KindFault("invalid", f'the substitute is no {form.kind} of this policy; use "reject" or a valid value')
+        return KindFault(
+            "invalid", f'the substitute is not a valid {form.kind} of this policy; use "reject" or a valid value'
+        )
     return replace(kind, substitute=substitute)
 
 
@@ -112,8 +114,9 @@ def substitute_fault(kind: Kind) -> KindFault | None:
     if kind.substitute is None or takes_substitute(kind):
         return None
     message = (
-        "a substitute hides no validity where two values may be no neighbours (counts, location, number with a "
-        'sensitivity below its range): releases would tell it from valid ones; use "reject", which shows validity'
+        "a substitute does not hide validity if two values may not be neighbours (counts, location, number with a "
+        'sensitivity below its range): releases would distinguish it from valid values; use "reject", which shows '
+        "validity"
     )
     return KindFault("invalid", message)
 
@@ -155,7 +158,7 @@ def _vector(form: VectorForm) -> Vector | KindFault:
 
 def _counts(form: CountsForm) -> Counts | KindFault:
     if len(set(form.keys)) != len(form.keys):
-        return KindFault("keys", "a key stands twice; name each once")
+        return KindFault("keys", "a key is listed twice; name each once")
     return Counts(form.keys, form.sensitivity, form.clamp)
 
 
@@ -163,7 +166,7 @@ def _category(form: CategoryForm) -> Category | KindFault:
     if len(set(form.categories)) != len(form.categories):
         return KindFault("categories", "a category is listed twice; name each once")
     if "reject" in form.categories and "invalid" in form.model_fields_set and form.invalid == "reject":
-        return KindFault("invalid", '"reject" is a category here and would not be substituted; leave `invalid` out')
+        return KindFault("invalid", '"reject" is a category here and would not be substituted; omit `invalid`')
     return Category(form.categories, form.clamp)
 
 

@@ -122,24 +122,26 @@ def unit_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, 
     statistic = value.statistic if isinstance(value, NumberForm | CategoryForm) else None
     if protection.unit is None:
         if protection.offset is not None:
-            yield "protection.offset", "is of steps that hold units; give protection.unit, or remove it"
+            yield "protection.offset", "only for steps that hold units; add protection.unit, or remove it"
         if statistic is not None:
-            message = f"{statistic} is over the units of a step; say how long one is in protection.unit, or remove it"
+            message = f"{statistic} covers the units of a step; add their length in protection.unit, or remove it"
             yield "value.statistic", message
         if isinstance(value, NumberForm):
-            yield from _unwanted(value, "is of a statistic; give value.statistic and protection.unit, or remove it", ())
+            yield from _unwanted(
+                value, ("only for a statistic; add value.statistic and protection.unit, or remove it"), ()
+            )
         return
     yield from _grid_faults(protection, protection.unit)
     yield from _others(form)
     if not isinstance(value, NumberForm | CategoryForm):
-        yield "protection.unit", f"statistics of units are of numbers or categories, found kind {value.kind}; remove it"
+        yield "protection.unit", f"statistics of units need numbers or categories, found kind {value.kind}; remove it"
     elif statistic is None:
         known = "histogram" if isinstance(value, CategoryForm) else "mean, sum, share or histogram"
-        yield "value.statistic", f"a step of units is released as a statistic of them; use {known}"
+        yield "value.statistic", f"a step of units is released as a statistic; use {known}"
     if isinstance(value, NumberForm):
         yield from _number_faults(value, kind)
     elif isinstance(kind, Category) and len(set(named(kind))) < len(kind.categories):
-        message = 'true and "true", or false and "false", have one name in a histogram; rename one of them'
+        message = 'true and "true" (or false and "false") share a name in a histogram; rename one of them'
         yield "value.categories", message
 
 
@@ -163,29 +165,31 @@ def _grid_faults(protection: ProtectionForm, unit_ms: int) -> Iterator[tuple[str
     if open_steps is None:
         yield "protection.open_steps", "unit needs the number of steps that take readings at the same time"
     if protection.offset is not None and protection.offset >= step_ms:
-        message = f"steps start at it and every {step_ms} ms after, found {protection.offset}; use less than the step"
+        message = f"steps start at it and every {step_ms} ms later, found {protection.offset}; use less than the step"
         yield "protection.offset", message
     if "absent" in protection.model_fields_set:
-        yield "protection.absent", "which units have a reading is public, as count says; remove it"
+        yield "protection.absent", "the units that have a reading are public, through `count`; remove it"
 
 
 def _others(form: ParametersForm) -> Iterator[tuple[str, str]]:
     value, scheme = form.value, form.scheme
     if form.collect is not None:
-        yield "collect", "statistics of units are of one series' readings, not of contributions; remove one of the two"
+        yield "collect", "statistics of units use the readings of one series, not contributions; remove one of the two"
     if form.correlation is not None:
         yield "correlation", "temporal loss is computed for steps, not for units; remove it"
     if isinstance(value, NumberForm) and value.sensitivity is not None:
         yield "value.sensitivity", "any two values of a unit are neighbours; remove it"
     if isinstance(scheme, SkipForm | BudgetDistributionForm | BudgetAbsorptionForm):
-        message = f"landmark units cost nothing, {scheme.name} has nothing to spread; use uniform, balanced or adaptive"
+        message = (
+            f"landmark units cost nothing, {scheme.name} has nothing to distribute; use uniform, balanced or adaptive"
+        )
         yield "scheme.name", message
     by = isinstance(value, NumberForm) and value.by is not None
     if isinstance(scheme, AdaptiveForm) and by:
-        yield "scheme.name", "adaptive compares two measurements, which by local time have other bins; use uniform"
+        yield "scheme.name", "adaptive compares two measurements, whose bins differ by local time; use uniform"
     filtered = isinstance(value, NumberForm) and value.statistic == "mean" and not by
     if form.filter == "level" and not filtered:
-        yield "filter", "level follows the mean of all units of a step alone; use none"
+        yield "filter", "level follows only the mean of all units of a step; use none"
 
 
 def _number_faults(value: NumberForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
@@ -194,7 +198,7 @@ def _number_faults(value: NumberForm, kind: Kind | None) -> Iterator[tuple[str, 
         yield from _unwanted(value, f"a {value.statistic} has no such member; remove it", allowed)
         for member in NEEDED.get(value.statistic, ()):
             if _given(value, member) is None:
-                yield f"value.{member}", f"a {value.statistic} needs it, a number as the values are"
+                yield f"value.{member}", f"a {value.statistic} needs it; write a number in the unit of the values"
     if not isinstance(kind, Number):
         return
     axis = kind.axis
@@ -208,7 +212,7 @@ def _number_faults(value: NumberForm, kind: Kind | None) -> Iterator[tuple[str, 
     edges = _cells(axis, value.edges)
     for number, (before, after) in enumerate(pairwise(edges), 2):
         if before >= after:
-            message = f"edges ascend once they are rounded to resolution {value.resolution}; number {number} does not"
+            message = f"edges must ascend after rounding to resolution {value.resolution}; number {number} does not"
             yield "value.edges", message
 
 
@@ -217,7 +221,7 @@ def _unwanted(value: NumberForm, message: str, allowed: tuple[str, ...]) -> Iter
         if member not in allowed and _given(value, member) is not None:
             yield f"value.{member}", message
     if value.transitions is not None and value.by is None:
-        yield "value.transitions", "local time divides a mean or a sum by value.by; give that, or remove it"
+        yield "value.transitions", "local time divides a mean or a sum by value.by; add it, or remove this"
 
 
 def _given(value: NumberForm, member: str) -> object:

@@ -212,7 +212,7 @@ def test_what_is_collected_beside_claims(order: int) -> None:
     found = told(audit([line for chain in chains[:: 1 - 2 * order] for line in chain], lifetime_nano=100))
     told_of = ("p/", "p/") if order else ("p/b", "r")
     assert found == [
-        ("claim", told_of[0], "'p/b' collects, under the id of a member's series"),
-        ("claim", told_of[1], "'r' stops collecting, and claims nothing"),
+        ("claim", told_of[0], "'p/b' collects under the id of a person's series"),
+        ("claim", told_of[1], "'r' stops collecting, and reserves nothing"),
     ]
     assert audit(chains[1], lifetime_nano=100).holds

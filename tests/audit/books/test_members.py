@@ -139,27 +139,27 @@ def mixed(data: st.DataObject, chains: Iterable[Written]) -> list[bytes]:
 FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     "sum": (
         lambda: person(series("p/sleep", 10)),
-        ("member-cap", "p/sleep", "the claims of 3 series are 0.00000004: more than the cap, which is 0.00000003"),
+        ("member-cap", "p/sleep", "3 series are 0.00000004: more than the limit, which is 0.00000003"),
     ),
     "cap-below": (
         lambda: person(cap=29),
-        ("member-cap", "p/place", "the claims of 2 series are 0.00000003: more than the cap, which is 0.000000029"),
+        ("member-cap", "p/place", "2 series are 0.00000003: more than the limit, which is 0.000000029"),
     ),
     "cap-lowered-below": (
         lambda: lines(series("p/a", 20), series("p/b", 20), member("p/", 50, 39)),
-        ("member-cap", "p/", "the claims of 2 series are 0.00000004: more than the cap, which is 0.000000039"),
+        ("member-cap", "p/", "2 series are 0.00000004: more than the limit, which is 0.000000039"),
     ),
     "series-above-none": (
         lambda: lines(member("p/", 0), series("p/a", 10)),
-        ("member-cap", "p/a", "the claims of 1 series are 0.00000001: more than the cap, which is 0.0"),
+        ("member-cap", "p/a", "1 series are 0.00000001: more than the limit, which is 0.0"),
     ),
     "raised-from-none": (
         lambda: lines(member("p/", 0, 1)),
-        ("cap-raised", "p/", "raises the cap from 0.0 to 0.000000001"),
+        ("cap-raised", "p/", "raises the limit from 0.0 to 0.000000001"),
     ),
     "raised": (
         lambda: lines(member("p/", 20, 30), series("p/a", 10)),
-        ("cap-raised", "p/", "raises the cap from 0.00000002 to 0.00000003"),
+        ("cap-raised", "p/", "raises the limit from 0.00000002 to 0.00000003"),
     ),
     "claim-below-epsilon": (
         lambda: lines(series("p/a", 9)),
@@ -171,9 +171,12 @@ FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     ),
     "claim-without": (
         lambda: lines(series("p/a", None, lifetime=3e-8)),
-        ("claim", "p/a", "claims nothing, though its `lifetime` is 0.00000003"),
+        ("claim", "p/a", "reserves nothing, although its `lifetime` is 0.00000003"),
     ),
-    "claim-missing": (lambda: person(series("p/c", None)), ("claim", "p/c", "has no claim, though 'p' has a cap")),
+    "claim-missing": (
+        lambda: person(series("p/c", None)),
+        ("claim", "p/c", ("reserves nothing, although 'p' has a cap")),
+    ),
     "claim-missing-before": (
         lambda: lines(series("p/c", None), series("p", None), member("p/", 9)),
         ("claim", "p/", "its series 'p/c' has no claim"),
@@ -196,7 +199,7 @@ FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     ),
     "separators": (
         lambda: lines(member("p/", 9), member("p:", 9)),
-        ("member-chain", "p:", "ends in ':', other members in '/'"),
+        ("member-chain", "p:", "ends in ':', other people in '/'"),
     ),
 }
 

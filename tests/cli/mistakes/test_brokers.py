@@ -134,7 +134,8 @@ def test_a_remedy_of_all_topics_is_told_once(
     (tmp_path / "my.toml").write_text("\n".join(lines) + "\n")
     told = (
         "none.events, none.releases, none.ledger, none.rejects, none.heads, none-state-changelog: topic is missing, "
-        "must be there. Make it: `topics`; or, if it is there, allow this user to see it: `topics --acls` says how\n"
+        "must be there. Create it with `topics`; if it exists, allow this user to see it: `topics --acls` shows "
+        "how\n"
     )
     assert cli("topics", "--check", "--config", "my.toml", code=2).out == told
     cli("keys", "new", "landmark.key")

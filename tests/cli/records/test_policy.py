@@ -74,7 +74,7 @@ def test_versions_of_a_file_are_compared(tmp_path: Path, cli: Cli) -> None:
     """What no event between them can mend is an error; landmarks that may have passed by then are a note."""
     weaker = policy("home-1", 2, protection={"level": "w-event", "window": 2})
     file = written(tmp_path, weaker, policy("home-1", 3, protection={"level": "event"}), policy("home-2", 1))
-    lost = "fewer steps in a row, or shorter ones, are protected together"
+    lost = "fewer consecutive steps, or shorter ones, are protected together"
     told = f'protects less than version 2: {lost}; keep that, or say "weaker":true and set accept_weaker_policies'
     assert f"error: {file}:2: version: {told}\n" in cli("check", file, code=2).out
     assert f"nothing sent\n{file}:2: {told}\n" in cli("policy", file, code=2).err
@@ -85,7 +85,7 @@ def test_what_may_have_passed_is_a_note(tmp_path: Path, cli: Cli) -> None:
     first = policy("home-1", protection=LANDMARKS)
     file = written(tmp_path, first, policy("home-1", 2, protection={"level": "event"}), policy("home-2", 1))
     assert main(["check", file]) == 0
-    told = "version 2 protects less than version 1: landmarks to come of the version before are none of its own; "
+    told = "version 2 protects less than version 1: future landmarks of the previous version are missing; "
     assert f"note: {file}:2: {told}" in cli.said().out
     file = written(
         tmp_path, first, policy("home-1", 2, value={**NUMBER, "sensitivity": 1}, weaker=True, protection=LANDMARKS)

@@ -137,12 +137,14 @@ def test_command_makes_then_checks(
     names = TopicNames.of("command", "command-app")
 
     assert main(["topics", "--check"]) == 2
-    assert capsys.readouterr().out.startswith(f"{', '.join(names)}: topic is missing, must be there. Make it: `topics`")
+    assert capsys.readouterr().out.startswith(
+        f"{', '.join(names)}: topic is missing, must be there. Create it with `topics`"
+    )
     assert main(["topics", "--json"]) == 0
     made = {"holds": True, "made": list(names), "unverified_brokers": [], "differences": [], "short": []}
     assert orjson.loads(capsys.readouterr().out) == made
     assert main(["topics"]) == 0
-    assert "command.ledger: as it must be, 4 partitions" in capsys.readouterr().out
+    assert "command.ledger: correct, 4 partitions" in capsys.readouterr().out
 
     monkeypatch.setenv("LANDMARK_STREAM_PARTITIONS", "5")
     assert main(["topics", "--json"]) == 2

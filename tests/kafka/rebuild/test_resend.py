@@ -202,7 +202,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     lines = events.read_bytes().splitlines(keepends=True)
     for broken, why in (
         (lines[:-1], "no last line `end`"),
-        ([*lines, lines[0]], "behind its end"),
+        ([*lines, lines[0]], "after its end"),
         ([lines[1], lines[0], *lines[2:]], "does not follow"),
         ([b"{}\n", *lines], "no event"),
         ([b"\xff\n", *lines], "no line of `read events`"),

@@ -34,7 +34,7 @@ def parameters(**members: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_takes_the_last_reading(kind: str) -> None:
-    """And numbers alone are added up."""
+    """And only numbers can be added up."""
     assert policy_of(parameters(value=KINDS[kind], protection=LAST), 1).within is not None
     for aggregate in ("sum", "mean", "max"):
         asked = parameters(value=KINDS[kind], protection={"within": aggregate, "open_steps": 1})
