@@ -80,9 +80,7 @@ def test_a_ledger_of_another_kind(folder: Path, rows: Rows, tmp_path: Path) -> N
     counts = ls.Policy.event(epsilon=1, value=ls.Counts(("a", "b")), step=HOUR)
     both = [{"series": row["series"], "timestamp": row["timestamp"], "a": 1, "b": 2} for row in rows]
     ls.release(both, counts, out=tmp_path / "counts", value_columns=["a", "b"])
-    with pytest.raises(
-        ls.Error, match=r"releases\.jsonl:1: is of another kind or scale than the policy that the ledger"
-    ):
+    with pytest.raises(ls.Error, match=r"releases\.jsonl:1: differs in kind or scale from its policy in the ledger"):
         ls.read_releases(folder / "releases.jsonl", ledger=tmp_path / "counts" / "ledger.jsonl")
     found = ls.read_releases(folder)
     for other in (kind, counts, ls.Policy.event(epsilon=1, value=ls.Category(("a", "b")), step=HOUR)):
@@ -99,9 +97,7 @@ def test_a_policy_of_another_range(folder: Path, rows: Rows, tmp_path: Path) -> 
         with pytest.raises(ls.Error, match=r"^policy: is for values of another kind or scale than row 0"):
             function(found, policy=narrow)
     ls.release(rows, narrow, out=tmp_path / "narrow", accept="clamped")
-    with pytest.raises(
-        ls.Error, match=r"releases\.jsonl:1: is of another kind or scale than the policy that the ledger"
-    ):
+    with pytest.raises(ls.Error, match=r"releases\.jsonl:1: differs in kind or scale from its policy in the ledger"):
         ls.read_releases(folder / "releases.jsonl", ledger=tmp_path / "narrow" / "ledger.jsonl")
 
 

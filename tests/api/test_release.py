@@ -179,7 +179,7 @@ def test_nothing_shown_has_a_raw_value(rows: Rows, policy: ls.Policy, tmp_path: 
 def test_column_names_may_be_values(policy: ls.Policy, tmp_path: Path) -> None:
     """A file without a header gives its first row as names, which are raw values: no error repeats them."""
     frame = pd.DataFrame([["2026-01-31T01:00:00Z", 7.00019]], columns=["2026-01-31T00:00:00Z", "6.00017"])
-    with pytest.raises(ls.Error, match="no column kwh among the 2 there are") as refused:
+    with pytest.raises(ls.Error, match="no column kwh among the 2 columns") as refused:
         ls.release(frame, policy, out=tmp_path, series="home-1", value_columns="kwh")
     assert "6.00017" not in str(refused.value)
 
@@ -198,7 +198,7 @@ def test_numbers_that_are_text_are_named_by_their_column(policy: ls.Policy, tmp_
     lines = ["time,kwh", *(f"2026-01-05T{hour:02}:00:00Z,6.00017" for hour in range(3))]
     asked: dict[str, Any] = {"series": "home-1", "timestamp_column": "time", "value_columns": "kwh"}
     read = list(csv.DictReader(lines))
-    with pytest.raises(ls.Error, match=r"kwh contains only strings; make numbers of it, as float\(\) does") as no:
+    with pytest.raises(ls.Error, match=r"kwh contains only strings; convert it, as with float\(\) does") as no:
         ls.release(read, policy, out=tmp_path / "run", **asked)
     assert "6.00017" not in str(no.value)
     found = [row | {"kwh": float(row["kwh"])} for row in read]
@@ -218,7 +218,9 @@ def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_pat
         lambda: ls.release(rows, [wrong], out=tmp_path / "run"),
         lambda: ls.plan(wrong),
     ):
-        with pytest.raises(ls.Error, match=r"^policy: is not a Policy but of type (int|dict); make one by Policy\("):
+        with pytest.raises(
+            ls.Error, match=r"^policy: is not a Policy but of type (int|dict); create one with Policy\("
+        ):
             asked()
     with pytest.raises(ls.Error, match=r"^frame: is not a frame; use one of pandas"):
         ls.release(pd.DataFrame(rows)["value"], policy, out=tmp_path / "run")

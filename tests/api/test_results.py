@@ -136,7 +136,7 @@ def test_audit_and_standing(found: ls.Released, cli: Cli) -> None:
     forged = ls.audit(folder)
     assert not forged.holds
     assert forged.findings[0].code in forged._repr_html_()
-    with pytest.raises(ls.Error, match="is it the ledger"):
+    with pytest.raises(ls.Error, match="name the ledger's file"):
         ls.audit(folder / "releases.jsonl")
     with pytest.raises(ls.Error, match="name: "):
         ls.standing(folder, "home-7")

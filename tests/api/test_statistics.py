@@ -189,7 +189,7 @@ def test_what_is_no_statistic_of_units_is_refused(tmp_path: Path, rows: list[dic
     ):
         for frame in (single, single.releases.rows()):
             with pytest.raises(
-                ls.Error, match=r"row 0: is not a statistic of units but a single release; publish one by"
+                ls.Error, match=r"row 0: is not a statistic of units but a single release; publish one with"
             ):
                 verb(frame)
     (tmp_path / "mean").mkdir()
@@ -205,7 +205,9 @@ def test_hours_of_statistics_by_hour_are_a_profile(tmp_path: Path) -> None:
     found = published(tmp_path, "hourly")
     for frame in frames(found):
         for by in ("hour", ["series", "weekday"]):
-            with pytest.raises(ls.Error, match=r"by: (hour|weekday) is that of the start of a step.* take profile\(\)"):
+            with pytest.raises(
+                ls.Error, match=r"by: (hour|weekday) is the local time of a step's start.* use profile\(\)"
+            ):
                 ls.mean(frame, by)
         parts = [row["part"] for row in ls.mean(frame, "day")]
         assert list(dict.fromkeys(parts)) == [str(hour) for hour in range(23)]

@@ -265,7 +265,7 @@ def test_unusable_input(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--compare", "adaptive", "levels"], "no method 'levels'"),
+        (["--compare", "adaptive", "levels"], "unknown method 'levels'"),
         (["--epsilon", "0"], "'0' is not a budget"),
         (["--shares", "5", "101"], "'101' is not a share"),
         (["--seeds", "0"], "not a whole number above 0"),

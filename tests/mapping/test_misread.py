@@ -167,7 +167,7 @@ def test_one_pass_of_an_hour_that_comes_twice_is_told() -> None:
     """The file has no second one, so nothing but the rows before it tells that it is the first."""
     mapped, _ = read(local("01:00", "02:00", "02:30", "03:00"), **PARIS)
     (told,) = mapped.told()
-    assert told.startswith("rows in an hour that clocks show twice, although no time goes back: 2; they count as")
+    assert told.startswith("rows in an hour that clocks show twice, although no time goes back: 2; they are read as")
     assert not list(read(local("02:00", "02:30", "02:00", "02:30"), **PARIS)[0].told())
 
 

@@ -139,19 +139,19 @@ def mixed(data: st.DataObject, chains: Iterable[Written]) -> list[bytes]:
 FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     "sum": (
         lambda: person(series("p/sleep", 10)),
-        ("member-cap", "p/sleep", "3 series are 0.00000004: more than the limit, which is 0.00000003"),
+        ("member-cap", "p/sleep", "3 series reserve 0.00000004: more than the limit, which is 0.00000003"),
     ),
     "cap-below": (
         lambda: person(cap=29),
-        ("member-cap", "p/place", "2 series are 0.00000003: more than the limit, which is 0.000000029"),
+        ("member-cap", "p/place", "2 series reserve 0.00000003: more than the limit, which is 0.000000029"),
     ),
     "cap-lowered-below": (
         lambda: lines(series("p/a", 20), series("p/b", 20), member("p/", 50, 39)),
-        ("member-cap", "p/", "2 series are 0.00000004: more than the limit, which is 0.000000039"),
+        ("member-cap", "p/", "2 series reserve 0.00000004: more than the limit, which is 0.000000039"),
     ),
     "series-above-none": (
         lambda: lines(member("p/", 0), series("p/a", 10)),
-        ("member-cap", "p/a", "1 series are 0.00000001: more than the limit, which is 0.0"),
+        ("member-cap", "p/a", "1 series reserve 0.00000001: more than the limit, which is 0.0"),
     ),
     "raised-from-none": (
         lambda: lines(member("p/", 0, 1)),
@@ -163,11 +163,11 @@ FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     ),
     "claim-below-epsilon": (
         lambda: lines(series("p/a", 9)),
-        ("claim", "p/a", "claims 0.000000009; epsilon is 0.00000001"),
+        ("claim", "p/a", "reserves 0.000000009; epsilon is 0.00000001"),
     ),
     "claim-above-lifetime": (
         lambda: lines(series("p/a", 31, lifetime=3e-8)),
-        ("claim", "p/a", "claims 0.000000031; epsilon is 0.00000001, `lifetime` 0.00000003"),
+        ("claim", "p/a", "reserves 0.000000031; epsilon is 0.00000001, `lifetime` 0.00000003"),
     ),
     "claim-without": (
         lambda: lines(series("p/a", None, lifetime=3e-8)),
@@ -179,7 +179,7 @@ FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     ),
     "claim-missing-before": (
         lambda: lines(series("p/c", None), series("p", None), member("p/", 9)),
-        ("claim", "p/", "its series 'p/c' has no claim"),
+        ("claim", "p/", "its series 'p/c' reserves nothing"),
     ),
     "series-in-chain": (
         lambda: lines(_behind(member("p/", 9), series("p/", 10))),

@@ -90,7 +90,7 @@ def test_data_put_the_best_constant_beside_and_warn(tmp_path: Path, readings: st
         (
             PLAIN | {"value": {"kind": "category", "categories": [True, False]}},
             ["--step", "day", "--error", "1"],
-            "--step: only for series of numbers or statistics of units; glucose has neither",
+            "--step: only for series of numbers or statistics of units; glucose is neither",
         ),
     ],
 )
