@@ -198,7 +198,7 @@ def test_numbers_that_are_text_are_named_by_their_column(policy: ls.Policy, tmp_
     lines = ["time,kwh", *(f"2026-01-05T{hour:02}:00:00Z,6.00017" for hour in range(3))]
     asked: dict[str, Any] = {"series": "home-1", "timestamp_column": "time", "value_columns": "kwh"}
     read = list(csv.DictReader(lines))
-    with pytest.raises(ls.Error, match=r"kwh contains only strings; convert it, as with float\(\) does") as no:
+    with pytest.raises(ls.Error, match=r"kwh contains only strings; convert it, as with float\(\)") as no:
         ls.release(read, policy, out=tmp_path / "run", **asked)
     assert "6.00017" not in str(no.value)
     found = [row | {"kwh": float(row["kwh"])} for row in read]
