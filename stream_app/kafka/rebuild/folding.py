@@ -88,7 +88,7 @@ class Releases:
 def _without_entry(partition: int, offset: int) -> PartitionStoppedError:
     """Return why nobody rebuilds rows beside a release without its entry: what it spent would be forgotten."""
     asked = f"the ledger entry of a release for input {offset}"
-    return PartitionStoppedError(partition, "ledger-short", asked, "none, though the release is there")
+    return PartitionStoppedError(partition, "ledger-short", asked, "none, although the release exists")
 
 
 Progress = Callable[[int, int], None]  # told the ledger offset that was read and the ledger's end

@@ -98,7 +98,7 @@ def vouched(
     stale = held is not None and ledger.first > held
     if lacking:
         asked = "a row for every series in heads, releases or entries, and for its person"
-        return Shortage("ledger-short", asked, f"none of {lacking}, whose entries are gone")
+        return Shortage("ledger-short", asked, f"none of {lacking}, whose entries are missing")
     if ledger.first == 0 or (expected and not stale):
         return "ledger"
     if heads is not None and heads.offset >= ledger.first:

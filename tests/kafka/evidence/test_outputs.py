@@ -66,7 +66,7 @@ def _asked(committed: Committed, offset: int) -> bool | str:
 )
 def test_a_missing_output_is_named_by_its_log_and_input(reason: StopReason, log: str) -> None:
     """What follows it is said, and no input that did not come last is named for the end of a log."""
-    wanted = f"expected the {log} that input 1 came to; found none, although a later output exists"
+    wanted = f"expected the {log} for input 1; found none, although a later output exists"
     with pytest.raises(PartitionStoppedError, match=wanted):
         Committed(0, reason, 3, 0, {2: ["own"]}).holds(1, "own")
 

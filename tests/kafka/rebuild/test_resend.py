@@ -204,7 +204,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         (lines[:-1], "no last line `end`"),
         ([*lines, lines[0]], "after its end"),
         ([lines[1], lines[0], *lines[2:]], "does not follow"),
-        ([b"{}\n", *lines], "no event"),
+        ([b"{}\n", *lines], "not an event"),
         ([b"\xff\n", *lines], "no line of `read events`"),
     ):
         events.write_bytes(b"".join(broken))
