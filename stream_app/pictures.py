@@ -135,7 +135,7 @@ def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
             draw(part.subplots())
         known = figure.canvas.get_supported_filetypes()
         if path.suffix.removeprefix(".").lower() not in known:
-            raise PlotError(f"{path}: no picture has that ending; there are {', '.join(sorted(known))}")
+            raise PlotError(f"{path}: unknown ending of a picture; use one of {', '.join(sorted(known))}")
         with whole(path) as beside:
             figure.savefig(beside, dpi=110)
 

@@ -244,7 +244,7 @@ def _check_stepless(protection: Mapping[str, Any], others: Mapping[str, Any]) ->
     because = [*counts, *parts, *(["landmarks"] if spans else [])]
     if because:
         remedy = "write the time from one reading to the next, as in step=timedelta(hours=1); step=1 if it is 1 ms"
-        raise Error.of("step", f"is missing (1 ms), but these count steps: {', '.join(because)}; {remedy}")
+        raise Error.of("step", f"is missing (1 ms), but these count in steps: {', '.join(because)}; {remedy}")
 
 
 def _record(
@@ -272,7 +272,7 @@ def _record(
     rest = ("filter", "collect", "correlation", "dummies", "lifetime", "renew")
     unknown = others.keys() - Others.__annotations__.keys() - {"dummies"}
     if unknown:
-        raise Error(Fault(name, "is no member of a policy; leave it out") for name in sorted(unknown))
+        raise Error(Fault(name, "is not a member of a policy; omit it") for name in sorted(unknown))
     record |= {name: plain(others[name], name) for name in rest if others.get(name) is not None}
     if step is None:
         Policy(record)  # whose faults come first

@@ -236,7 +236,7 @@ def _count_faults(terms: Terms, release: ReleaseRecord, landmarks: LandmarkSet) 
     if list(count) != sorted(count, key=int):
         return ["the bins of `count` do not ascend"]
     if not all(1 <= each <= bins.get(name, 0) for name, each in count.items()):
-        return ["`count` has a bin that no unit falls into, or more units than do"]
+        return ["`count` has a bin that no unit can fall into, or counts more units than there are"]
     return []
 
 

@@ -170,7 +170,12 @@ class Series:
         self._claim(entry, before, terms, rules, findings)
         self._hold(entry, before, terms, findings)
         if terms.landmarks.starts and terms.marks.start(terms.landmarks.starts[0]) < self.end_ms:
-            note(findings, "policy-landmarks", entry, f"landmarks begin before {self.end_ms}, where all is decided")
+            note(
+                findings,
+                "policy-landmarks",
+                entry,
+                f"landmarks begin before {self.end_ms}, where everything is already processed",
+            )
         sentence = self.guarantee.begin(terms.budget_nano, rules.lifetime_nano)
         rules.need(self.guarantee.promised_nano, self.name)
         if sentence:

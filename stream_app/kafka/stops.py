@@ -84,7 +84,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "them, and gives up the steps that may have been open",
     ),
     "release-lost": Advice(
-        "reported by `recover`: the worker died between a ledger entry and its release, and their input is deleted",
+        "reported by `recover`: the worker died between writing a ledger entry and its release, and the input is "
+        "deleted",
         "Restore all topics from one backup. Without a backup, `recover --accept-lost-input --accept-lost-releases` "
         "gives the step up: its epsilon stays spent, and nothing is published for it",
     ),

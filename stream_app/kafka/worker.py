@@ -284,6 +284,6 @@ class Worker:
 
 def _ended_by(error: BaseException | None) -> str:
     if isinstance(error, InconsistentGroupProtocolError):
-        return f"the group's other workers have another member_separator. {REASONS['separator-changed'].remedy}"
+        return f"the group's other workers use a different member_separator. {REASONS['separator-changed'].remedy}"
     said = "no reason" if error is None else loggable(error)
     return f"{said}. {GRANT}" if unauthorized(error) else said

@@ -47,7 +47,7 @@ class TransitionMatrix:
                 raise MatrixError(number, "is no list", "write one list of probabilities a row")
             if len(row) != states:
                 remedy = "a transition matrix is square: give one probability for each state"
-                raise MatrixError(number, f"has {len(row)} entries, the matrix {states} rows", remedy)
+                raise MatrixError(number, f"has {len(row)} entries, but the matrix has {states} rows", remedy)
             if not all(type(entry) in (float, int) for entry in row):
                 raise MatrixError(number, "holds an entry that is no number", _PROBABILITIES)
         return cls.of(np.array(rows, dtype=np.float64))

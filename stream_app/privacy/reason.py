@@ -42,7 +42,7 @@ _NOTHING = "nothing: a step has one release, and a contributor has one item per 
 REASONS: Final[dict[Reason, Advice]] = {
     "malformed": Advice(
         "not one of the record types, or a timestamp outside 0..253402300799999; with `member_separator`, an id that "
-        "begins or ends with it; without it, the limit of a person",
+        "begins or ends with it; without `member_separator`, a limit of a person",
         "fix the producer",
     ),
     "wrong-type": Advice(

@@ -271,7 +271,7 @@ def _beside(path: Path) -> Path:
     return path.with_name(path.name + ".new")
 
 
-_OTHERS = "or the key's first epoch is another than in its latest run"
+_OTHERS = "or the key's first epoch differs from that of the latest run"
 _RULE = (
     "Only an input that begins with all records of that run, under the same policies, configuration and key, continues"
 )

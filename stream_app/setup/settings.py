@@ -105,7 +105,7 @@ class Settings(BrokerSettings):
     )
     rocksdb_budget_bytes: int = Field(96 * _MEBIBYTE, ge=16 * _MEBIBYTE, description="memory for a worker's RocksDB")
     cached_series: int = Field(
-        1_000_000, ge=100, description="series kept in memory over all partitions; a tenth of them are decoded"
+        1_000_000, ge=100, description="series kept in memory across all partitions; a tenth of them are decoded"
     )
     batch_records: int = Field(4_000, ge=1, le=1_000_000, description="maximum input records per transaction")
     batch_bytes: int = Field(

@@ -144,7 +144,7 @@ def test_every_fault_at_once() -> None:
     assert [fault.member for fault in refused.value.faults] == ["protection.landmarks.0", "epsilon"]
     with pytest.raises(ls.Error, match="value: is not a typed part"):
         ls.Policy.event(epsilon=1, value={"kind": "number"})  # type: ignore[arg-type]
-    with pytest.raises(ls.Error, match="spares: is no member of a policy"):
+    with pytest.raises(ls.Error, match="spares: is not a member of a policy"):
         ls.Policy.landmark(epsilon=1, value=NUMBER, spares=2)  # type: ignore[call-arg]
     with pytest.raises(ls.Error, match="series: names no series"):
         ls.Policy.event(epsilon=1, value=NUMBER, series="")

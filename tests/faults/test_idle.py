@@ -89,7 +89,7 @@ CASES: Final = {
             "transactional.id.expiration.ms": "3000",
             "transaction.remove.expired.transaction.cleanup.interval.ms": "1000",
         },
-        said="opens its producer again",
+        said="reopening its producer",
     ),
     "the coordinator restarts": Case(act=restart),
     "the coordinator moves to another broker": Case(act=move, nodes=3),

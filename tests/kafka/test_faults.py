@@ -166,5 +166,5 @@ def test_stolen_producer_is_opened_again(installation: Installation) -> None:
         total += installation.send(readings(400, start=400))
         worker.await_committed(total)
         assert worker.stop() == 0
-    assert "opens its producer again" in worker.said()
+    assert "reopening its producer" in worker.said()
     installation.answered_once()

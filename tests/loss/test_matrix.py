@@ -17,7 +17,7 @@ NAN, INFINITE = float("nan"), float("inf")
     ("rows", "row", "found", "remedy"),
     [
         ([], None, "no states", "one row for each state"),
-        ([[0.5, 0.5]], 0, "2 entries, the matrix 1 rows", "square"),
+        ([[0.5, 0.5]], 0, "2 entries, but the matrix has 1 rows", "square"),
         ([[1.0, 0.0], [1.0]], 1, "1 entries", "square"),
         ([[0.5, 0.5], [0.5, 0.4]], 1, "sums to 0.9", "divide"),
         ([[0.5, 0.5], [0.5, 0.500001]], 1, "sums to 1.00000", "divide"),

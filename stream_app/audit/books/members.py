@@ -111,7 +111,7 @@ class Members:
         """Take the cap that an entry of a member's chain says; return what is wrong."""
         name, separator = entry.series[:-1], entry.series[-1]
         if not name or not separator.isascii() or separator in name:
-            return [("member-chain", "the name of a person's chain is the person and one character after it")]
+            return [("member-chain", "the name of a person's chain is the person plus one character")]
         faults = [] if self.separator else self._learn(separator)
         if separator != self.separator:
             return [("member-chain", f"ends in {separator!r}, other people in {self.separator!r}")]

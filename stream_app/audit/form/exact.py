@@ -210,7 +210,7 @@ def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
     """Return the release of a record's members, or the sentence that says why it is none."""
     decision = RELEASE_FORMS.get(tuple(members))
     if decision is None or decision != members["decision"]:
-        return "its members are not those of a release of its decision, in their order"
+        return "its members are not the members of a release with its decision, in the required order"
     for name, due in _RELEASE_TYPES.items():
         if name in members and type(members[name]) is not due:
             return misfit(name, members[name], due)

@@ -46,11 +46,11 @@ def _collect(parameters: Members) -> str:
     if value["kind"] not in ("counts", "number", "choice"):
         return f"nothing of kind {value['kind']} is collected"
     if (value["kind"] == "number") is (collect.get("statistic") is None):
-        return "collect.statistic says what becomes of numbers, and of nothing else"
+        return "collect.statistic applies only to numbers"
     if value.get("invalid", "reject") != "reject":
         return "what is collected has no substitute"
     if collect["neighbours"] == "add-remove" and collect.get("intrusion_nano") is not None:
-        return "collect.intrusion_nano protects nothing from neighbours add-remove"
+        return "collect.intrusion_nano has no effect with neighbours add-remove"
     if parameters["scheme"].get("dissimilarity") == "private":
         return "collected data cannot be compared privately"
     if value["kind"] != "counts" and parameters.get("filter") == "level":

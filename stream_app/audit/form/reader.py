@@ -151,7 +151,7 @@ def _unknown(members: dict[str, Any]) -> Entry | Finding:
     if isinstance(kind, str) and kind in ENTRY_KINDS:
         return _opaque(members, "malformed-entry", f"its members are not those of a {kind} entry, in their order")
     if not isinstance(kind, str):
-        return _opaque(members, "unknown-entry", "no member `entry` says of which kind it is")
+        return _opaque(members, "unknown-entry", "it has no member `entry` for its kind")
     return _opaque(members, "unknown-entry", f"entries of kind {kind[:40]!r} are not known")
 
 

@@ -30,7 +30,7 @@ RANGE = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = "The output depends on the readings: protect it like the file."
-    parser.add_argument("file", type=Path, help="a file as a meter, a sensor or a phone exports it")
+    parser.add_argument("file", type=Path, help="a file exported by a meter, a sensor or a phone")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
@@ -148,7 +148,7 @@ def _lacking(found: Inspection) -> Iterator[str]:
     if any(column.thousands for column in found.columns if column.name in found.mapping.value_columns.values()):
         yield "A number like 13,600 may be 13.6: then add --decimal , or 13600: then write it without the comma."
     if of_values and not found.named:
-        yield f"Say what these texts among the values are, with --words or --missing: {', '.join(sorted(of_values))}."
+        yield f"Say what these texts among the values mean, with --words or --missing: {', '.join(sorted(of_values))}."
     for name in _mixed(found):
         yield f"{name} has several texts: choose one sort of readings with --where {name}=TEXT."
     yield "Name the series with --series, or its column with --series-column."

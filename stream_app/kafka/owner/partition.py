@@ -258,7 +258,7 @@ class Partition:
             logger.info("partition %d: ended while it was revoked: %s", self.number, loggable(error))
         elif can_reopen(error) and self._kept.failures < _ATTEMPTS:
             self._kept.failures += 1
-            logger.warning("partition %d: %s; opens its producer again", self.number, loggable(error))
+            logger.warning("partition %d: %s; reopening its producer", self.number, loggable(error))
         else:
             stop = stopping(self.number, error)
             self._become(Stopped(stop.reason))

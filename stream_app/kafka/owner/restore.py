@@ -244,7 +244,7 @@ class Restorer:
     def _tell_changes(self, row: PartitionRow, tail: Tail) -> None:
         for change in self._changes(row):
             if tail:
-                text = "partition %d: %s, and %d ledger entries bind: each must come out the same"
+                text = "partition %d: %s, and %d ledger entries bind: recomputing must give the same entries"
                 logger.warning(text, self._partition, change, len(tail))
             elif NOISE_KEY in change:
                 logger.warning("partition %d: adopted, as --accept-new-key says: %s", self._partition, change)

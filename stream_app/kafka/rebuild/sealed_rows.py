@@ -70,5 +70,5 @@ class SealedRows:
         try:
             yield
         except (sqlite3.OperationalError, OSError) as error:
-            found = f"sealed rows of open units are kept there until all are found, but {error}; make room for them"
+            found = f"sealed rows of open units are kept there until all are restored, but {error}; make room for them"
             raise LocalStateError("disk-full", self._folder, found) from None

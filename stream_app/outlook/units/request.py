@@ -42,8 +42,8 @@ class UnitPlan:
         lag = f"after {lasting}" if self.memory.certain else f"not even after {lasting}, the length of the data"
         what = "any unit" if self.asked.window == 1 else f"any {self.asked.window:,} units in a row"
         return (
-            f"{what}, {duration_in_words(protected_ms)}, is protected, but values resemble each other for longer: "
-            f"their autocorrelation falls below 0.5 {lag}. Neighbouring units tell what one of them hides; a longer "
+            f"{what}, {duration_in_words(protected_ms)}, is protected, but values stay similar for longer: "
+            f"their autocorrelation falls below 0.5 {lag}. Neighbouring units reveal what one of them hides; a longer "
             "unit, or a window of several, protects more, at the cost that `plan` shows"
         )
 

@@ -207,7 +207,9 @@ class ByBins:
     def read(self, published: object, count: object = None) -> ReleasedCells:
         """Return the cells from a release that counts so many units in each bin."""
         if not isinstance(published, Mapping) or not isinstance(count, Mapping) or set(published) != set(count):
-            raise TypeError("a release by local time holds an object of numbers, and one of counts, by the same bins")
+            raise TypeError(
+                "a release by local time holds an object of numbers and an object of counts, with the same bins"
+            )
         cells: list[int] = []
         for name in self.local.names:
             cells += self.of.read(published[name], count[name]) if name in count else (0, 0)

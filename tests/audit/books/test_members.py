@@ -191,11 +191,11 @@ FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     ),
     "no-name": (
         lambda: lines(member("/", 9)),
-        ("member-chain", "/", "the name of a person's chain is the person and one character after it"),
+        ("member-chain", "/", "the name of a person's chain is the person plus one character"),
     ),
     "separator-within": (
         lambda: lines(member("p/a/", 9)),
-        ("member-chain", "p/a/", "the name of a person's chain is the person and one character after it"),
+        ("member-chain", "p/a/", "the name of a person's chain is the person plus one character"),
     ),
     "separators": (
         lambda: lines(member("p/", 9), member("p:", 9)),
