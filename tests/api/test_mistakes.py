@@ -77,7 +77,7 @@ def test_a_step_is_left_out_only_where_its_length_changes_nothing() -> None:
     for make, because in cases:
         with pytest.raises(
             ls.Error,
-            match=rf"^step: is missing \(1 ms\), but these count steps: {because}; .*timedelta\(hours=1\)",
+            match=rf"^step: is missing \(1 ms\), but these count in steps: {because}; .*timedelta\(hours=1\)",
         ):
             make()
     assert ls.Policy.landmark(**asked, landmarks=[START]).record["protection"].keys() == {"level", "landmarks"}
