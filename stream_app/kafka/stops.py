@@ -65,7 +65,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
     "state-damaged": Advice("a row cannot be read, or contradicts other rows", _RECOVER),
     "input-lost": Advice(
         "events were deleted before they were processed, or contributions or readings of open steps were deleted, so "
-        "that the rest would pass for the whole",
+        "that the rest would look complete",
         "Run `landmark-stream recover --accept-lost-input`. It continues after the deleted events, adopts what an "
         "aborted batch wrote about them, because somebody may have read it, and gives such steps up. Raise the "
         "retention of the events",

@@ -110,7 +110,7 @@ def test_deleted_contributions_stop_until_given_up(
     ends = {record.partition: record.offset for record in installation.read(installation.names.events)}
     for partition, end in ends.items():
         installation.forget_events(end - 1, [partition])
-    stopped(installation, "input-lost", "would pass for the whole", exit_when_stopped="any")
+    stopped(installation, "input-lost", "would look complete", exit_when_stopped="any")
     assert installation.command("recover") == 2
     assert "input-lost" in capsys.readouterr().err
     assert installation.command("recover", "--accept-lost-input") == 0

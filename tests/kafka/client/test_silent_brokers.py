@@ -159,7 +159,7 @@ def test_partitions_wait_for_a_broker_that_does_not_answer(
         asking = [asyncio.create_task(topic.confirm(partition, began_with)) for partition in (0, 1)]
         async with asyncio.timeout(PATIENCE_SECONDS):
             # Both ask again, and one because no answer came: it closes the connection, perhaps under the other one.
-            while not all(f"partition {nth}: asking" in caplog.text for nth in (0, 1)):
+            while not all(f"partition {nth}: cannot ask" in caplog.text for nth in (0, 1)):
                 assert not any(one.done() for one in asking)
                 await asyncio.sleep(0.1)
             assert "TimeoutError" in caplog.text

@@ -32,7 +32,7 @@ def test_another_separator_stops_every_partition(installation: Installation) -> 
     with installation.worker() as worker:
         worker.await_committed(total)
         worker.await_ready(200, "partitions [0, 1]")
-        stopped(installation, "other workers have another member_separator", name="b", member_separator=":")
+        stopped(installation, "other workers use a different member_separator", name="b", member_separator=":")
         worker.await_ready(200, "partitions [0, 1]")
         assert worker.stop() == 0
     before = [record.value for record in installation.read(installation.names.ledger)]
