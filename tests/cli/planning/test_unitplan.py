@@ -70,7 +70,7 @@ def test_data_put_the_best_constant_beside_and_warn(tmp_path: Path, readings: st
     assert "autocorrelation falls below 0.5 after 1 h 45 min" in shown
     assert (tmp_path / "units.png").stat().st_size > 10_000
     assert main(["check", file, "--data", readings, *COLUMNS]) == 0
-    assert "note: glucose: any unit, 1 h, is protected, but values resemble each other" in cli.said().out
+    assert "note: glucose: any unit, 1 h, is protected, but values stay similar for" in cli.said().out
     longer = POLICY | {"protection": POLICY["protection"] | {"unit": "2h"}}
     assert "resemble" not in cli("check", saved(tmp_path / "policy.jsonl", longer), "--data", readings, *COLUMNS).out
     other = POLICY | {"series": "pulse-*"}
