@@ -7,6 +7,9 @@ from pathlib import Path
 from stat import S_IMODE
 from uuid import uuid4
 
+NO_LOCKS = "keep it on a file system that supports locks"
+"""The remedy where a lock cannot be taken."""
+
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:

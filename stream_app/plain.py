@@ -9,6 +9,7 @@ INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 """A whole number as people write it; beyond its length there is no timestamp and no count."""
 PRIVATE: Final = "PRIVATE, protect this like the raw data"
 """How a sentence begins that is for whoever has the raw data, and for nobody else."""
+NOT_UTF8: Final = "is not UTF-8 text; save it as UTF-8"
 MEMBERS_BY = {"scheme": "name", "value": "kind", "dummies": "method"}
 """Members of a policy whose form another member names; pydantic puts that name among the places."""
 

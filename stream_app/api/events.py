@@ -11,6 +11,7 @@ from stream_app.mapping.cells import FileError
 from stream_app.mapping.events import MappedFile
 from stream_app.mapping.form import MappingError
 from stream_app.mapping.members import mapping_of, read_mapping
+from stream_app.plain import NOT_UTF8
 
 
 def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but one by name
@@ -57,6 +58,6 @@ def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but on
     except FileError as error:
         raise Error.of("file", error.of(path)) from None
     except UnicodeDecodeError:
-        raise Error.of("file", f"{path}: is not UTF-8 text; save it as UTF-8") from None
+        raise Error.of("file", f"{path}: {NOT_UTF8}") from None
     rows = ({name: event[name] for name in ("series", "timestamp", "value")} for event in events)
     return Table(rows, note="; ".join((*mapped.told(), *mapped.told_of_events())))

@@ -5,7 +5,10 @@ from typing import NamedTuple
 
 import orjson
 
+from stream_app.plain import NOT_UTF8
+
 NO_OBJECT = "is not a JSON object; write one in braces, with double quotes"
+UNCLOSED = "is not valid JSON: it ends before its last bracket is closed; close it"
 MARK = b"\xef\xbb\xbf"  # what some programs write before the first byte of UTF-8: it is no part of the text
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -79,7 +82,7 @@ def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
     # PRIVACY: no more than marks of JSON's own is said of what stands there.
     text = content.decode(errors="replace")
     if "\ufffd" in text:
-        return "is not UTF-8 text; save it as UTF-8"
+        return NOT_UTF8
     if "'" in text and '"' not in text:
         return "is not valid JSON: it has single quotes; use double quotes"
     if not text.lstrip().startswith(("{", "[")):
@@ -90,5 +93,5 @@ def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
     if text[error.pos : error.pos + 1] == "," and text[error.pos + 1 :].lstrip()[:1] in {"}", "]"}:
         return f"is not valid JSON: a comma before the closing bracket, {at}; remove it"
     if error.pos >= len(text.rstrip()):
-        return "is not valid JSON: it ends before its last bracket is closed; close it"
+        return UNCLOSED
     return f"is not valid JSON, {at}; check the commas, quotes and brackets there"

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 from stream_app.calendar.localtime import WrongTimesError, zone_of
 from stream_app.mapping.form import HIGH, LOW, SEPARATORS, UNITS, Condition, FileMapping, MappingError
-from stream_app.plain import meant
+from stream_app.plain import NOT_UTF8, meant
 from stream_app.privacy.policy import Fault
 
 MOST_PLACES: Final = 20
@@ -84,7 +84,7 @@ def read_mapping(name: str) -> FileMapping:
             with open(name, encoding="utf-8-sig") as file:  # noqa: PTH123 (a name that was typed)
                 text = file.read()
         except UnicodeDecodeError:
-            raise MappingError([Fault("mapping", f"{name} is not UTF-8 text; save it as UTF-8")]) from None
+            raise MappingError([Fault("mapping", f"{name} {NOT_UTF8}")]) from None
     else:
         message = (
             f"no mapping is called {name}{meant(name, known)}; known mappings are {', '.join(known)}, and TOML files"

@@ -174,7 +174,7 @@ def above_cap(policy: Policy, limits: Limits) -> Iterator[str]:
 
 def _default_policy(document: object) -> DefaultPolicy:
     if not isinstance(document, Mapping):
-        raise ValueError(f"is {shown(document)}, not an object; {_RECORDS}, whose series is a name or a glob")  # noqa: TRY004
+        raise ValueError(f"is {shown(document)}, {NO_RECORD}, whose series is a name or a glob")  # noqa: TRY004
     glob = document.get("series")
     if not isinstance(glob, str) or not glob:
         raise ValueError('needs "series", a glob such as "home-*"')
@@ -199,8 +199,9 @@ def _lines(path: Path) -> list[Written]:
         raise InvalidSettingsError((Problem(str(path), f"{unread(error)}; name a file of policies"),)) from None
     found = documents.lines(content)
     if not found:
-        raise InvalidSettingsError((Problem(str(path), "holds no policy; write one record per line"),))
+        raise InvalidSettingsError((Problem(str(path), NO_POLICY),))
     return [Written(f"{path}:{each.number}: ", each.document, path.parent, each.fault) for each in found]
 
 
-_RECORDS = "write one policy record per line"
+NO_POLICY = "contains no policy; write one policy record per line"
+NO_RECORD = "not an object; write one policy record per line"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from stream_app.files import unread, unwritten
+from stream_app.files import NO_LOCKS, unread, unwritten
 from stream_app.formats import wire
 from stream_app.privacy.noise.key import MINIMUM_EPOCH_MS, SECRET_BYTES, KeyRing
 
@@ -162,8 +162,7 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
             except BlockingIOError:
                 raise KeyFileError(path, refusal) from None
             except OSError as error:
-                remedy = "keep it on a file system that supports locks"
-                raise KeyFileError(path, f"cannot be locked ({error.strerror}); {remedy}") from None
+                raise KeyFileError(path, f"cannot be locked ({error.strerror}); {NO_LOCKS}") from None
             if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
                 yield file
                 return

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from stream_app.files import unread
-from stream_app.plain import fault, meant
+from stream_app.plain import NOT_UTF8, fault, meant
 from stream_app.privacy.parameters import LARGEST_EPSILON, LAST_TIMESTAMP_MS
 from stream_app.setup.brokers import BrokerSettings, PresentFile
 
@@ -216,7 +216,7 @@ def _unread(file: str, error: Exception) -> Problem:
     if isinstance(error, OSError):
         return Problem(file, f"{unread(error)}; give the path of a TOML file")
     if isinstance(error, UnicodeDecodeError):
-        return Problem(file, "is not UTF-8 text; save it as UTF-8")
+        return Problem(file, NOT_UTF8)
     if place := PLACE.search(str(error)):
         wanted = "write NAME = VALUE with text in double quotes, or a table as [NAME], each once"
         return Problem(f"{file}:{place[1]}", f"is not valid TOML, at character {place[2]}; {wanted}")

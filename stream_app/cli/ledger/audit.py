@@ -22,7 +22,7 @@ from stream_app.audit.report.curve import Curve, Curves, Flow
 from stream_app.audit.report.page import Section, flow, page, shares_left, shares_over_time, spends_over_time, worst
 from stream_app.calendar.words import moment_in_words
 from stream_app.cli import UsageError
-from stream_app.cli.ledger.filesource import FileSource, add_lifetime, lifetime_of, reads_twice, settings_of
+from stream_app.cli.ledger.filesource import FileSource, add_config, add_lifetime, lifetime_of, reads_twice, settings_of
 from stream_app.cli.ledger.headoptions import add_head_arguments, check, prove, trusted_keys
 from stream_app.cli.shared.arguments import add_picture, check_ending, drawing, port, positive
 from stream_app.cli.shared.terminal import say
@@ -75,22 +75,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--follow", action="store_true", help=follow_help)
     http_port_help = f"with --follow: port for the page, metrics and health (default: {PORT}; 0: any free port)"
     parser.add_argument("--http-port", type=port, default=PORT, metavar="PORT", help=http_port_help)
-    config_help = "configuration (default: landmark-stream.toml if it exists; none with --ledger)"
-    parser.add_argument("--config", type=Path, help=config_help)
+    add_config(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def _add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the page, the picture and the accounting of losses."""
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots as one HTML page")
-    parser.add_argument(
-        "--plain",
-        action="store_true",
-        help=(
-            "also answer in words: what is guaranteed to how many people, the budgets now and at the end, whose "
-            "series, which keys, and what to tell a person"
-        ),
+    plain_help = (
+        "also answer in words: what is guaranteed to how many people, the budgets now and at the end, whose "
+        "series, which keys, and what to tell a person"
     )
+    parser.add_argument("--plain", action="store_true", help=plain_help)
     add_picture(parser, "draw the epsilon spent and the remaining budgets")
     series_help = f"show this series in detail; may be repeated (default: the {DRAWN} with the largest losses)"
     parser.add_argument("--series", action="append", metavar="ID", help=series_help)

@@ -31,6 +31,12 @@ def add_lifetime(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lifetime", type=_nano, metavar="EPSILON", help=lifetime_help)
 
 
+def add_config(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--config``, as `settings_of` reads it."""
+    config_help = "configuration (default: landmark-stream.toml if it exists; none with --ledger)"
+    parser.add_argument("--config", type=Path, help=config_help)
+
+
 def settings_of(arguments: argparse.Namespace) -> "Settings | None":
     """Return the settings; None for a ledger in a file, unless ``--config`` names a configuration."""
     if arguments.ledger is not None and arguments.config is None:

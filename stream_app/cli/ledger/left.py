@@ -30,24 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     ledger_help = "the output of `read ledger --uncommitted`, instead of the topic"
     parser.add_argument("--ledger", type=Path, metavar="FILE", help=ledger_help)
-    parser.add_argument(
-        "--without-aborted",
-        action="store_true",
-        help=(
-            "accept a ledger without aborted entries, as `replay` writes it; a worker's aborted entries would be missed"
-        ),
-    )
+    aborted_help = "accept a ledger without aborted entries, as `replay` writes it; those of a worker would be missed"
+    parser.add_argument("--without-aborted", action="store_true", help=aborted_help)
     add_lifetime(parser)
-    parser.add_argument(
-        "--config",
-        type=Path,
-        help=(
-            "configuration of the workers that will read the records, and without --ledger of the topic (default: "
-            "landmark-stream.toml if it exists)"
-        ),
+    config_help = (
+        "configuration of the workers that will read the records, and without --ledger of the topic (default: "
+        "landmark-stream.toml if it exists)"
     )
+    parser.add_argument("--config", type=Path, help=config_help)
     parser.add_argument(
-        "--json", action="store_true", help=("print one JSON object that holds the records of each series")
+        "--json", action="store_true", help="print one JSON object that holds the records of each series"
     )
 
 

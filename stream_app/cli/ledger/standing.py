@@ -12,7 +12,7 @@ from stream_app.audit.standing.inquiry import StandingInquiry, UnknownNameError
 from stream_app.audit.standing.standing import MemberStanding
 from stream_app.audit.standing.text import table_of, text_of
 from stream_app.cli import mendable
-from stream_app.cli.ledger.filesource import add_lifetime, lifetime_of, reading, settings_of
+from stream_app.cli.ledger.filesource import add_config, add_lifetime, lifetime_of, reading, settings_of
 from stream_app.cli.shared.terminal import progress
 from stream_app.words.promise import wrapped
 
@@ -36,8 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of the topic")
     add_lifetime(parser)
-    config_help = "configuration (default: landmark-stream.toml if it exists; none with --ledger)"
-    parser.add_argument("--config", type=Path, help=config_help)
+    add_config(parser)
     shown = parser.add_mutually_exclusive_group()
     plain_help = "answer in sentences: what is guaranteed, and a paragraph for the person"
     shown.add_argument("--plain", action="store_true", help=plain_help)

@@ -11,14 +11,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.planning.plantable import noise_notes
 from stream_app.cli.planning.unitplan import add_data, data_of, memory_notes
 from stream_app.cli.shared.arguments import add_config
-from stream_app.cli.shared.policyfile import (
-    EMPTY,
-    documents_in,
-    hindrances_of,
-    policy_in,
-    problems_of,
-    weaker_of,
-)
+from stream_app.cli.shared.policyfile import documents_in, hindrances_of, policy_in, problems_of, weaker_of
 from stream_app.cli.shared.policytimes import PolicyTimes
 from stream_app.cli.shared.terminal import say
 from stream_app.cli.shared.together import JointClaims, caps_exceeded, limits_in, together
@@ -26,7 +19,7 @@ from stream_app.deciding.context import DefaultPolicy, Limits
 from stream_app.heads.signing import SigningKey
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.setup import keyfile
-from stream_app.setup.configuration import NO_LIFETIME, context_of
+from stream_app.setup.configuration import NO_LIFETIME, NO_POLICY, context_of
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 from stream_app.setup.views import joint_faults, view_faults
@@ -148,7 +141,7 @@ def _policies(file: Path, config: Path | None) -> _Checked:
     except UsageError as error:
         return _Checked([Problem(str(file), str(error).removeprefix(f"{file}: "))])
     if not documents:
-        return _Checked([Problem(str(file), EMPTY)])
+        return _Checked([Problem(str(file), NO_POLICY)])
     problems = [problem for document in documents for problem in problems_of(document)]
     limits = limits_in(config)
     problems += caps_exceeded(documents, limits)

@@ -17,6 +17,7 @@ from stream_app.cli import UsageError
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import reaching
 from stream_app.deciding.context import Context
+from stream_app.files import NO_LOCKS
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.client.cluster import Cluster
 from stream_app.kafka.client.refusal import repeated
@@ -57,7 +58,7 @@ def claimed(folder: Path) -> Iterator[None]:
             raise unusable("another worker uses it", remedy) from None
         except OSError as error:
             found = f"cannot be locked ({error.strerror})"
-            raise unusable(found, "keep it on a file system that supports locks") from None
+            raise unusable(found, NO_LOCKS) from None
         try:
             # A worker that joins the group and has no room would take partitions only to give them back.
             os.posix_fallocate(file.fileno(), 0, _ROOM_BYTES)

@@ -13,7 +13,14 @@ from rich.table import Table
 
 from stream_app.calendar.policy import in_integers
 from stream_app.cli import UsageError, mendable
-from stream_app.cli.shared.arguments import add_config, add_picture, check_picture, readable, write_picture
+from stream_app.cli.shared.arguments import (
+    FILE_OR_INPUT,
+    add_config,
+    add_picture,
+    check_picture,
+    readable,
+    write_picture,
+)
 from stream_app.cli.shared.configured import settings_of
 from stream_app.formats import wire
 from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
@@ -143,7 +150,7 @@ def _asked(file: Path) -> DummiesRequest:
 
 
 def _read(file: Path) -> Mapping[str, Any]:
-    with readable(file, "name a readable file, or - for standard input"):
+    with readable(file, FILE_OR_INPUT):
         content = sys.stdin.buffer.read() if file == STANDARD_INPUT else file.read_bytes()
     try:
         found = wire.load(content)

@@ -7,7 +7,7 @@ from math import fsum
 from pathlib import Path
 
 from stream_app.cli import UsageError, mendable
-from stream_app.cli.shared.arguments import readable
+from stream_app.cli.shared.arguments import FILE_OR_INPUT, readable
 from stream_app.formats import wire
 from stream_app.loss.correlation import CorrelationError, correlation_of
 from stream_app.loss.landmark import LandmarkError, landmark_losses
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _question(file: Path) -> tuple[Adversary, list[float], list[int] | None]:
     """Return who knows what, what is spent at each timestamp, and which are landmarks; None: that is not said."""
     try:
-        with readable(file, "name a readable file, or - for standard input"):
+        with readable(file, FILE_OR_INPUT):
             text = sys.stdin.read() if file == STANDARD_INPUT else file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{file}: not UTF-8; write JSON") from None

@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _inspected(path: Path) -> Inspection:
     try:
-        with readable(path, "name a readable file"), path.open("rb") as file:
+        with readable(path), path.open("rb") as file:
             if fault := binary_fault(str(path), file.peek(8)):
                 raise UsageError(fault)
             return inspected(file)

@@ -9,9 +9,10 @@ from stream_app.cli import UsageError
 from stream_app.cli.shared.answers import add_wait, send_and_tell, sent_and_answered
 from stream_app.cli.shared.arguments import add_config
 from stream_app.cli.shared.configured import settings_of
-from stream_app.cli.shared.policyfile import EMPTY, Document, documents_in, hindrances_of, weaker_of
+from stream_app.cli.shared.policyfile import Document, documents_in, hindrances_of, weaker_of
 from stream_app.formats import records, wire
 from stream_app.privacy.policy import PolicyError, policy_of
+from stream_app.setup.configuration import NO_POLICY
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _checked(file: Path, documents: Sequence[Document]) -> list[bytes]:
     if not documents:
-        raise UsageError(f"{file}: {EMPTY}")
+        raise UsageError(f"{file}: {NO_POLICY}")
     found: list[bytes] = []
     faults: list[str] = []
     for document in documents:

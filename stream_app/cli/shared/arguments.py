@@ -77,6 +77,9 @@ def moment_of(argument: str, text: str, *, negative: bool = True) -> int:
     return found
 
 
+FILE_OR_INPUT = "name a readable file, or - for standard input"
+
+
 @contextmanager
 def readable(asked: object = "", remedy: str = "name a readable file") -> Iterator[None]:
     """Raise `UsageError` for a file that cannot be read, by what ``asked`` for it, else by its name."""

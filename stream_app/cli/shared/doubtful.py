@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import BinaryIO, Final
 
 from stream_app.cli import UsageError
-from stream_app.plain import PRIVATE
+from stream_app.plain import NOT_UTF8, PRIVATE
 from stream_app.replaying.doubts import ALIASES, CHECKS, unaccepted
 from stream_app.replaying.run import Answered
 
@@ -37,8 +37,8 @@ def encoding_fault(name: str, found: BinaryIO) -> str:
         try:
             line.decode()
         except UnicodeDecodeError:
-            return f"{name}:{number}: is not UTF-8 text; save the file as UTF-8"
-    return f"{name}: is not UTF-8 text; save it as UTF-8"
+            return f"{name}:{number}: {NOT_UTF8}"
+    return f"{name}: {NOT_UTF8}"
 
 
 def add_accept(parser: argparse.ArgumentParser) -> None:

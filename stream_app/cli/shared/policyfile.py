@@ -19,6 +19,7 @@ from stream_app.privacy.fold import adopt
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
 from stream_app.privacy.reason import Refused
 from stream_app.privacy.weaker import SENTENCES, Less, less_protected
+from stream_app.setup.configuration import NO_POLICY, NO_RECORD
 from stream_app.setup.settings import Problem
 from stream_app.setup.views import name_fault
 from stream_app.words.amount import quoted
@@ -87,11 +88,8 @@ def policies_in(file: Path) -> list[Document]:
     found = documents_in(file)
     problems = [problem for document in found for problem in problems_of(document)]
     if problems or not found:
-        raise UsageError("\n".join(map(str, problems)) or f"{file}: {EMPTY}")
+        raise UsageError("\n".join(map(str, problems)) or f"{file}: {NO_POLICY}")
     return found
-
-
-EMPTY = "holds no policy; write one record per line"
 
 
 def problems_of(found: Document) -> Iterator[Problem]:
@@ -122,7 +120,7 @@ def problems_of(found: Document) -> Iterator[Problem]:
 def hindrances_of(document: object) -> Iterator[str]:
     """Yield what keeps a document, for all that it is a good policy, from being sent as the policy of one series."""
     if not isinstance(document, dict):
-        yield f"is {shown(document)}, not an object; write one policy record per line"
+        yield f"is {shown(document)}, {NO_RECORD}"
         return
     missing = [name for name in REQUIRED if name not in document]
     if missing:

@@ -162,9 +162,9 @@ def untaken(kind: object) -> str:
 def _no_record(written: bytes, fault: str) -> str:
     if written.lstrip().startswith(b"[") or not fault:
         return "is a JSON list or a part of one; write one record per line, without brackets around them"
-    if "not a JSON object" in fault:
+    if fault == documents.NO_OBJECT:
         return "is not a JSON object; write one record per line; the name of a CSV file must end in .csv"
-    return f"{fault}; write one event record per line" if "last bracket" in fault else fault
+    return f"{fault}; write one event record per line" if fault == documents.UNCLOSED else fault
 
 
 def _malformed(mapping: FileMapping | None, document: Mapping[str, object]) -> str:

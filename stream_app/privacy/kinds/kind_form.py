@@ -49,7 +49,9 @@ class KindFault(NamedTuple):
     message: str
 
 
-TWICE = KindFault("items", "an item is listed twice; name each once")
+def twice(member: str, one: str) -> KindFault:
+    """Return the fault of a member that lists something twice."""
+    return KindFault(member, f"{one} is listed twice; name each once")
 
 
 def kind_of(form: ValueForm) -> OfStep | KindFault:
@@ -67,7 +69,7 @@ def kind_of(form: ValueForm) -> OfStep | KindFault:
         case VectorForm():
             kind = _vector(form)
         case ChoiceForm():
-            return Choice(form.items) if len(set(form.items)) == len(form.items) else TWICE
+            return Choice(form.items) if len(set(form.items)) == len(form.items) else twice("items", "an item")
         case _:
             assert_never(form)
     if isinstance(kind, KindFault) or form.invalid == "reject":
@@ -158,13 +160,13 @@ def _vector(form: VectorForm) -> Vector | KindFault:
 
 def _counts(form: CountsForm) -> Counts | KindFault:
     if len(set(form.keys)) != len(form.keys):
-        return KindFault("keys", "a key is listed twice; name each once")
+        return twice("keys", "a key")
     return Counts(form.keys, form.sensitivity, form.clamp)
 
 
 def _category(form: CategoryForm) -> Category | KindFault:
     if len(set(form.categories)) != len(form.categories):
-        return KindFault("categories", "a category is listed twice; name each once")
+        return twice("categories", "a category")
     if "reject" in form.categories and "invalid" in form.model_fields_set and form.invalid == "reject":
         return KindFault("invalid", '"reject" is a category here and would not be substituted; omit `invalid`')
     return Category(form.categories, form.clamp)
