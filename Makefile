@@ -9,7 +9,7 @@ DEMO := $(VENV)/.installed-demo
 TEST := $(VENV)/.installed-test
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test long simulate lint style types layers docstrings format reference bench install constraints clean
+.PHONY: help demo quick test long simulate lint style types layers docstrings format reference bench experiments install constraints clean
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -44,7 +44,7 @@ style: $(TEST)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-TYPED ?= stream_app landmark_stream benchmarks tests examples
+TYPED ?= stream_app landmark_stream benchmarks experiments tests examples
 types: $(TEST)
 	$(BIN)/mypy $(TYPED)
 
@@ -52,7 +52,7 @@ layers: $(TEST)
 	$(BIN)/lint-imports --no-cache
 
 docstrings: $(TEST)
-	$(BIN)/interrogate --quiet stream_app landmark_stream benchmarks tests deploy
+	$(BIN)/interrogate --quiet stream_app landmark_stream benchmarks experiments tests deploy
 
 spelling: $(TEST)
 	$(BIN)/codespell
@@ -66,6 +66,9 @@ reference: $(TEST)  ## Write docs/reference anew from the code
 
 bench: $(DEMO)  ## Measure against bare clients: make bench NAME=worker ARGS="--events 1000" (without NAME: all)
 	@$(BIN)/python -m benchmarks $(NAME) $(ARGS)
+
+experiments: $(DEMO)  ## Repeat the papers' experiments: make experiments ARGS="--help"
+	@$(BIN)/python -m experiments $(ARGS)
 
 install: $(TEST)  ## Make the environment alone
 

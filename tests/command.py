@@ -1,6 +1,7 @@
 """A command of the command line, run in this process: its exit code is compared, what it said is returned."""
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,12 +25,13 @@ class Said(NamedTuple):
 class Cli:
     """Runs commands; the fixture `cli` of `tests/conftest.py`."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, capsys: pytest.CaptureFixture[str], run: Callable[[Sequence[str]], int] = main) -> None:
         self._capsys = capsys
+        self._run = run
 
     def __call__(self, *words: str | Path, code: int = 0) -> Said:
         """Run a command that ends with a code; return what it said, and what was said since this was last asked."""
-        found = main([str(word) for word in words])
+        found = self._run([str(word) for word in words])
         said = self.said()
         assert found == code, said
         return said
@@ -37,7 +39,7 @@ class Cli:
     def ended(self, *words: str, code: int = 2) -> Said:
         """Give words at which the parser ends the program with a code; return what it said."""
         with pytest.raises(SystemExit) as ended:
-            main(list(words))
+            self._run(list(words))
         assert ended.value.code == code
         return self.said()
 

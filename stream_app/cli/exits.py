@@ -89,7 +89,6 @@ INTERRUPTED: Final[dict[str, str]] = {
     ),
     **dict.fromkeys(("audit", "explain", "standing", "left", "plan", "loss", "correlate", "dummies"), _ANEW),
     "verify": f"{_ANEW}, and with --runs or --seconds it takes less time",
-    "evaluate": "finished trials are kept in the folder of --out; the same command continues after them",
     "resend": (
         "the records that were sent stay; delete the events topic and recreate it with `topics` before you run the "
         "same command again"

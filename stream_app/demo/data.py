@@ -36,7 +36,7 @@ RIDE = {
     "resolution": 1,
     "bounds": {"south": -11.8, "west": 166.8, "north": -11.5, "east": 167.1},
 }
-"""How values are declared, in the policies of the demo and of `evaluate`."""
+"""How values are declared, in the policies of the demo and of the experiments."""
 Reading = tuple[int, float | dict[str, float]]  # a timestamp in milliseconds and a raw value
 
 

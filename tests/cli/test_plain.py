@@ -96,10 +96,6 @@ TABLES = {
     "standing": ("standing", "home-7", "--ledger", "out/ledger.jsonl"),
     "standing in words": ("standing", "home-7", "--ledger", "out/ledger.jsonl", "--plain"),
     "explain in words": ("explain", "home-7", "0", "--ledger", "out/ledger.jsonl", "--plain"),
-    "evaluate": (
-        *("evaluate", "--only", "share", "window", "--data", "commits", "--steps", "40", "--seeds", "2", "--no-plots"),
-        *("--out", "evaluation"),
-    ),
     "releases": ("read", "releases", "--help"),
 }
 """What prints tables and paragraphs, of files in a folder."""

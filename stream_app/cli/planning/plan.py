@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "planned. An error is the expected absolute error of a noisy value, before the filter and the clamp, which "
         "lower it. Schemes that depend on the data are listed with both extremes. The temporal loss is the largest of "
         "any step, for an adversary who knows the correlation; it is only as accurate as the correlation.\n"
-        "The constant baseline is not shown, because it depends on data; `evaluate` shows it.\n"
+        "The constant baseline is not shown, because it depends on data.\n"
         "For a policy whose steps hold units, the table has the error of the statistic by unit, window and span. With "
         "--data it also has the constant baseline, and a warning if a unit is shorter than the time over which "
         "values stay alike."

@@ -158,7 +158,7 @@ def _figure(mean: MeanRange | None) -> str:
 def _lines(plan: Plan) -> list[str]:
     lines = [
         "* the policy's own scheme. Means over published steps; repeated ones spend nothing and err as the data do.",
-        "The constant baseline is not shown, because it depends on the data; `evaluate` shows it.",
+        "The constant baseline is not shown, because it depends on the data.",
     ]
     lines += _price(plan)
     if isinstance(plan.request.policy.kind, Choice):

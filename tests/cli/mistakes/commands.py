@@ -69,11 +69,6 @@ COMMANDS = (
         "Write a time.",
     ),
     Mistake(
-        "Data to evaluate without a policy",
-        "evaluate energy.csv",
-        "Name the policy.",
-    ),
-    Mistake(
         "A CSV in place of matrices",
         "loss energy.csv",
         "Write JSON.",

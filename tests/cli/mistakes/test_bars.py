@@ -42,7 +42,6 @@ COMMANDS = {
     "correlate": ("events.jsonl", "--states", "2"),
     "plan": ("own.jsonl", "--steps", "50"),
     "verify": ("own.jsonl", "--runs", "400", "--seed", "1", "--jobs", "1"),
-    "evaluate": ("--data", "glucose", "--steps", "50", "--seeds", "2", "--only", "compare", "--no-plots", "--out", "e"),
 }
 
 

@@ -80,8 +80,6 @@ COMMANDS = (
     "plan policies.jsonl --correlation BAD",
     "plan policies.jsonl --config BAD",
     "verify BAD",
-    f"evaluate BAD {COLUMNS} --policies policies.jsonl --no-plots --out evaluated",
-    f"evaluate energy.csv {COLUMNS} --policies BAD --no-plots --out evaluated",
     "keys list BAD",
     "keys public BAD",
     "keys erase BAD --before 1",
@@ -104,7 +102,6 @@ RIGHT = {
     "left --ledger BAD --without-aborted": NOTHING,
     f"correlate BAD {COLUMNS}": READ,
     "plan policies.jsonl --config BAD": NOTHING,
-    f"evaluate BAD {COLUMNS} --policies policies.jsonl --no-plots --out evaluated": READ,
 }
 """Inputs that are none of the bad ones, by command."""
 

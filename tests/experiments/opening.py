@@ -1,6 +1,6 @@
 """The picture that opens the README: half a year of one person as weekly means and as a usual day.
 
-``python -m tests.evaluation.opening FILE.png`` draws it; a test draws it again and compares. It shows the true
+``python -m tests.experiments.opening FILE.png`` draws it; a test draws it again and compares. It shows the true
 values beside the releases: that may be done since they are a public sample, and with no data of anybody's own.
 """
 
@@ -12,10 +12,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from experiments.dataset import Reading
+from experiments.decisions import begun, decided, key_of
 from stream_app.demo.data import DAY_MS, FIRST_MONDAY_MS, GLUCOSE, HOUR_MS, MINUTE_MS, STAY_MS, DemoSeries, demo_series
 from stream_app.demo.summary import CONFIDENCE, Week, best_constant_of, error_of, true_units, weeks_of
-from stream_app.evaluation.dataset import Reading
-from stream_app.evaluation.decisions import begun, decided, key_of
 from stream_app.pictures import (
     LANDMARK_COLOUR,
     OTHER_COLOURS,

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from stream_app.cli.planning.evaluate import PIPE_WIDTH
-from stream_app.evaluation.dataset import PACKAGED
-from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison
-from stream_app.evaluation.setting import Placement, Setting
-from stream_app.evaluation.tables import tables
-from stream_app.evaluation.trial import Measures, measured
+from experiments.command import PIPE_WIDTH
+from experiments.dataset import PACKAGED
+from experiments.experiment import COMPARED_SHARES, Comparison
+from experiments.setting import Placement, Setting
+from experiments.tables import tables
+from experiments.trial import Measures, measured
 
 ROOT = Path(__file__).parents[2]
 SHARE = 20

@@ -9,7 +9,7 @@ import pytest
 from stream_app.demo.data import DAY_MS, HOUR_MS, MINUTE_MS, STAY_MS, demo_series
 from stream_app.pictures import OWN_COLOUR, TRUTH_COLOUR, canvas
 from tests.deploy import ROOT
-from tests.evaluation.opening import Opening, draw, lay_out, opening
+from tests.experiments.opening import Opening, draw, lay_out, opening
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("bokeh_sampledata")

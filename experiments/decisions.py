@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import assert_never
 
+from experiments.dataset import Reading
 from stream_app.analysis.error import guess
-from stream_app.evaluation.dataset import Reading
 from stream_app.privacy import fold
 from stream_app.privacy.dummies.draw import drawn_policy, named_by_series
 from stream_app.privacy.fold import Stepped

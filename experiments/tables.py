@@ -8,9 +8,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from stream_app.evaluation.experiment import BESIDE, Row
-from stream_app.evaluation.setting import CONSTANT, NOTHING, UNRELEASED
-from stream_app.evaluation.units import YESTERDAY
+from experiments.experiment import BESIDE, Row
+from experiments.setting import CONSTANT, NOTHING, UNRELEASED
+from experiments.units import YESTERDAY
 
 Cell = Callable[[Row], str]
 HELD_AGAINST: Mapping[str, str] = {NOTHING: "guessed", CONSTANT: "best constant", YESTERDAY: "the span before"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import Any, Literal, NamedTuple, assert_never
 
-from stream_app.evaluation.dataset import DataSet
+from experiments.dataset import DataSet
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.parameters import members_at
 from stream_app.privacy.policy import Policy, policy_of

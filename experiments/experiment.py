@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from experiments.dataset import DataSet
+from experiments.setting import CONSTANT, DISTRIBUTIONS, UNRELEASED, Placement, Setting
+from experiments.spread import Ratio, SeedMean
+from experiments.trial import LOSS_STATES, Measures
+from experiments.units import AVERAGED, UNIT, YESTERDAY, placed, targets_of, units_of
 from stream_app.calendar.words import duration_in_words
-from stream_app.evaluation.dataset import DataSet
-from stream_app.evaluation.setting import CONSTANT, DISTRIBUTIONS, UNRELEASED, Placement, Setting
-from stream_app.evaluation.spread import Ratio, SeedMean
-from stream_app.evaluation.trial import LOSS_STATES, Measures
-from stream_app.evaluation.units import AVERAGED, UNIT, YESTERDAY, placed, targets_of, units_of
 from stream_app.privacy.dummies.request import MOST_STEPS, MethodName
 
 SHARES = (0, 20, 40, 60, 80, 100)  # per cent of the steps that are landmarks, as in the source papers

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.dataset import DataSet
+from experiments.decisions import key_of
+from experiments.experiment import METHODS
+from experiments.setting import CONSTANT, NOTHING, Method, Placement, Setting
+from experiments.trial import LOSS_STATES, PADDING, measured
 from stream_app.cli import main
-from stream_app.evaluation.dataset import DataSet
-from stream_app.evaluation.decisions import key_of
-from stream_app.evaluation.experiment import METHODS
-from stream_app.evaluation.setting import CONSTANT, NOTHING, Method, Placement, Setting
-from stream_app.evaluation.trial import LOSS_STATES, PADDING, measured
 from stream_app.formats.records import Observation
 from stream_app.loss.correlation import Correlation
 from stream_app.loss.landmark import landmark_losses

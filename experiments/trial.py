@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from math import fsum
 from typing import Any, assert_never
 
+from experiments.dataset import DataSet
+from experiments.decisions import decided, key_of, published
+from experiments.setting import NOTHING, UNRELEASED, Method, Setting
+from experiments.units import statistics_of
 from stream_app.analysis.error import best_constant, error, guess
-from stream_app.evaluation.dataset import DataSet
-from stream_app.evaluation.decisions import decided, key_of, published
-from stream_app.evaluation.setting import NOTHING, UNRELEASED, Method, Setting
-from stream_app.evaluation.units import statistics_of
 from stream_app.loss.correlation import Correlation
 from stream_app.loss.landmark import landmark_losses
 from stream_app.privacy.policy import Policy

@@ -13,13 +13,13 @@ from typing import Any, Self
 import numpy as np
 
 import stream_app
-from stream_app.evaluation.dataset import DataSet
-from stream_app.evaluation.setting import Setting
-from stream_app.evaluation.trial import Measures
+from experiments.dataset import DataSet
+from experiments.setting import Setting
+from experiments.trial import Measures
 from stream_app.formats import wire
 
 FILE_NAME = "trials.jsonl"
-ROOMS = ("privacy", "evaluation")  # rooms whose source decides what a trial finds
+PACKAGES = (Path(stream_app.__file__).parent / "privacy", Path(__file__).parent)  # they decide what a trial finds
 SHOWING = ("plots.py", "tables.py")  # files that only show results
 OWNER_ONLY = 0o600
 
@@ -28,11 +28,10 @@ OWNER_ONLY = 0o600
 def code_digest() -> str:
     """Return a digest of the source that trials run, and of the version of the one library that takes part."""
     digest = blake2b(np.__version__.encode(), digest_size=16, person=b"evaluation-code")
-    folder = Path(stream_app.__file__).parent
-    paths = (path for room in ROOMS for path in (folder / room).rglob("*.py") if path.name not in SHOWING)
-    for path in sorted(paths):
-        source = path.read_bytes()
-        digest.update(f"{path.relative_to(folder)}\0{len(source)}\0".encode() + source)
+    for package in PACKAGES:
+        for path in sorted(path for path in package.rglob("*.py") if path.name not in SHOWING):
+            source = path.read_bytes()
+            digest.update(f"{path.relative_to(package.parent)}\0{len(source)}\0".encode() + source)
     return digest.hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The command `evaluate`: its JSON, going on after a kill, several processes, files, and what it refuses."""
+"""The command of the experiments: its JSON, going on after a kill, several processes, files, and what it refuses."""
 
 import json
 import os
@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from stream_app.evaluation import store
-from stream_app.evaluation.evaluation import EXPERIMENTS
-from stream_app.evaluation.setting import UNRELEASED
-from stream_app.evaluation.tables import tables
+from experiments import store
+from experiments.evaluation import EXPERIMENTS
+from experiments.setting import UNRELEASED
+from experiments.tables import tables
 from tests.command import Cli
 from tests.patience import PATIENCE_SECONDS
 
@@ -44,14 +44,14 @@ MAPPED = ["data.csv", "--series", "home-1", "--timestamp-column", "t", "--value-
 
 def evaluated(cli: Cli, out: Path, *words: str | Path) -> dict[str, Any]:
     """Return the document that the command prints, which stands in the folder too."""
-    found: dict[str, Any] = cli("evaluate", *QUICK, "--out", out, "--json", *words).document
+    found: dict[str, Any] = cli(*QUICK, "--out", out, "--json", *words).document
     assert json.loads((out / "evaluation.json").read_bytes()) == found
     return found
 
 
 def test_every_experiment_answers(tmp_path: Path, cli: Cli) -> None:
     """Tables, a plot an experiment, and the document beside them, all for the owner alone to read."""
-    words = ["evaluate", "--data", "glucose", "--steps", "20", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path)]
+    words = ["--data", "glucose", "--steps", "20", "--seeds", "1", "--jobs", "1", "--out", str(tmp_path)]
     shown = cli(*words).out
     for part in (
         "Mean error (mg/dl)",
@@ -83,7 +83,6 @@ def test_it_goes_on_after_a_kill_with_more_processes(tmp_path: Path, cli: Cli) -
     whole = evaluated(cli, tmp_path / "whole", "--only", "compare", "--epsilon", "1", "--data", "glucose")
     out = tmp_path / "killed"
     words = [
-        "evaluate",
         *QUICK,
         "--jobs",
         "2",
@@ -96,7 +95,7 @@ def test_it_goes_on_after_a_kill_with_more_processes(tmp_path: Path, cli: Cli) -
         "--out",
         str(out),
     ]
-    with subprocess.Popen([sys.executable, "-m", "stream_app", *words], start_new_session=True) as running:
+    with subprocess.Popen([sys.executable, "-m", "experiments", *words], start_new_session=True) as running:
         trials, waited = out / "trials.jsonl", time.monotonic()
         while not trials.exists() or trials.read_bytes().count(b"\n") < 5:
             assert running.poll() is None
@@ -187,7 +186,7 @@ def test_titles_and_pictures_of_a_file_say_what_they_are(
     csv.write_text("at,kwh\n" + "".join(f"{nth * 60_000},{nth % 7 + 0.5}\n" for nth in range(40)))
     policies.write_text(json.dumps(POLICY | {"series": "*"}))
     words = ["--series", "home-1", "--timestamp-column", "at", "--value-columns", "kwh", "--policies", str(policies)]
-    shown = cli("evaluate", csv, *words, *DRAWN, "--out", tmp_path / "out").out
+    shown = cli(csv, *words, *DRAWN, "--out", tmp_path / "out").out
     for title in (
         "Mean error (units of kwh) by share of landmarks: * of homes.csv, epsilon 4",
         "Mean error (units of kwh) with a window of 12 steps, by share of landmarks: * of homes.csv, epsilon 4",
@@ -222,7 +221,7 @@ def test_titles_and_pictures_of_a_file_say_what_they_are(
 
 def test_no_line_loses_its_label(tmp_path: Path, cli: Cli) -> None:
     """In a pipe each line of a comparison holds its label and all ratios, with bounds or that there are none."""
-    shown = cli("evaluate", *QUICK, "--out", tmp_path, "--data", "ride", "--only", "compare").out
+    shown = cli(*QUICK, "--out", tmp_path, "--data", "ride", "--only", "compare").out
     document = json.loads((tmp_path / "evaluation.json").read_bytes())
     lines = [line for line in shown.splitlines() if re.match(r"  \d+ % ", line)]
     shares = list(dict.fromkeys(row["share"] for row in document["experiments"]["compare"]))
@@ -259,7 +258,7 @@ def test_unusable_input(
     Path("data.csv").write_text("t,v\n1,2\n")
     Path("policies.jsonl").write_text(json.dumps(POLICY))
     Path("collected.jsonl").write_text(json.dumps(COLLECTED))
-    assert message in cli("evaluate", *QUICK, *words, code=2).err
+    assert message in cli(*QUICK, *words, code=2).err
 
 
 @pytest.mark.parametrize(
@@ -274,4 +273,4 @@ def test_unusable_input(
 )
 def test_unusable_options(cli: Cli, words: list[str], message: str) -> None:
     """Refused where they are read, with what there is."""
-    assert message in cli.ended("evaluate", *words).err
+    assert message in cli.ended(*words).err

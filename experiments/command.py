@@ -1,4 +1,4 @@
-"""``evaluate``: the experiments of the source papers, on real data, as tables, JSON and plots."""
+"""Options and run of the experiments of the source papers, on real data, as tables, JSON and plots."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,19 +8,19 @@ from typing import TypeVar
 
 from rich.console import Console
 
+from experiments.dataset import PACKAGED, SHARE_WRONG, DataSet
+from experiments.decisions import key_of
+from experiments.evaluation import EXPERIMENTS, Evaluation
+from experiments.experiment import COMPARED_SHARES, Comparison, Row
+from experiments.setting import LANDMARK_SCHEMES, Method
+from experiments.store import Store
+from experiments.tables import HELD_AGAINST, NOTE, SPAN_NOTE, UNBOUNDED, tables
 from stream_app.accounting.anew import OF_STATISTICS
 from stream_app.cli import UsageError, mendable
 from stream_app.cli.shared.arguments import ENDED, number, positive, whole_number
 from stream_app.cli.shared.eventfile import EventFile, add_mapping
 from stream_app.cli.shared.terminal import progress
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
-from stream_app.evaluation.dataset import PACKAGED, SHARE_WRONG, DataSet
-from stream_app.evaluation.decisions import key_of
-from stream_app.evaluation.evaluation import EXPERIMENTS, Evaluation
-from stream_app.evaluation.experiment import COMPARED_SHARES, Comparison, Row
-from stream_app.evaluation.setting import LANDMARK_SCHEMES, Method
-from stream_app.evaluation.store import Store
-from stream_app.evaluation.tables import HELD_AGAINST, NOTE, SPAN_NOTE, UNBOUNDED, tables
 from stream_app.files import unwritten, whole
 from stream_app.formats import wire
 from stream_app.formats.records import Observation
@@ -100,13 +100,13 @@ def run(arguments: argparse.Namespace) -> int:
     out: Path = arguments.out
     try:
         with Store(out, evaluation.data) as store:
-            with progress("evaluate") as moved:
+            with progress("experiments") as moved:
                 evaluation.run(store, arguments.jobs, moved or (lambda _, __: None))
             document = evaluation.document(store)
         with whole(out / DOCUMENT) as beside:
             beside.write_bytes(wire.dump(document) + b"\n")
         if not arguments.no_plots:
-            from stream_app.evaluation.plots import draw  # noqa: PLC0415 - needs matplotlib, an extra
+            from experiments.plots import draw  # noqa: PLC0415 - needs matplotlib, an extra
 
             drawn = draw(out, _named(document["experiments"], arguments.file))
         else:
@@ -206,7 +206,7 @@ def data_in(arguments: argparse.Namespace, steps: int | None = STEPS) -> list[Da
         default = ruled[record.series]
         if default is not None and default.policy.collect is not None:
             raise UsageError(
-                f"{arguments.policies}: {default.glob}: it collects what contributors send, and evaluate measures "
+                f"{arguments.policies}: {default.glob}: it collects what contributors send, and experiments measure "
                 "series of one value a step; `plan` says what a collected step costs, or take collect out of the policy"
             )
         # PRIVACY: raw values decide what is evaluated; all that comes of it is for the publisher alone.

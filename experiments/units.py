@@ -11,9 +11,9 @@ from math import fsum
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from stream_app.evaluation.dataset import DataSet, Reading
-from stream_app.evaluation.decisions import begun, decided
-from stream_app.evaluation.setting import Method, Setting
+from experiments.dataset import DataSet, Reading
+from experiments.decisions import begun, decided
+from experiments.setting import Method, Setting
 from stream_app.privacy.collected.within import Aggregate
 from stream_app.privacy.kinds import Category, Histogram, Kind, Number, UnitMean
 from stream_app.privacy.kinds.bins import DAY_MS, HOUR_MS

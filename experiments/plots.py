@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from stream_app.evaluation.dataset import SHARE_WRONG
-from stream_app.evaluation.experiment import BESIDE, Row
-from stream_app.evaluation.setting import CONSTANT, NOTHING
-from stream_app.evaluation.units import YESTERDAY
+from experiments.dataset import SHARE_WRONG
+from experiments.experiment import BESIDE, Row
+from experiments.setting import CONSTANT, NOTHING
+from experiments.units import YESTERDAY
 from stream_app.files import whole
 from stream_app.pictures import canvas
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stream_app.evaluation.spread import Ratio, SeedMean, student_quantile
+from experiments.spread import Ratio, SeedMean, student_quantile
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 29, 30, 99, 200])

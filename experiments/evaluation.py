@@ -5,13 +5,13 @@ from concurrent.futures import as_completed
 from dataclasses import dataclass
 from typing import Any
 
-from stream_app.evaluation import experiment
-from stream_app.evaluation.dataset import DataSet
-from stream_app.evaluation.experiment import Comparison, ErrorOfStatistics, Experiment, Row
-from stream_app.evaluation.setting import Setting
-from stream_app.evaluation.spread import CONFIDENCE
-from stream_app.evaluation.store import Store, code_digest
-from stream_app.evaluation.trial import Measures, measured
+from experiments import experiment
+from experiments.dataset import DataSet
+from experiments.experiment import Comparison, ErrorOfStatistics, Experiment, Row
+from experiments.setting import Setting
+from experiments.spread import CONFIDENCE
+from experiments.store import Store, code_digest
+from experiments.trial import Measures, measured
 from stream_app.processes import pooled
 
 EXPERIMENTS: Mapping[str, str] = {

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stream_app.evaluation import experiment as experiments
-from stream_app.evaluation.dataset import PACKAGED, DataSet, Reading
-from stream_app.evaluation.decisions import key_of
-from stream_app.evaluation.experiment import EPSILONS, ErrorOfStatistics
-from stream_app.evaluation.setting import CONSTANT, Setting
-from stream_app.evaluation.tables import SPAN_NOTE
-from stream_app.evaluation.trial import Measures, measured
-from stream_app.evaluation.units import (
+from experiments import experiment as experiments
+from experiments.dataset import PACKAGED, DataSet, Reading
+from experiments.decisions import key_of
+from experiments.experiment import EPSILONS, ErrorOfStatistics
+from experiments.setting import CONSTANT, Setting
+from experiments.tables import SPAN_NOTE
+from experiments.trial import Measures, measured
+from experiments.units import (
     PROFILE,
     UNIT,
     YESTERDAY,
@@ -130,7 +130,7 @@ def test_a_rerun_gives_the_same_numbers_exactly(epsilons: tuple[float, ...], mon
 
 def test_statistics_have_a_table_and_a_picture(tmp_path: Path, cli: Cli) -> None:
     """Of as many steps as are asked for: a line a method, a column an epsilon, and what the span before is."""
-    words = ["evaluate", "--only", "statistics", "--data", "commits", "--steps", "400", "--seeds", "1", "--jobs", "1"]
+    words = ["--only", "statistics", "--data", "commits", "--steps", "400", "--seeds", "1", "--jobs", "1"]
     shown = cli(*words, "--out", tmp_path).out
     assert "Mean error of statistics (share wrong), by epsilon: commits (all), week" in shown
     assert SPAN_NOTE in shown

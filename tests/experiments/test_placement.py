@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stream_app.evaluation.setting import DISTRIBUTIONS, Distribution, Placement
+from experiments.setting import DISTRIBUTIONS, Distribution, Placement
 
 STEPS = 10
 

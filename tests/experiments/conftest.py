@@ -1,0 +1,12 @@
+"""The experiments' command in this process."""
+
+import pytest
+
+from experiments.__main__ import main
+from tests.command import Cli
+
+
+@pytest.fixture(name="cli")
+def made_cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Return what runs the experiments with given words."""
+    return Cli(capsys, main)
