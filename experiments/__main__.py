@@ -17,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"experiments: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("experiments: interrupted; the same command continues after the finished trials", file=sys.stderr)
+        print("experiments: interrupted: the same command continues after the finished trials", file=sys.stderr)
         return 130
 
 

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=EXPERIMENTS, default=every, help=only_help)
     data_help = f"without FILE: {', '.join(PACKAGED)} (default: all)"
     parser.add_argument("--data", nargs="+", metavar="NAME", choices=PACKAGED, default=list(PACKAGED), help=data_help)
-    steps_help = f"number of first steps of each series (default: {STEPS}; for statistics all)"
+    steps_help = f"number of steps to use from the start of each series (default: {STEPS}; for statistics: all)"
     parser.add_argument("--steps", type=positive, help=steps_help)
     parser.add_argument(
         "--seeds", type=positive, default=SEEDS, help=("runs of each configuration (default: %(default)s)")
@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     except ProcessEndedError:
         raise UsageError(f"{ENDED}; finished trials are kept, and the same command continues after them") from None
     except OSError as error:
-        raise UsageError(f"--out: {error.filename}: {unwritten(error)}; name a writable folder") from None
+        raise UsageError(f"--out: {error.filename}: {unwritten(error)}; specify a writable folder") from None
     if arguments.json:
         print(wire.dump(document).decode())
         return 0
@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
         console.print(note, highlight=False)
     unbounded = any(row["low"] is None for row in found.get("compare", ()))
     console.print(
-        f"{evaluation.seeds} seeds; ± and .. are 95 % confidence intervals of means over them"
+        f"{evaluation.seeds} seeds; ± and .. are 95 % confidence intervals of means over the seeds"
         + (f"; {UNBOUNDED}: too few seeds for an interval" if unbounded else ""),
         highlight=False,
     )
@@ -164,7 +164,9 @@ def _data(arguments: argparse.Namespace) -> list[DataSet]:
     try:
         return [PACKAGED[name](steps) for name in _distinct(arguments.data)]
     except (ModuleNotFoundError, FileNotFoundError):
-        raise UsageError("the sample data are not installed; pip install bokeh_sampledata, or give a FILE") from None
+        raise UsageError(
+            "the sample data are not installed; run pip install bokeh_sampledata, or specify a FILE"
+        ) from None
 
 
 def _named(experiments: Mapping[str, Sequence[Row]], file: Path | None) -> dict[str, list[Row]]:
@@ -206,8 +208,8 @@ def data_in(arguments: argparse.Namespace, steps: int | None = STEPS) -> list[Da
         default = ruled[record.series]
         if default is not None and default.policy.collect is not None:
             raise UsageError(
-                f"{arguments.policies}: {default.glob}: it collects what contributors send, and experiments measure "
-                "series of one value a step; `plan` says what a collected step costs, or take collect out of the policy"
+                f"{arguments.policies}: {default.glob}: the policy collects what contributors send, but experiments "
+                "measure series with one value per step; use `plan` for the cost of a collected step, or remove collect"
             )
         # PRIVACY: raw values decide what is evaluated; all that comes of it is for the publisher alone.
         # A substitute would have no error: what is not valid is left out.

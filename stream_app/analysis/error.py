@@ -233,13 +233,13 @@ def unit(kind: kinds.Kind) -> str:
         case kinds.Category():
             return "probability of a wrong category"
         case kinds.Vector():
-            return "in shares of a part's range"
+            return "as a share of a part's range"
         case kinds.Sum():
             return "of the sum, in the value's unit"
         case kinds.Choice():
-            return "items that the one drawn may have less than the most frequent one"
+            return "number of items by which the drawn choice may fall short of the most frequent one"
         case kinds.Mean() | kinds.HiddenMean():
-            return "in the value's unit, over the number of items"
+            return "in the value's unit, divided by the number of items"
         case _:
             assert_never(kind)
 

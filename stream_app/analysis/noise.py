@@ -87,7 +87,7 @@ def noises_of(
     that rate, and take up as much again at each of the announced ``looks``. Locations have parts in degrees. A choice
     has no noise of its own, and a category's depends on the truth (`Release.quantities`): both have none here.
     """
-    elsewhere = "statistics of units have their noise by the number of these (analysis/units.py)"
+    elsewhere = "the noise of unit statistics depends on the number of units (analysis/units.py)"
     assert not isinstance(kind, kinds.UnitStatistic), elsewhere
     match kind:
         case kinds.Number():

@@ -30,7 +30,7 @@ class UnsoundError(ValueError):
     """A release with a ``member`` that no release has."""
 
     def __init__(self, member: str) -> None:
-        super().__init__(f"{member}: no release has it")
+        super().__init__(f"{member}: no release has this member")
         self.member = member
 
 

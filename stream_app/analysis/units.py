@@ -98,9 +98,9 @@ def unit_words(kind: UnitStatistic) -> str:
         case UnitSum() | UnitMean():
             return "in the value's unit"
         case Share():
-            return "in shares of the units"
+            return "as a share of the units"
         case Histogram():
-            return "of a bin, in shares of the units"
+            return "of a bin, as a share of the units"
         case ByBins():
             return "of a bin, in the value's unit"
         case _:

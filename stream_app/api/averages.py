@@ -65,7 +65,9 @@ def mean(
     if landmarks == "apart":
         names += [] if "landmark" in names else ["landmark"]
     elif "landmark" in names:
-        raise Error.of("landmarks", '"landmark" in by= keeps them apart; omit one of them')
+        raise Error.of(
+            "landmarks", 'conflicts with "landmark" in by=, which keeps landmarks apart; omit one of the two'
+        )
     if "landmark" in names:
         _check_flags(measured)
     _check_bins(names, measured)
@@ -87,20 +89,23 @@ def mean(
     flags = {(group_of(release), release.landmark) for release, _ in measured if release.measurement is not None}
     notes = [_MIXED] if len(flags) > len({group for group, _ in flags}) else []
     if not isinstance(frame, Releases | Released) and (series := gaps(measured)):
-        notes.append(f"steps of {quoted(series)} are missing between others; if you removed them: {CHOOSE}")
+        notes.append(f"steps of {quoted(series)} are missing between other steps; if you removed them, {CHOOSE}")
     return Table(rows, library(frame), "Means of measurements, with 95 % intervals", "; ".join(notes))
 
 
 _MIXED: Final = (
-    'landmarks are among these steps, and their larger noise is in the means; omit landmarks="together" to keep '
-    "them apart"
+    'these steps include landmarks, so their larger noise is in the means; omit landmarks="together" to keep '
+    "landmarks apart"
 )
 
 
 def _check_flags(measured: Sequence[MeasuredRelease]) -> None:
     for nth, (release, _) in enumerate(measured):
         if release.measurement is not None and release.landmark is None:
-            remedy = "read the releases with their ledger, add policy=, or use one mean for both, landmarks='together'"
+            remedy = (
+                "read the releases with their ledger, add policy=, or use landmarks='together' for one mean over "
+                "all steps"
+            )
             raise Error.of(f"row {nth}", f"does not say whether its step is a landmark; {remedy}")
 
 
@@ -111,7 +116,8 @@ def _check_bins(names: Sequence[object], measured: Sequence[MeasuredRelease]) ->
         remedy = "use profile(), or group by series, day or a length of time"
         raise Error.of(
             "by",
-            f"{asked} is the local time of a step's start, but each release itself has bins by local time; {remedy}",
+            f"{asked} groups steps by the local time of their start, but each release already has bins by local time; "
+            f"{remedy}",
         )
 
 
@@ -135,7 +141,8 @@ def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
 
 
 _UNMEASURED: Final = (
-    "holds no noisy value to average: nothing was perturbed, it is a choice, or categories lack their policy (policy=)"
+    "contains no noisy values to average: no step was published with noise, the value is a choice, or the categories "
+    "lack their policy (policy=)"
 )
 
 
@@ -164,7 +171,7 @@ def _key(name: str | timedelta, zone: str, first_ms: int) -> Callable[[Release],
     if isinstance(name, timedelta):
         length_ms = name // timedelta(milliseconds=1)
         if length_ms < 1:
-            raise Error.of("by", "a window without a length; write one such as timedelta(hours=6)")
+            raise Error.of("by", "is a window without a length; use a length such as timedelta(hours=6)")
         of = window(length_ms, first_ms)
         return lambda release: moment_of(of(release), UTC)
     if not isinstance(name, str):

@@ -45,7 +45,7 @@ def told() -> Iterator[None]:
     except KeyFileError as error:
         raise Error.of("key", str(error)) from None
     except OSError as error:
-        raise Error.of(str(error.filename), f"{unusable(error)}; name a usable file or folder") from None
+        raise Error.of(str(error.filename), f"{unusable(error)}; specify a usable file or folder") from None
 
 
 _PYTHONS: Final = frozenset({str, bool, int, float, dict, list, type(None)})
@@ -100,7 +100,7 @@ def path_of(found: Any, member: str, instead: str) -> Path:
     """Return a path; raises `Error` for what names none. ``instead`` is what to give."""
     if isinstance(found, str | PathLike) and "\0" not in str(found) and is_text(str(found)):
         return Path(found)
-    raise Error.of(member, f"is of type {type(found).__name__} and not a file or folder; use {instead}")
+    raise Error.of(member, f"is of type {type(found).__name__}, not a file or folder; use {instead}")
 
 
 def whole(found: Any, member: str, instead: str, least: int = 1) -> int:
@@ -115,11 +115,11 @@ def whole(found: Any, member: str, instead: str, least: int = 1) -> int:
 
 def length_of(found: Any, member: str) -> int:
     """Return a length of time in milliseconds, at least 1; raises `Error` for what is none."""
-    remedy = 'write a text such as "5min", a timedelta, as in timedelta(hours=1), or milliseconds'
+    remedy = 'use text such as "5min", a timedelta such as timedelta(hours=1), or milliseconds'
     if isinstance(found, str):
         length = length_ms(found)
         if length is None:
-            raise Error.of(member, f"is no length of time; {remedy}")
+            raise Error.of(member, f"is not a length of time; {remedy}")
         return length
     return whole(found, member, remedy)
 
@@ -129,7 +129,7 @@ def finite(found: Any, member: str, instead: str) -> float:
     number = unboxed(found)
     if isinstance(number, int | float) and not isinstance(number, bool) and 0 < number <= _MOST and isfinite(number):
         return float(number)
-    raise Error.of(member, f"is no finite number above 0; {instead}")
+    raise Error.of(member, f"is not a finite number above 0; {instead}")
 
 
 _MOST: Final = 1e100

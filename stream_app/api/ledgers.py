@@ -126,12 +126,12 @@ def audit(
                     ("heads", heads, auditor.heads.record),
                 ):
                     if file is not None:
-                        read_records(path_of(file, member, "a file of heads"), feed)
+                        read_records(path_of(file, member, "a file of signed checkpoints"), feed)
             lines = read_files(auditor, path, beside)
     except UncommittedError as error:
         raise Error.of("ledger", str(error)) from None
     if lines and not auditor.recognised:
-        raise Error.of("ledger", f"none of the {lines} lines of {path} is a ledger entry; name the ledger's file")
+        raise Error.of("ledger", f"none of the {lines} lines of {path} is a ledger entry; specify the ledger file")
     return Audited(auditor.finish())
 
 
@@ -140,11 +140,11 @@ def _trusted(heads: object, public_keys: str | Path | Sequence[str | Path], witn
     listed: list[Any] = list(public_keys) if several else [public_keys]  # type: ignore[arg-type] # not a path then
     if heads is None:
         if listed or witness is not None:
-            remedy = "add heads=, the checkpoints that they are compared with"
-            raise Error.of("heads", f"is missing, although public_keys or witness are given; {remedy}")
+            remedy = "add heads=, the checkpoints to compare them with"
+            raise Error.of("heads", f"is missing, although public_keys or witness is given; {remedy}")
         return None
     if not listed:
-        raise Error.of("public_keys", "is missing; the checkpoints cannot say themselves which signer to trust")
+        raise Error.of("public_keys", "is missing; the checkpoints cannot tell you which signer to trust")
     try:
         return read_public_keys([path_of(file, "public_keys", "files that `keys public` printed") for file in listed])
     except PublicKeyError as error:
@@ -152,7 +152,7 @@ def _trusted(heads: object, public_keys: str | Path | Sequence[str | Path], witn
 
 
 def _lifetime(epsilon: float | None) -> int | None:
-    return None if epsilon is None else nano(finite(epsilon, "lifetime", "write the epsilon of all versions together"))
+    return None if epsilon is None else nano(finite(epsilon, "lifetime", "use the total epsilon of all versions"))
 
 
 def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None = None, separator: str = "") -> Stands:
@@ -166,7 +166,7 @@ def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None
     path, _ = _places(ledger, None)
     for member, text in (("name", name), ("separator", separator)):
         if not isinstance(text, str):
-            raise Error.of(member, f"is not text but of type {type(text).__name__}; write it as in the ledger")
+            raise Error.of(member, f"is of type {type(text).__name__}, not text; use the spelling in the ledger")
     inquiry = StandingInquiry(name, _lifetime(lifetime), separator)
     try:
         with told():
@@ -179,7 +179,7 @@ def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None
 
 
 def _places(ledger: str | Path | Released, releases: str | Path | None) -> tuple[Path, Path | None]:
-    instead = "the folder that release() wrote, what it returned, or the file of a ledger"
+    instead = "the folder that release() wrote, the result of release(), or a ledger file"
     path = ledger.folder if isinstance(ledger, Released) else path_of(ledger, "ledger", instead)
-    beside = None if releases is None else path_of(releases, "releases", "the file of releases")
+    beside = None if releases is None else path_of(releases, "releases", "a file of releases")
     return (path / LEDGER, beside or path / RELEASES) if path.is_dir() else (path, beside)

@@ -37,12 +37,12 @@ def measured_of(frame: Frame | Released, policy: Policy | None) -> list[Measured
     for nth, (release, ruling) in enumerate(measured):
         if seen.setdefault((release.series, release.timestamp_ms), release) is not release:
             what = f"is for the same step as an earlier row, {release.timestamp_ms} of {quoted(release.series)}"
-            raise Error.of(f"row {nth}", f"{what}: a release that counts twice makes errors too small; drop duplicates")
+            raise Error.of(f"row {nth}", f"{what}: counting a release twice makes errors too small; drop duplicates")
         try:
             release.check_under(ruling)
         except ValueError:
             remedy = "use the policy of these releases, or omit it for the result of release()"
-            raise Error.of("policy", f"is for values of another kind or scale than row {nth}; {remedy}") from None
+            raise Error.of("policy", f"is for a different kind or scale of values than row {nth}; {remedy}") from None
         if parts_of(release.measurement) and not release.quantities(ruling):
             remedy = "read the releases with their ledger, or add policy= unless counters start with noise"
             raise Error.of(f"row {nth}", f"does not say how noisy its measurement is; {remedy}")
@@ -66,7 +66,9 @@ def _flagged(release: Release, given: core.Policy) -> Release:
     return replace(release, landmark=None if spare and not found else found)
 
 
-_UNSOUND: Final = "holds a value that no release has: it is not a number, or contradicts other columns of its row"
+_UNSOUND: Final = (
+    "contains a value that no release can have: it is not a number, or contradicts other columns of its row"
+)
 _REMEDY: Final = "use the result of read_releases() or release()"
 
 
@@ -87,7 +89,7 @@ def _release(row: Row, nth: int) -> Release:
     moment = row["timestamp"]
     measurement = read("measurement", lambda: _parts(row, "measurement"))
     if measurement is None and row["decision"] == "perturbed" and any(name.startswith("measurement") for name in row):
-        raise Error.of(f"row {nth}", f"is perturbed and has no measurement; {_REMEDY}")
+        raise Error.of(f"row {nth}", f"is perturbed but has no measurement; {_REMEDY}")
     noises = read("measurement or its noise (standard_error to grid)", lambda: noises_in(row, measurement))
     count = read(
         "count", lambda: row["items"] if "items" in row else _parts(row, "count") if "statistic" in row else None

@@ -67,16 +67,16 @@ def plain(value: Any, member: str) -> Any:
         return in_json(value)
     if value is None or isinstance(value, float) or (isinstance(value, str) and is_text(value)):
         return value
-    remedy = "write numbers, strings, times with a zone, lists, or (start, end) for an interval"
-    raise Error.of(member, f"of type {type(value).__name__}, which a policy cannot hold; {remedy}")
+    remedy = "use numbers, strings, times with a zone, lists, or (start, end) for an interval"
+    raise Error.of(member, f"is of type {type(value).__name__}, which a policy cannot contain; {remedy}")
 
 
 def moment_ms(moment: datetime, member: str) -> int:
     """Return the milliseconds of a datetime; raises `Error` for one without a zone, and for NaT."""
     if is_missing(moment):
-        raise Error.of(member, "has no time; write a datetime with a zone, or omit it")
+        raise Error.of(member, "has no time; use a datetime with a zone, or omit it")
     if moment.utcoffset() is None:
-        remedy = "a time without a zone; add one, as in datetime(2026, 1, 31, 8, tzinfo=ZoneInfo('Europe/Paris'))"
+        remedy = "is a time without a zone; add a zone, as in datetime(2026, 1, 31, 8, tzinfo=ZoneInfo('Europe/Paris'))"
         raise Error.of(member, remedy)
     return milliseconds(moment)
 

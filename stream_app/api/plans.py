@@ -51,7 +51,7 @@ class Plan(Page):
         self._request: Final = request
         self._note: Final = note
         rows = chain.from_iterable(_rows(each, request) for each in found)
-        self.table: Final = Table(rows, title="Cost by scheme (* the policy's own)")
+        self.table: Final = Table(rows, title="Cost by scheme (* the policy's own scheme)")
 
     def __str__(self) -> str:
         return "\n".join([str(self.policy), *self._lines(), str(self.table)])
@@ -68,11 +68,11 @@ class Plan(Page):
         yield in_odds(ruled.epsilon_nano)
         if (found := loud(ruled)) is not None:
             yield f"note: {found.sentence}"
-        yield f"{horizon.events:,} events; errors of a measurement are {unit(ruled.kind)}"
+        yield f"{horizon.events:,} events; errors of a noisy value: {unit(ruled.kind)}"
         if self.within is not None:
             yield (
-                f"temporal loss stays within {self.within['bound']:g}, whatever the scheme, if every event spends at "
-                f"most {self.within['constant']:.4g} for ever, or {self.within['even']:.4g} over these"
+                f"temporal loss stays within {self.within['bound']:g} under any scheme if every event spends at most "
+                f"{self.within['constant']:.4g} forever, or {self.within['even']:.4g} over these events"
             )
         if self._note:
             yield f"{self._note} (config=)"
@@ -153,24 +153,27 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     """
     found = compiled(policy)
     if isinstance(start, str | date) and not isinstance(plain(start, "start"), int):
-        raise Error.of("start", "is not a time; write integer milliseconds or a datetime with a zone")
-    moment = "write integer milliseconds or a datetime with a zone"
+        raise Error.of("start", "is not a time; use integer milliseconds or a datetime with a zone")
+    moment = "use integer milliseconds or a datetime with a zone"
     start_ms = None if start is None else whole(plain(start, "start"), "start", moment, 0)
-    apart = None if every_ms is None else whole(every_ms, "every_ms", "write milliseconds or a timedelta")
-    events = None if steps is None else whole(steps, "steps", "write how many events come")
-    wanted = None if error is None else exact(finite(error, "error", "write one in the unit of the value"))
+    apart = None if every_ms is None else whole(every_ms, "every_ms", "use milliseconds or a timedelta")
+    events = None if steps is None else whole(steps, "steps", "use the number of events")
+    wanted = None if error is None else exact(finite(error, "error", "use an error in the value's unit"))
     if found.units is not None or any(given is not None for given in (statistic, step, data)):
         given = {"steps": steps, "every_ms": every_ms, "start": start, "correlation": correlation, "bound": bound}
         if others := [name for name, value in given.items() if value is not None]:
             raise Error.of(others[0], "only for single events, not for statistics of units; omit it")
         return plan_of_units(policy, statistic, step, wanted, data)
     if wanted is not None and found.collect is None:
-        remedy = 'omit it, or give its span, as in step="day"'
+        remedy = 'omit it, or add its span, as in step="day"'
         raise Error.of("error", f"only for statistics of units, or for collected data; {remedy}")
-    most = None if bound is None else finite(bound, "bound", "write the largest temporal loss that you allow")
+    most = None if bound is None else finite(bound, "bound", "use the largest temporal loss that you allow")
     adversary, note = _adversary(found, correlation, config)
     if most is not None and adversary is None:
-        raise Error.of("bound", f"limits temporal loss; name a file with correlation=. {note}".strip())
+        raise Error.of(
+            "bound",
+            f"limits temporal loss, so it needs a correlation; specify a file with correlation=. {note}".strip(),
+        )
     try:
         horizon = horizon_of(found, every_ms=apart, events=events, start_ms=start_ms)
         request = PlanRequest(found, horizon, adversary, most, wanted)
@@ -194,7 +197,7 @@ _MEMBERS: Final = {"--every": "every_ms", "--steps": "steps", "--start": "start"
 def _adversary(
     policy: core.Policy, correlation: str | Path | None, config: str | Path | None
 ) -> tuple[Adversary | None, str]:
-    file = None if correlation is None else path_of(correlation, "correlation", "a file of the command `correlate`")
+    file = None if correlation is None else path_of(correlation, "correlation", "a file that `correlate` wrote")
     settings = None if config is None else path_of(config, "config", "a settings file")
     try:
         with told():
@@ -211,7 +214,7 @@ def verify(policy: Policy, *, runs: int = 2_000) -> Verified:
     Raises:
         Error: for a policy that cannot be verified.
     """
-    runs = whole(runs, "runs", "write the number of runs of each history")
+    runs = whole(runs, "runs", "use the number of runs of each history")
     # PRIVACY: what is decided is made up, and the key is no key file's and goes with the run.
     try:
         tried = experiment(compiled(policy).parameters, keyfile.fresh_secret())

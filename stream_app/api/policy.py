@@ -103,7 +103,7 @@ class Policy(Page):
                 raise Error(Fault(name, "is missing") for name in missing)
             record = self.landmark(**members).record
         if not isinstance(record, Mapping):
-            raise Error.of("policy", f"is of type {type(record).__name__}; use a dict of its members")
+            raise Error.of("policy", f"is of type {type(record).__name__}; use a dict of policy members")
         record = {str(name): plain(member, str(name)) for name, member in record.items()}
         with told():
             found, wrongs = in_integers(record, lambda name: ((folder or Path()) / name).read_bytes())
@@ -156,7 +156,7 @@ class Policy(Page):
     @classmethod
     def load(cls, file: str | Path) -> tuple["Policy", ...]:
         """Return the policies of a file, one record whole or one a line; raises `Error` with every fault."""
-        path = path_of(file, "file", "a file of policies, one record a line")
+        path = path_of(file, "file", "a policy file with one record per line")
         with told():
             policies_in(path)  # every fault of the file at once
             found: list[Any] = [line.document for line in documents.lines(path.read_bytes())]
@@ -207,8 +207,8 @@ def _checked(found: object) -> Policy:
     if not isinstance(found, Policy):
         remedy = "create one with Policy(epsilon=1, landmarks=[...], value=Number(0, 10, 0.001))"
         if isinstance(found, tuple):
-            remedy = "Policy.load returns all policies of its file: use one of them, as in Policy.load(FILE)[0]"
-        raise Error.of("policy", f"is not a Policy but of type {type(found).__name__}; {remedy}")
+            remedy = "Policy.load returns all policies in the file: use one of them, as in Policy.load(FILE)[0]"
+        raise Error.of("policy", f"is of type {type(found).__name__}, not a Policy; {remedy}")
     return found
 
 
@@ -228,10 +228,10 @@ def _listed(landmarks: Any) -> list[Any]:
     """Return landmarks as a list; raises `Error` for one alone, and for a pair, which may be an interval."""
     is_list = isinstance(landmarks, Iterable) and not isinstance(landmarks, str | bytes | Mapping | AbstractSet)
     if not is_list or hasattr(landmarks, "columns"):
-        raise Error.of("landmarks", "is not a list; write one, as in landmarks=[datetime(2026, 1, 31, 8, tzinfo=UTC)]")
+        raise Error.of("landmarks", "is not a list; use a list, as in landmarks=[datetime(2026, 1, 31, 8, tzinfo=UTC)]")
     is_pair = isinstance(landmarks, tuple) and len(landmarks) == 2
     if is_pair and not any(isinstance(each, tuple | list) for each in landmarks):
-        raise Error.of("landmarks", "is a pair: write [(start, end)] for an interval, [first, second] for two times")
+        raise Error.of("landmarks", "is ambiguous; use [(start, end)] for an interval, [first, second] for two times")
     return list(landmarks)
 
 
@@ -243,8 +243,8 @@ def _check_stepless(protection: Mapping[str, Any], others: Mapping[str, Any]) ->
     parts = [name for name in ("within", "collect", "dummies", "unit") if others.get(name) is not None]
     because = [*counts, *parts, *(["landmarks"] if spans else [])]
     if because:
-        remedy = "write the time from one reading to the next, as in step=timedelta(hours=1); step=1 if it is 1 ms"
-        raise Error.of("step", f"is missing (1 ms), but these count in steps: {', '.join(because)}; {remedy}")
+        remedy = "use the time from one reading to the next, as in step=timedelta(hours=1), or step=1 for 1 ms"
+        raise Error.of("step", f"is missing (1 ms), but these depend on the step: {', '.join(because)}; {remedy}")
 
 
 def _record(
@@ -252,11 +252,11 @@ def _record(
 ) -> dict[str, Any]:
     within = others.get("within")
     if within is not None and not isinstance(within, Within) and "unit" not in others:
-        raise Error.of("within", 'is not a Within; write Within("mean", open_steps=2)')
+        raise Error.of("within", 'is not a Within; use one such as Within("mean", open_steps=2)')
     named = {"epsilon": epsilon, "value": value, "scheme": others.get("scheme", usual)}
     wrong = [name for name in ("value", "scheme") if not isinstance(named[name], Part)]
     if wrong:
-        raise Error(Fault(name, f"is not a typed part; write one such as ls.{_SUCH[name]}") for name in wrong)
+        raise Error(Fault(name, f"is of the wrong type; use, for example, ls.{_SUCH[name]}") for name in wrong)
     step = None if others.get("step") is None else length_of(others["step"], "step")
     members = {"level": level, **protection, "step": step, **with_units(others)}
     members |= within.record() if isinstance(within, Within) else {}
@@ -291,9 +291,9 @@ _SUCH: Final = {"value": "Number(0, 10, 0.001)", "scheme": "Balanced(regular_sha
 def _envelope_faults(record: Mapping[str, Any]) -> list[Fault]:
     series = record.get("series", "*")
     named = isinstance(series, str) and series
-    faults = [] if named else [Fault("series", 'names no series; write one, or a glob such as "home-*"')]
+    faults = [] if named else [Fault("series", 'is empty or not text; use a series id, or a glob such as "home-*"')]
     if record.get("type", "policy") != "policy":
-        faults.append(Fault("type", 'is not "policy"; write "policy", or omit it'))
+        faults.append(Fault("type", 'is not "policy"; use "policy", or omit it'))
     if record.get("version", 1) != 1:
-        faults.append(Fault("version", "a policy of the library has version 1; omit it"))
+        faults.append(Fault("version", "policies created with the library have version 1; omit it"))
     return faults

@@ -59,7 +59,7 @@ def read_releases(
         Error: for what cannot be read.
     """
     if library not in get_args(Library):
-        raise Error.of("library", f"is none of {', '.join(get_args(Library))}")
+        raise Error.of("library", f"is not one of {', '.join(get_args(Library))}")
     if source is None:
         return _chosen(_from_topics(config), series, library)
     path = path_of(source, "source", "the folder that release() wrote, or a file of releases")
@@ -95,7 +95,7 @@ def _from_files(releases: Path, ledger: Path | None) -> tuple[list[Release], Pol
             release.check_under(policies.of(release).policy)
         except (TypeError, ValueError):
             wrong = "differs in kind or scale from its policy in the ledger"
-            raise Error.of(place, f"{wrong}; use both files of one run") from None
+            raise Error.of(place, f"{wrong}; use both files from the same run") from None
         found.append(release)
     return found, policies
 

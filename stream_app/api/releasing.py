@@ -113,7 +113,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
         Error: for columns, times or policies that cannot be used, for a folder that takes no such input, for what is
             not accepted, and when there is no row, or every one was refused; then nothing is written.
     """
-    folder_path = path_of(out, "out", "the folder for releases and ledger")
+    folder_path = path_of(out, "out", "the folder for the releases and the ledger")
     if late not in {"refuse", "reject"}:
         raise Error.of("late", 'is neither "refuse" nor "reject"; omit it to refuse a frame with late rows')
     accepted = _accepted(accept) | ({"order"} if late == "reject" else set())
@@ -122,7 +122,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     rows = rows_of(frame)
     events = events_of(rows, columns, series, seeds=key is None)
     if not events:
-        raise Error.of("frame", "has no rows, so there is nothing to process; use one with rows")
+        raise Error.of("frame", "has no rows to process; use a frame with rows")
 
     def checked(answered: Answered) -> None:
         if answered.unruled and "refused" not in accepted:
@@ -140,7 +140,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
         with told():
             named = None if config is None else path_of(config, "config", "a settings file")
             settings = Settings.model_construct() if named is None else Settings.load(named)
-            given = None if key is None else path_of(key, "key", "the key file of a worker")
+            given = None if key is None else path_of(key, "key", "a worker's key file")
             wanted = Wanted(settings, as_defaults(policy), given, replace)
             with ReplayFolder.claimed(folder_path) as folder:
                 answered = replay(folder, lambda: iter(events), wanted, lambda records, _: records, checked)
@@ -148,7 +148,9 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
         busy = "another run is using the folder; wait for it, then run this again"
         raise Error.of("out", f"{folder_path}: {busy}") from None
     except ReplayFolderError as error:
-        remedy = "name another folder, or replace=True, which moves the old files aside; the budget is then spent twice"
+        remedy = (
+            "use another folder, or set replace=True, which moves the old files aside; the budget is then spent twice"
+        )
         raise Error.of("out", f"{folder_path}: {error.why or error}; {remedy}") from None
     if given is not None:
         answered = answered._replace(notes=(f"key: {SHARED_KEY}", *answered.notes))
@@ -158,7 +160,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
 def _accepted(accept: Check | Sequence[Check]) -> set[str]:
     found: set[str] = {accept} if isinstance(accept, str) else set(accept)
     if strange := sorted(map(repr, found - set(CHECKS) - set(ALIASES))):
-        raise Error.of("accept", f"{', '.join(strange)}: name some of {', '.join(CHECKS)}")
+        raise Error.of("accept", f"{', '.join(strange)}: unknown check; known checks are {', '.join(CHECKS)}")
     return found
 
 
@@ -193,11 +195,11 @@ def _late(answered: Answered, events: Sequence[bytes], library: Library, columns
         "polars": f'frame.sort("{name}", maintain_order=True)',
         "rows": f'sorted(rows, key=lambda row: row["{name}"])',
     }[library]
-    drop = f", {repeated:,} repeat the time of an earlier row of their series, so drop duplicates" if repeated else ""
+    drop = f"; {repeated:,} repeat the time of an earlier row of their series, so drop duplicates" if repeated else ""
     return (
-        f"lies before a processed row of its series, as {count:,} of {answered.rows.count:,} rows do{drop}; "
-        f"rows are decided in their order, so sort them by time, as {sort} does, or, if rows came to a worker so, "
-        'accept="order"'
+        f"is earlier than a processed row of its series ({count:,} of {answered.rows.count:,} rows are{drop}); rows "
+        f'are processed in their order, so sort them by time, for example with {sort}, or use accept="order" if a '
+        "worker received them in this order"
     )
 
 
@@ -206,8 +208,8 @@ def _texts(rows: Sequence[Row], columns: Columns) -> Iterator[str]:
     whose = [name for name in (columns.series, columns.contributor) if name and any(name in row for row in rows)]
     for name in whose:
         if not any(isinstance(row.get(name), str) for row in rows):
-            yield f"{name} contains no strings; convert it, as with str()"
+            yield f"{name} contains no strings; convert it to strings, for example with str()"
     found = [name for name in columns.of_value if all(isinstance(row.get(name), str) for row in rows)]
     if found:
-        remedy = "convert it, as with float(), if the policy takes numbers"
+        remedy = "if the policy expects numbers, convert it, for example with float()"
         yield f"{', '.join(found)} contains only strings; {remedy}"

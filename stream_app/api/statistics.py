@@ -32,8 +32,8 @@ from stream_app.privacy.kinds import ByBins, Histogram, Number, Share, UnitStati
 Span = tuple[Time, Time]
 """From the first moment up to the second, which is not in it; a day as the second is, with all of it."""
 _NOT_OF_UNITS: Final = (
-    'is not a statistic of units but a single release; publish one with Policy.landmark(unit="1h", step="1d", '
-    'statistic="mean"), or use mean(), which averages single releases with their noise'
+    'is a single release, not a statistic of units; publish a statistic with Policy.landmark(unit="1h", '
+    'step="1d", statistic="mean"), or use mean(), which averages single releases with their noise'
 )
 
 
@@ -52,7 +52,7 @@ def profile(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
             named = ruling is not None and not isinstance(ruling.kind, ByBins)
             if named or not isinstance(release.count, Mapping):
                 remedy = (
-                    'publish one with by="hour", or use mean(by="hour") of statistics over hours or single releases'
+                    'publish one with by="hour", or use mean(by="hour") on statistics over hours or on single releases'
                 )
                 raise Error.of("frame", f"{series}: is not a statistic by local time; {remedy}")
         found = totals(of_one_unit(release, release.quantities(ruling)) for release, ruling in group)
@@ -106,7 +106,7 @@ def compare(
     """
     spans = [_span(each, name, zone) for name, each in (("before", before), ("after", after))]
     if max(spans[0][0], spans[1][0]) < min(spans[0][1], spans[1][1]):
-        raise Error.of("after", "overlaps with before, so a release would be in both; use separate spans")
+        raise Error.of("after", "overlaps with before=, so a release would be in both spans; use separate spans")
     rows: list[Row] = []
     for series, group in _by_series(frame, policy):
         one, other = (
@@ -115,7 +115,7 @@ def compare(
         )
         for name, found in (("before", one), ("after", other)):
             if not found:
-                raise Error.of(name, f"{series}: has no release in this span; use another")
+                raise Error.of(name, f"{series}: has no release in this span; use another span")
         for part in (part for part in one if part in other):
             difference = MeanDifference.of(one[part], other[part])
             rows.append(
@@ -138,12 +138,12 @@ def compare(
 def _span(span: Any, name: str, zone: str) -> tuple[int, int]:
     """Return a span in milliseconds; raises `Error` for what is none."""
     if not isinstance(span, tuple | list) or len(span) != 2:
-        raise Error.of(name, 'is not a span; write its start and its end, as in ("2026-01-01", "2026-01-31")')
+        raise Error.of(name, 'is not a span; use a start and an end, as in ("2026-01-01", "2026-01-31")')
     with told():
         clocks = zone_of(zone)
         start, end = (_reach(each, name, clocks) for each in span)
     if start[0] >= end[1]:
-        raise Error.of(name, "ends before it begins; write the earlier one first")
+        raise Error.of(name, "ends before it begins; put the earlier time first")
     return start[0], end[1]
 
 
@@ -162,7 +162,7 @@ def _ranges(
     kind = ruling.kind if ruling is not None else None
     if release.statistic == "share" and (kind is None or isinstance(kind, Share)):
         if low is not None or high is not None:
-            raise Error.of("low", "a share has the range of its policy; omit low and high, or publish a histogram")
+            raise Error.of("low", "the policy sets the range of a share; omit low and high, or publish a histogram")
         if not isinstance(kind, Share):
             return {"": ("",)}
         return {_label(*(kind.item.axis.double(end) for end in (kind.start, kind.end))): ("",)}
@@ -172,7 +172,7 @@ def _ranges(
     names = tuple(release.quantities(ruling))
     if not isinstance(kind, Histogram) or kind.names:
         if low is not None or high is not None:
-            raise Error.of("low", "needs edges: these bins are categories, or the policy is not known (policy=)")
+            raise Error.of("low", "needs edges, but these bins are categories or the policy is unknown (policy=)")
         return {name: (name,) for name in names}
     assert isinstance(kind.item, Number), "a histogram over categories has names"
     edges = [kind.item.axis.double(edge) for edge in kind.edges]
@@ -187,7 +187,7 @@ def _ranges(
     first = 0 if low is None else edges.index(low) + 1
     end = len(names) if high is None else edges.index(high) + 1
     if first >= end:
-        raise Error.of("high", "is not above low; write the larger one last")
+        raise Error.of("high", "is not above low; use a larger value")
     return {_label(low, high): names[first:end]}
 
 
@@ -201,7 +201,7 @@ def _by_series(frame: Frame | Released, policy: Policy | None) -> Iterable[tuple
     """Return the measured releases of each series; raises `Error` where one is no statistic of units."""
     measured = [found for found in measured_of(frame, policy) if found.release.measurement is not None]
     if not measured:
-        raise Error.of("frame", "holds no noisy value; use releases of statistics of units")
+        raise Error.of("frame", "contains no noisy values; use releases of statistics of units")
     for nth, (release, ruling) in enumerate(measured):
         if not release.of_units or (ruling is not None and not isinstance(ruling.kind, UnitStatistic)):
             raise Error.of(f"row {nth}", _NOT_OF_UNITS)

@@ -105,7 +105,7 @@ class Table(Page, Sequence[Row]):
         return [[row.get(name) for name in self.columns] for row in self._rows]
 
 
-_MISSING: Final = "is not installed; pip install {0}, or use rows()"
+_MISSING: Final = "is not installed; run pip install {0}, or use rows()"
 
 
 def library_of(frame: object) -> Library:
@@ -141,7 +141,7 @@ def rows_of(frame: Frame) -> list[Row]:
             pass
     rows = list(found) if isinstance(found, Iterable) and not isinstance(found, str | bytes | Mapping) else None
     if rows is None or not all(isinstance(row, Mapping) for row in rows):
-        raise Error.of("frame", "is not a frame; use one of pandas or polars, or a list of dicts, one per row")
+        raise Error.of("frame", "is not a frame; use a pandas or polars frame, or a list of dicts, one per row")
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
@@ -199,7 +199,7 @@ def _named(columns: Columns, series: str | None) -> None:
     wrong = [argument for argument, name in names.items() if not isinstance(name, str) or not is_text(name)]
     if wrong:
         raise Error(
-            Fault(argument, "is not a name; write text, or a list for several value columns") for argument in wrong
+            Fault(argument, "is not a column name; use text, or a list for several value columns") for argument in wrong
         )
 
 
@@ -215,9 +215,12 @@ def _missing(rows: Sequence[Row], columns: Columns, series: str | None) -> Itera
         return
     for argument, names in wanted.items():
         if lacking := [name for name in names if name not in known]:
-            remedy = ", or name that of all rows with series=" if argument == "series_column" else ""
+            remedy = ", or set the series of all rows with series=" if argument == "series_column" else ""
             # PRIVACY: its names are not shown: read from a file without a header they are the first row's values.
-            yield Fault(argument, f"no column {', '.join(lacking)} among the {len(known)} columns; name it{remedy}")
+            yield Fault(
+                argument,
+                f"not found among the {len(known)} columns: {', '.join(lacking)}; use a column of the frame{remedy}",
+            )
 
 
 def _is_record(row: Row) -> bool:
@@ -259,7 +262,7 @@ def _timestamp(found: Any, nth: int) -> int:
     if isinstance(found, float) and found.is_integer():
         found = int(found)
     if not isinstance(found, int) or isinstance(found, bool) or not LEAST_INTEGER <= found < -LEAST_INTEGER:
-        remedy = "has no time; write a datetime with a zone, ISO 8601 with an offset, or integer milliseconds"
+        remedy = "has no time; use a datetime with a zone, ISO 8601 with an offset, or integer milliseconds"
         raise Error.of(f"row {nth}", remedy)
     return found
 

@@ -28,7 +28,7 @@ class PlanOfUnits(Page):
     def __init__(self, policy: Policy, found: UnitPlan) -> None:
         self.policy: Final = policy
         self._found: Final = found
-        heading = f"Error of a {found.asked.kind.statistic}, {unit_words(found.asked.kind)} (* the policy's own)"
+        heading = f"Error of a {found.asked.kind.statistic}, {unit_words(found.asked.kind)} (* the policy's own unit)"
         self.table: Final = Table(map(_row, found.rows), title=heading)
 
     @property
@@ -43,7 +43,7 @@ class PlanOfUnits(Page):
 
     def picture(self, path: str | Path) -> Path:
         """Write a picture of the errors by unit, in the format of its ending, and return its path; raises `Error`."""
-        target = path_of(path, "path", "the file of the picture")
+        target = path_of(path, "path", "a file for the picture")
         try:
             picture(target, [(title(self._found), partial(errors_by_unit, self._found))])
         except (PlotError, OSError) as error:
@@ -73,16 +73,16 @@ def plan_of_units(
 ) -> PlanOfUnits:
     """Return the plan of a policy whose steps hold units, or of single numbers; raises `Error` for another one."""
     if step is not None and error is None:
-        raise Error.of("step", "is the span of an error; add the error that you want, as in error=5")
+        raise Error.of("step", "is the span of an error; add the target error, as in error=5")
     span = f"{length_of(step, 'step')} ms" if isinstance(step, timedelta) else step
     if span is not None and not isinstance(span, str):
-        raise Error.of("step", 'is not a span; write "day", "week", "30 days" or a length of time')
+        raise Error.of("step", 'is not a span; use "day", "week", "30 days" or a length of time')
     try:
         found = unit_plan(compiled(policy), span, None if error is None else float(error), _readings(data), statistic)
     except UnitsError as wrong:
         raise Error.of(wrong.member, str(wrong)) from None
     if found is None:
-        remedy = "is neither of single numbers nor of statistics of units; omit statistic, step and data"
+        remedy = "is for neither single numbers nor statistics of units; omit statistic, step and data"
         raise Error.of("policy", remedy)
     return PlanOfUnits(policy, found)
 

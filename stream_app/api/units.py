@@ -53,14 +53,16 @@ def with_units(others: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `protection` has besides where steps hold units; raises `Error` for arguments that need a unit."""
     if others.get("unit") is None:
         if lonely := [name for name in OF_UNITS if others.get(name) is not None]:
-            message = 'only for steps that hold units; add their length, as in unit="1h", or omit it'
+            message = 'only for steps with units; add the length of a unit, as in unit="1h", or omit it'
             raise Error(Fault(name, message) for name in lonely)
         return {}
     if others.get("step") is None:
-        raise Error.of("step", 'is missing: a statistic covers the units of a step; add its length, as in step="1d"')
+        raise Error.of(
+            "step", 'is missing: a statistic covers the units of a step; add the length of a step, as in step="1d"'
+        )
     offset, open_steps, within = others.get("offset"), others.get("open_steps"), others.get("within")
     if isinstance(within, Part):
-        raise Error.of("within", 'only for steps without units; with a unit write a string, as in within="mean"')
+        raise Error.of("within", 'only for steps without units; with a unit, use a string, as in within="mean"')
     return {
         "unit": length_of(others["unit"], "unit"),
         "offset": None if offset in {None, 0} else length_of(offset, "offset"),
@@ -76,7 +78,7 @@ def value_of(value: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]
     if isinstance(statistic, Part):
         if statistic.NAMED is None or statistic.NAMED[0] != "statistic":
             raise Error.of(
-                "statistic", 'is not a statistic; write "mean", "sum", ls.Share(70, 180) or ls.Histogram([70, 180])'
+                "statistic", 'is not a statistic; use "mean", "sum", ls.Share(70, 180) or ls.Histogram([70, 180])'
             )
         found |= statistic.record()
     elif statistic is not None:
@@ -85,10 +87,10 @@ def value_of(value: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]
         found["by"] = plain(by, "by")
     zone, first = others.get("local_zone"), others.get("local_from")
     if zone is not None and first is None:
-        message = 'is missing: write the day from which offsets are needed, as in "2026-01-01"'
+        message = 'is missing: use the day from which offsets are needed, as in "2026-01-01"'
         raise Error.of("local_from", message)
     if first is not None and zone is None:
-        raise Error.of("local_zone", 'is missing; name the zone of local_from, as in "Europe/Paris"')
+        raise Error.of("local_zone", 'is missing; use the time zone of local_from, as in "Europe/Paris"')
     if zone is not None:
         if by is None:
             raise Error.of("local_zone", "only for statistics by local time; add by=, or omit it")
@@ -99,7 +101,7 @@ def value_of(value: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]
 def _day(first: Any) -> Any:
     found = plain(first, "local_from")
     if isinstance(found, int):
-        raise Error.of("local_from", 'is no day; write one, as in "2026-01-01"')
+        raise Error.of("local_from", 'is not a day; use one such as "2026-01-01"')
     return found
 
 

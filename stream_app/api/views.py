@@ -49,7 +49,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], bel
     """Return a table of the first rows, with lines of text below it."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join("<tr>" + "".join(_cell(shown(cell)) for cell in row) + "</tr>" for row in rows[:SHOWN])
-    lines = [*below, *([f"{len(rows):,} rows, the first {SHOWN} of them shown"] if len(rows) > SHOWN else [])]
+    lines = [*below, *([f"{len(rows):,} rows, showing the first {SHOWN}"] if len(rows) > SHOWN else [])]
     text = "".join(f"<div>{escape(line)}</div>" for line in lines)
     return Html(
         f"<div><strong>{escape(title)}</strong><table><thead><tr>{head}</tr></thead>"
@@ -75,7 +75,7 @@ def rich_table(
         found.add_column(Text(shown(name)))
     for row in rows[:SHOWN]:
         found.add_row(*(Text(shown(cell)) for cell in row))
-    lines = [*below, *([f"{len(rows):,} rows, the first {SHOWN} of them shown"] if len(rows) > SHOWN else [])]
+    lines = [*below, *([f"{len(rows):,} rows, showing the first {SHOWN}"] if len(rows) > SHOWN else [])]
     found.caption = Text("\n".join(lines)) if lines else None
     return found
 

@@ -122,24 +122,24 @@ def _components(content: bytes) -> list[Any]:
             warnings.simplefilter("ignore")  # of zones by the name of a vendor, such as /vendor.com/Europe/Berlin
             calendars = Calendar.from_ical(content, multiple=True)
     except Exception:  # noqa: BLE001 - PRIVACY: it quotes a line, of raw values where somebody named a file of them
-        raise WrongTimesError([Wrong("", "not an iCalendar file", "name a file of VCALENDAR")]) from None
+        raise WrongTimesError([Wrong("", "not an iCalendar file", "use a file that contains a VCALENDAR")]) from None
     if len(BEGINS.findall(content)) != len(ENDS.findall(content)):
         raise WrongTimesError([Wrong("", "a BEGIN without its END", "the file is incomplete; fetch it again")])
     found = [component for calendar in calendars for component in calendar.walk("VEVENT")]
     if not found:
-        raise WrongTimesError([Wrong("", "no event", "name an iCalendar file with a VEVENT for each landmark")])
+        raise WrongTimesError([Wrong("", "no event", "use an iCalendar file with a VEVENT for each landmark")])
     return found
 
 
 def _event(number: int, component: Any, zone: tzinfo | None) -> CalendarEvent:
     wrongs = Wrongs()
     for name, problem in component.errors:
-        wrongs.append(Wrong(str(name or "line"), quoted(problem), "write it as RFC 5545 says"))
+        wrongs.append(Wrong(str(name or "line"), quoted(problem), "use the syntax of RFC 5545"))
     for name in SINGLE:
         if isinstance(component.get(name), list):
-            wrongs.append(Wrong(name, "several", "an event has at most one"))
+            wrongs.append(Wrong(name, "several", "use at most one per event"))
     if "EXRULE" in component:
-        wrongs.append(Wrong("EXRULE", "a rule", "RFC 5545 no longer has it; write EXDATE"))
+        wrongs.append(Wrong("EXRULE", "a rule", "RFC 5545 no longer has it; use EXDATE"))
     if "DTSTART" not in component:
         wrongs.append(Wrong("DTSTART", "nothing", "add the start of the event"))
     wrongs.tell()
@@ -155,7 +155,7 @@ def _event(number: int, component: Any, zone: tzinfo | None) -> CalendarEvent:
         named = component["RECURRENCE-ID"]
         replaces = wrongs.unless("RECURRENCE-ID", lambda: _start(named, named.dt, zone))
         if "RANGE" in named.params:
-            remedy = "split the series there: this program reads only changes of single occurrences"
+            remedy = "split the event series there: this program reads only changes of single occurrences"
             wrongs.append(Wrong("RECURRENCE-ID", f"RANGE={named.params['RANGE']}", remedy))
     wrongs.tell()
     return CalendarEvent(
@@ -174,13 +174,15 @@ def _event(number: int, component: Any, zone: tzinfo | None) -> CalendarEvent:
 def _start(holder: Any, when: date, zone: tzinfo | None, like: Start | None = None) -> Start:
     is_day = not isinstance(when, datetime)
     if like is not None and like.is_day != is_day:
-        raise WrongTimesError([Wrong("", "a day for a time, or a time for a day", "write it like DTSTART")])
+        raise WrongTimesError(
+            [Wrong("", "a day instead of a time, or a time instead of a day", "use the same type as in DTSTART")]
+        )
     local = when if isinstance(when, datetime) else midnight(when)
     if not FIRST_DAY <= local.date() <= LAST_DAY:
         raise WrongTimesError([Wrong("", str(when), BEYOND)])
     named = holder.params.get("TZID")
     if local.tzinfo is None and named is not None and not is_day:
-        remedy = "use a zone of the IANA database, or add a VTIMEZONE for it to the file"
+        remedy = "use a zone from the IANA database, or add a VTIMEZONE for it to the file"
         raise WrongTimesError([Wrong("", f"TZID={named}", remedy)])
     found = local.tzinfo or zone
     if found is None:
@@ -193,7 +195,11 @@ def _length(component: Any, start: Start, zone: tzinfo | None, wrongs: Wrongs) -
         lasts: timedelta = component["DURATION"].dt
         if lasts < timedelta() or (start.is_day and (not lasts or lasts % DAY)):
             wrongs.append(
-                Wrong("DURATION", str(lasts), "an event ends after its start, and an event of days lasts whole days")
+                Wrong(
+                    "DURATION",
+                    str(lasts),
+                    "an event cannot end before its start, and an all-day event must last one or more whole days",
+                )
             )
         return Length(lasts, lasts // MILLISECOND)
     if "DTEND" not in component:
@@ -208,7 +214,7 @@ def _until(start: Start, end: Start, wrongs: Wrongs) -> Length:
     elapsed_ms = end_ms - readings(start.local, start.zone).usual
     local = end.local if end.zone == start.zone else shown(end_ms, start.zone)
     if elapsed_ms < 0:
-        wrongs.append(Wrong("DTEND", str(end.local), "it lies before DTSTART; write a later one"))
+        wrongs.append(Wrong("DTEND", str(end.local), "it is before DTSTART; use a later end"))
     lasts = local - start.local
     return Length(max(DAY, lasts), 0) if start.is_day else Length(lasts, elapsed_ms)
 
@@ -216,14 +222,14 @@ def _until(start: Start, end: Start, wrongs: Wrongs) -> Length:
 def _rule(rule: Mapping[str, Any], start: Start) -> RecurrenceRule:
     text = rule.to_ical().decode()  # type: ignore[attr-defined] # icalendar's own mapping
     if rule.get("FREQ", [""])[0] in TOO_FINE or min(rule.get("INTERVAL", [1])) < 1 or min(rule.get("COUNT", [1])) < 1:
-        raise WrongTimesError.of(text, "write FREQ=HOURLY or longer, and INTERVAL and COUNT of at least 1")
+        raise WrongTimesError.of(text, "use FREQ=HOURLY or a longer interval, and INTERVAL and COUNT of at least 1")
     if not rule.get("UNTIL") and not rule.get("COUNT"):
         raise WrongTimesError.of(text, "a rule needs an end: add UNTIL or COUNT")
     kept = ";".join(part for part in text.split(";") if not part.startswith("UNTIL="))
     try:
         rrulestr(kept, dtstart=start.local)
     except ValueError as error:
-        raise WrongTimesError.of(text, f"it is not a rule of RFC 5545 ({error})") from None
+        raise WrongTimesError.of(text, f"it is not a valid RFC 5545 rule ({error})") from None
     until: date | None = next(iter(rule.get("UNTIL", ())), None)
     if isinstance(until, datetime) and until.tzinfo is not None:
         until = until.astimezone(start.zone).replace(tzinfo=None)

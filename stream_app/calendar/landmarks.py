@@ -38,7 +38,7 @@ DATES = ("dates", "from", "to", "zone")
 CALENDAR = ("ics", "zone")
 CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?", re.ASCII)
 TWO = re.compile(r"([^/\[]+(?:\[[^]]*])?)/(.+)")  # two times of ISO 8601; a zone in brackets has a slash of its own
-FORMS = 'write ms, ISO 8601 (a time, a day, a list of two), or an object with "weekly", "dates" or "ics"'
+FORMS = 'use ms, ISO 8601 (a time, a day, or a list of two), or an object with "weekly", "dates" or "ics"'
 
 
 class Hours(NamedTuple):
@@ -100,7 +100,7 @@ def _some(landmark: object, zone: tzinfo | None, read: Reader, most: int) -> lis
         if isinstance(each, int) or start < end:  # clocks may jump over all of a span
             found.append(each)
     if not found:
-        raise WrongTimesError.of(landmark, "it contains no time: check its days and hours")
+        raise WrongTimesError.of(landmark, "it contains no time; check its days and hours")
     return found
 
 
@@ -132,7 +132,7 @@ def _between(start: object, end: object, zone: tzinfo | None) -> Span:
     assert begun is not None
     assert ended is not None
     if begun[0] >= ended[1]:
-        raise WrongTimesError.of([start, end], "write a start before the end")
+        raise WrongTimesError.of([start, end], "use a start before the end")
     return begun[0], ended[1]
 
 
@@ -157,12 +157,12 @@ def _weekly(form: Mapping[str, object], zone: tzinfo | None) -> Iterator[Span]:
     listed = named if isinstance(named, list) else []
     days = [WEEKDAYS.get(day.lower()) if isinstance(day, str) else None for day in listed]
     if not days or None in days:
-        wrongs.append(Wrong("weekly", quoted(named), 'write a list of days, such as ["sat","sun"]'))
+        wrongs.append(Wrong("weekly", quoted(named), 'use a list of days, such as ["sat","sun"]'))
     hours, clocks = _hours(form, wrongs), _zone(form, zone, wrongs)
     first = wrongs.unless("first", lambda: _day(form.get("first")))
     last = wrongs.unless("last", lambda: _day(form.get("last")))
     if first is not None and last is not None and last < first:
-        wrongs.append(Wrong("last", quoted(form["last"]), "use a day that is not before `first`"))
+        wrongs.append(Wrong("last", quoted(form["last"]), "use a day on or after `first`"))
     wrongs.tell()
     assert first is not None
     assert last is not None
@@ -178,7 +178,7 @@ def _dates(form: Mapping[str, object], zone: tzinfo | None) -> Iterator[Span]:
     hours, clocks = _hours(form, wrongs), _zone(form, zone, wrongs)
     named = form["dates"]
     if not isinstance(named, list) or not named:
-        wrongs.append(Wrong("dates", quoted(named), 'write a list of days, such as ["2026-12-24"]'))
+        wrongs.append(Wrong("dates", quoted(named), 'use a list of days, such as ["2026-12-24"]'))
         named = []
     days = [wrongs.unless(f"dates.{number}", partial(_day, each)) for number, each in enumerate(named)]
     wrongs.tell()
@@ -201,9 +201,9 @@ def _calendar(form: Mapping[str, object], zone: tzinfo | None, read: Reader) -> 
             content = read(named)
         except (OSError, ValueError) as error:  # a name with a NUL is no name
             reason = unread(error) if isinstance(error, OSError) else "it is not a file name"
-            wrongs.append(Wrong("ics", quoted(named), f"{reason}; name an iCalendar file"))
+            wrongs.append(Wrong("ics", quoted(named), f"{reason}; specify an iCalendar file"))
     else:
-        wrongs.append(Wrong("ics", quoted(named), "name an iCalendar file"))
+        wrongs.append(Wrong("ics", quoted(named), "specify an iCalendar file"))
     wrongs.tell()
     try:
         yield from spans_in(content, zone)
@@ -221,7 +221,7 @@ def _hours(form: Mapping[str, object], wrongs: Wrongs) -> Hours:
 
 def _clock(text: object) -> timedelta:
     if not isinstance(text, str) or not CLOCK.fullmatch(text):
-        raise WrongTimesError.of(text, "write a time of day, such as 17:00; `from` and `to` go together")
+        raise WrongTimesError.of(text, "use a time of day, such as 17:00; `from` and `to` must be set together")
     return datetime.combine(FIRST_DAY, time.fromisoformat(text)) - midnight(FIRST_DAY)
 
 
@@ -234,5 +234,5 @@ def _zone(form: Mapping[str, object], zone: tzinfo | None, wrongs: Wrongs) -> tz
 def _day(text: object) -> date:
     named = local_time(text, UTC) if isinstance(text, str) else None
     if named is None or not named.is_day:
-        raise WrongTimesError.of(text, "write a day, such as 2026-01-31")
+        raise WrongTimesError.of(text, "use a day, such as 2026-01-31")
     return named.when

@@ -110,7 +110,7 @@ def zone_of(name: object) -> ZoneInfo:
     try:
         return ZoneInfo(name if isinstance(name, str) else "")
     except (KeyError, ValueError, OSError):  # unknown; no name of a file, such as ../etc; a folder, such as Europe
-        remedy = "use a zone of the IANA database, such as Europe/Paris"
+        remedy = "use a zone from the IANA database, such as Europe/Paris"
         raise WrongTimesError.of(name, remedy) from None
 
 
@@ -216,7 +216,7 @@ def local_time(text: object, zone: tzinfo | None = None) -> ZonedTime:
     written, bracket, name = text.partition("[") if isinstance(text, str) else ("", "", "")
     when = _parsed(written)
     if when is None or (bracket and not name.endswith("]")):
-        remedy = "write ISO 8601, such as 2026-01-31T08:00:00+01:00, or 2026-01-31 for a day"
+        remedy = "use ISO 8601, such as 2026-01-31T08:00:00+01:00, or 2026-01-31 for a day"
         raise WrongTimesError.of(text, remedy)
     if isinstance(when, datetime) and when.microsecond % 1000:
         raise WrongTimesError.of(text, "write whole milliseconds")
@@ -224,7 +224,7 @@ def local_time(text: object, zone: tzinfo | None = None) -> ZonedTime:
         zone = zone_of(name.removesuffix("]"))
     if isinstance(when, datetime) and when.tzinfo is not None:
         if zone is not None and bracket and when.utcoffset() != when.astimezone(zone).utcoffset():
-            remedy = "the zone has another offset at that time; omit one of them"
+            remedy = "the zone has a different offset at that time; omit the zone or the offset"
             raise WrongTimesError.of(text, remedy)
         zone, when = when.tzinfo, when.replace(tzinfo=None)
     if zone is None:

@@ -98,7 +98,7 @@ def _asked(form: Mapping[str, object], after_ms: int | None) -> _PolicyForm:
     every = form.get("every")
     period = PERIODS.get(every) if isinstance(every, str) else None
     if period is None:
-        wrongs.append(Wrong("every", quoted(every), f"write one of {', '.join(PERIODS)}"))
+        wrongs.append(Wrong("every", quoted(every), f"use one of {', '.join(PERIODS)}"))
     zone = wrongs.unless("zone", lambda: zone_of(form.get("zone")))
     until = wrongs.unless("until", lambda: local_time(form.get("until"), zone or UTC))
     first = None
@@ -106,7 +106,7 @@ def _asked(form: Mapping[str, object], after_ms: int | None) -> _PolicyForm:
         first = wrongs.unless("first", lambda: local_time(form["first"], zone or UTC))
     elif after_ms is None:
         wrongs.append(
-            Wrong("first", "nothing", "write the first bound, a date or a time, because no clock provides it here")
+            Wrong("first", "nothing", "add the first bound, a date or a time, because no clock provides it here")
         )
     wrongs.tell()
     assert period is not None
@@ -202,7 +202,7 @@ LENGTHS: Final = frozenset({"step", "unit", "offset"})
 def _length(text: str) -> int:
     found = length_ms(text)
     if found is None:
-        raise WrongTimesError.of(text, 'write milliseconds, or a length such as "5min", "1h", "1d" or "1w"')
+        raise WrongTimesError.of(text, 'use milliseconds, or a length such as "5min", "1h", "1d" or "1w"')
     return found
 
 
@@ -220,7 +220,7 @@ def _ranged(dummies: Mapping[str, Any], zone: tzinfo | None) -> dict[str, Any]:
 
 
 CLOCKS: Final = ("zone", "first")
-NO_CLOCK: Final = 'write the first day, as in "transitions":{"first":"2026-01-01"}: no clock provides it here'
+NO_CLOCK: Final = 'add the first day, as in "transitions":{"first":"2026-01-01"}, because no clock provides it here'
 
 
 def resolved(value: Mapping[str, Any], zone: tzinfo | None, after_ms: int | None) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def resolved(value: Mapping[str, Any], zone: tzinfo | None, after_ms: int | None
     if "by" not in value or isinstance(form, list) or (form is None and is_utc):
         return found
     if form is not None and not isinstance(form, Mapping):
-        remedy = 'write a list, or an object with "zone" and "first"'
+        remedy = 'use a list, or an object with "zone" and "first"'
         raise WrongTimesError([Wrong("transitions", quoted(form), remedy)])
     asked: Mapping[str, Any] = form or {}
     told = Wrongs()
@@ -246,7 +246,7 @@ def resolved(value: Mapping[str, Any], zone: tzinfo | None, after_ms: int | None
     first_ms = told.unless("first", lambda: _first_ms(asked["first"], clocks or UTC)) if "first" in asked else after_ms
     wrongs = Wrongs(wrong.under("transitions") for wrong in told)
     if clocks is None and not told:
-        wrongs.append(Wrong("transitions.zone", "nothing", 'name a zone, as in "zone":"Europe/Paris"'))
+        wrongs.append(Wrong("transitions.zone", "nothing", 'add a zone, as in "zone":"Europe/Paris"'))
     if first_ms is None and "first" not in asked:
         wrongs.append(Wrong("transitions", "nothing" if form is None else "no first day", NO_CLOCK))
     wrongs.tell()

@@ -57,7 +57,7 @@ def step_as_seconds(step_ms: int) -> str:
     if step_ms % 60 or not step_ms % 1000:
         return ""
     said, meant = duration_in_words(step_ms), duration_in_words(1000 * step_ms)
-    return f"{step_ms} looks like seconds: in milliseconds it is {said}; for {meant} write {1000 * step_ms}"
+    return f"{step_ms} looks like seconds: in milliseconds it is {said}; for {meant}, use {1000 * step_ms}"
 
 
 def moment_as_seconds(moment_ms: int) -> str:
@@ -65,7 +65,7 @@ def moment_as_seconds(moment_ms: int) -> str:
     if not SECONDS_BEGIN <= moment_ms < SECONDS_END:
         return ""
     said, meant = moment_in_words(moment_ms), moment_in_words(1000 * moment_ms)
-    return f"{moment_ms} looks like seconds: in milliseconds it is {said}; for {meant} write {1000 * moment_ms}"
+    return f"{moment_ms} looks like seconds: in milliseconds it is {said}; for {meant}, use {1000 * moment_ms}"
 
 
 def days_cut(step_ms: int, start_ms: int, zone: tzinfo, offset_ms: int | None) -> str:
@@ -80,7 +80,9 @@ def days_cut(step_ms: int, start_ms: int, zone: tzinfo, offset_ms: int | None) -
     late_ms = (local.hour * 60 + local.minute) * 60_000
     if not late_ms or (other.hour, other.minute) == (0, 0):
         return ""
-    said = f"steps of {duration_in_words(step_ms)} start at {local:%H:%M} in {zone}, so they are not days there"
+    said = (
+        f"steps of {duration_in_words(step_ms)} start at {local:%H:%M} in {zone}, so they are not calendar days there"
+    )
     if offset_ms is None:
         return said
     minutes = (offset_ms - late_ms) % step_ms // 60_000

@@ -91,10 +91,8 @@ class Parser(argparse.ArgumentParser):
         word = words.split(maxsplit=1)[0]
         if word.startswith("-"):
             option = word.partition("=")[0]
-            return f"there is no option {option}{meant(option, self._options())}"
-        return (
-            f'"{word}" is one argument too many; quote arguments with spaces, and join lists by commas without spaces'
-        )
+            return f"unknown option {option}{meant(option, self._options())}"
+        return f'unexpected argument "{word}"; quote arguments with spaces, and join lists by commas without spaces'
 
     def _options(self) -> Iterable[str]:
         return (option for action in self._actions for option in action.option_strings if option.startswith("--"))
@@ -111,7 +109,7 @@ COMMANDS = {
     "demo": Command("operating", "run the whole system on a local Kafka with real data"),
     "kafka": Command("operating", "start, stop or show a local single-node Kafka broker without Docker"),
     "topics": Command("operating", "create and check the topics"),
-    "worker": Command("operating", "run a worker: events in, releases and ledger out"),
+    "worker": Command("operating", "run a worker, which reads events and writes releases and the ledger"),
     "policy": Command("records", "send policies to the events topic"),
     "landmarks": Command("records", "register landmarks late, and wait for the worker's answer"),
     "send": Command("records", "send events from a file to the events topic"),
@@ -121,7 +119,7 @@ COMMANDS = {
     "top": Command("operating", "watch running workers and audits, from their metrics"),
     "read": Command("records", "read events, releases, the ledger, rejected records or signed checkpoints"),
     "inspect": Command("records", "describe a file, and list what a mapping of it still needs"),
-    "convert": Command("records", "print the events that a mapping makes of a file, without processing them"),
+    "convert": Command("records", "print the events that a mapping makes from a file, without processing them"),
     "replay": Command("records", "process a file of events without Kafka"),
     "audit": Command("ledger", "check a ledger: its chain of hashes, its arithmetic and the guarantee"),
     "explain": Command("ledger", "explain the decision on a step, from the ledger"),
@@ -129,24 +127,24 @@ COMMANDS = {
         "ledger", ("report the budget of a series or a person from the ledger: guaranteed, used, remaining")
     ),
     "loss": Command("planning", "compute the temporal privacy loss of given matrices and budgets"),
-    "correlate": Command("planning", "make transition matrices from data, or of a given strength"),
+    "correlate": Command("planning", "create transition matrices from data, or for a given strength"),
     "dummies": Command(
         "planning", ("show the dummy landmarks of a set of landmarks: the options, their probabilities, and one draw")
     ),
-    "plan": Command("planning", "predict what a policy costs under each scheme, before there are data"),
+    "plan": Command("planning", "predict what a policy costs under each scheme, before you have data"),
     "verify": Command(
         "planning", "run the worker's own code on neighbouring histories, for a lower bound of the privacy loss"
     ),
-    "recover": Command("operating", "rebuild lost state rows from ledger and releases"),
-    "resend": Command("records", "send a backup of the events again, without the rejected ones"),
-    "left": Command("ledger", "print each series' remaining budget as records with which new workers start over"),
+    "recover": Command("operating", "rebuild lost state rows from the ledger and the releases"),
+    "resend": Command("records", "resend a backup of the events, without the rejected events"),
+    "left": Command("ledger", "print each series' remaining budget as records from which new workers start over"),
     "keys": Command("operating", "create, list and erase noise keys, and create and export signing keys"),
     "check": Command("operating", "check the configuration or a policy file"),
     "docs": Command("operating", "serve this version's documentation on this machine, or print a page"),
     "files": Command(
         "operating", ("print where this installation keeps its schemas, examples, dashboards, rules and docs")
     ),
-    "completion": Command("operating", "print a script for a shell that completes commands and options"),
+    "completion": Command("operating", "print a shell script that completes commands and options"),
 }
 
 
@@ -199,7 +197,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     parser = parser_of(words[:1])
     if any("\0" in word for word in words):
-        parser.error("an argument holds a NUL character, which no path can; remove it")
+        parser.error("an argument contains a NUL character, which no path can contain; remove it")
     arguments = parser.parse_args(words)
     alone = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if alone and arguments.command in INTERRUPTED:
@@ -229,7 +227,7 @@ def _unprinted(command: str, error: OSError) -> int:
         return 0
     said = (error.strerror or "no room").lower()
     print(
-        f"landmark-stream {command}: output cannot be written: {said}; free space, and run the same command again",
+        f"landmark-stream {command}: cannot write output: {said}; free space, and run the same command again",
         file=sys.stderr,
     )
     return 2

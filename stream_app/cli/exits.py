@@ -5,8 +5,8 @@ from typing import Final
 EXIT_CODES: Final[dict[int, str]] = {
     0: "done, or everything that was checked holds",
     1: "findings, or a stop that needs an operator; also an internal error, with a traceback",
-    2: "unusable arguments, input or configuration, or brokers that do not answer: the message names the remedy",
-    3: "a check without the power to find what it looks for: its result means nothing",
+    2: "unusable arguments, input or configuration, or brokers that do not answer: the message gives the remedy",
+    3: "a check that lacks the power to detect what it looks for: its result means nothing",
     130: "interrupted from the keyboard",
 }
 """The meaning of each code for commands that ``OWN`` does not list."""
@@ -17,9 +17,12 @@ OWN: Final[dict[str, dict[int, str]]] = {
         1: ("some events have no answer, or the audit has findings"),
     },
     "kafka": {0: "the broker is in the requested state", 1: "`status`: no broker answers"},
-    "topics": {0: "the topics are correct", 2: ("a topic is wrong or lost records at its end, or no broker answers")},
+    "topics": {
+        0: "the topics are correct",
+        2: ("a topic is wrong or has lost records at its end, or no broker answers"),
+    },
     "worker": {
-        0: "a signal ended it (--rehearse: every partition would continue)",
+        0: "ended by a signal (--rehearse: every partition would continue)",
         1: (
             "its partitions stopped (setting `exit_when_stopped`), its events topic was recreated or got more "
             "partitions, or it crashed (--rehearse: a partition would stop)"
@@ -28,31 +31,32 @@ OWN: Final[dict[str, dict[int, str]]] = {
     "top": {2: "no worker and no audit answers"},
     "landmarks": {
         0: "registered (with --dry-run: the record is valid)",
-        1: "the worker rejected it",
+        1: "the worker rejected the record",
         3: "sent, but no worker answered in time",
     },
     "policy": {
         0: "sent (and with --wait: accepted)",
-        1: "--wait: the worker rejected it",
+        1: "--wait: the worker rejected the record",
         3: "--wait: sent, but no worker answered in time",
     },
     "send": {
         0: "sent (and with --wait: none rejected)",
         2: (
-            "unusable input, brokers that do not answer, or rows that look wrong without an --accept for it; the "
-            "message says whether anything was sent"
+            "unusable input, brokers that do not answer, or rows that look wrong and are not accepted with --accept; "
+            "the message says whether anything was sent"
         ),
-        1: "--wait: the worker rejected some",
-        3: "--wait: sent, but not all were answered in time",
+        1: "--wait: the worker rejected some records",
+        3: "--wait: sent, but not all records were answered in time",
     },
     "watermark": {
         0: "sent (and with --wait: steps were closed)",
-        1: "--wait: the worker rejected it",
+        1: "--wait: the worker rejected the record",
         3: "--wait: sent, but no worker answered in time, or no step was open",
     },
     "replay": {
         0: "every record has an answer, which may be a rejection",
-        2: "unusable input or configuration, or rows that look wrong without an --accept for it; nothing is written",
+        2: "unusable input or configuration, or rows that look wrong and are not accepted with --accept; nothing is "
+        "written",
     },
     "audit": {0: "holds", 1: "findings", 2: "unreadable", 3: "nothing was audited, because the ledger has no entries"},
     "explain": {
@@ -74,27 +78,27 @@ OWN: Final[dict[str, dict[int, str]]] = {
         1: "some series need your decision",
         2: "a ledger that does not show what was spent, or records that the new workers would reject",
     },
-    "keys erase": {0: "erased (with --dry-run: could be)", 1: "refused"},
-    "check": {0: "no problems", 2: "problems, all of them printed"},
+    "keys erase": {0: "erased (with --dry-run: can be erased)", 1: "refused"},
+    "check": {0: "no problems", 2: "problems, all of which are printed"},
 }
 """The meaning of codes for single commands, where it is more exact."""
 
 
-_ANEW = "nothing is written; run the same command again"
+_ANEW = "nothing was written; run the same command again"
 INTERRUPTED: Final[dict[str, str]] = {
-    "replay": "nothing is written and no budget is spent; run the same command again",
+    "replay": "nothing was written and no budget was spent; run the same command again",
     "send": (
-        "the records in the topic stay; send the whole file again: processed records are rejected as duplicate or "
-        "late, at no cost"
+        "the records already in the topic stay; send the whole file again: processed records are rejected as "
+        "duplicate or late, at no cost"
     ),
     **dict.fromkeys(("audit", "explain", "standing", "left", "plan", "loss", "correlate", "dummies"), _ANEW),
-    "verify": f"{_ANEW}, and with --runs or --seconds it takes less time",
+    "verify": f"{_ANEW}, with --runs or --seconds for a shorter run",
     "resend": (
-        "the records that were sent stay; delete the events topic and recreate it with `topics` before you run the "
-        "same command again"
+        "the records already sent stay; delete the events topic and recreate it with `topics` before you run the same "
+        "command again"
     ),
     "topics": "topics that were created stay; the same command creates the missing ones",
-    "demo": "everything that it started is stopped; run the same command again",
+    "demo": "everything that the demo started was stopped; run the same command again",
 }
 """What Ctrl-C left, and how to go on; the commands that are not here are meant to be ended so, or say it themselves."""
 

@@ -55,7 +55,7 @@ def laid_out(
                 _readings(second, one, releases[one.name], summary, with_input=with_input)
             _budget(bottom, one, entries[one.name], INK[one.policy["scheme"]["name"]])
         ride, summary = series[-1], summaries[-1]
-        constant = f"best constant in hindsight: {_off(summary.constant_error, ride)}"
+        constant = f"constant baseline: {_off(summary.constant_error, ride)}"
         if with_input:
             track = [value for _, value in ride.readings if isinstance(value, dict)]
             east, north = [place["longitude"] for place in track], [place["latitude"] for place in track]
@@ -67,8 +67,8 @@ def laid_out(
         middle.set_title(f"A ride under landmark privacy, epsilon 10, {_dates(ride)}")
         middle.set(xlabel="longitude (°)", ylabel="latitude (°)")
         middle.set_aspect("equal", adjustable="datalim")
-        bottom.set_title("Budget used by landmarks and any one other step")
-        bottom.set(xlabel="share of the series decided", ylabel="share of epsilon")
+        bottom.set_title("Budget used by landmarks and any other single step")
+        bottom.set(xlabel="share of the series processed", ylabel="share of epsilon")
         bottom.set_ylim(0, 1.05)
         for axes, below, columns in zip(plots, BELOW, (2, 2, 2, 4), strict=True):
             axes.legend(loc="upper left", bbox_to_anchor=(0, below), ncols=columns, markerscale=2, frameon=False)
@@ -87,14 +87,14 @@ def draw_weeks(axes: "Axes", weeks: Sequence[Week], landmarks: Sequence[Sequence
         "x",
         color=OTHER_COLOURS[2],
         ms=6,
-        label=f"averages of single releases: {averaged:.1f} {summary.unit}",
+        label=f"averages of single releases: mean error {averaged:.1f} {summary.unit}",
     )
     axes.axhline(
         constant,
         color=TRUTH_COLOUR,
         ls=":",
         lw=1.2,
-        label=f"best constant in hindsight: {summary.constant_error:.1f} {summary.unit}",
+        label=f"constant baseline: mean error {summary.constant_error:.1f} {summary.unit}",
     )
     axes.plot(times, [week.truth for week in weeks], color=TRUTH_COLOUR, lw=1.4, label="true weekly means")
     axes.errorbar(
@@ -107,7 +107,8 @@ def draw_weeks(axes: "Axes", weeks: Sequence[Week], landmarks: Sequence[Sequence
         capsize=3,
         lw=1.2,
         zorder=4,
-        label=f"published, unit of an hour, with 95 %: mean error {summary.mean_error:.1f} {summary.unit}",
+        label=f"published with a unit of an hour and 95 % intervals: mean error {summary.mean_error:.1f} "
+        f"{summary.unit}",
     )
     for start_ms, end_ms in landmarks:
         axes.axvspan(
@@ -124,7 +125,7 @@ def _readings(
     shown = [release for release in found if "value" in release]
     times, values = [release["timestamp"] / DAY_MS for release in shown], [release["value"] for release in shown]
     axes.plot(times, values, linewidth=1.4, zorder=4, color=OWN_COLOUR, label=_published(one, summary))
-    constant = f"best constant in hindsight: {_off(summary.constant_error, one)}"
+    constant = f"constant baseline: {_off(summary.constant_error, one)}"
     if with_input:
         times = [timestamp_ms / DAY_MS for timestamp_ms, _ in one.readings]
         raw: list[Any] = [value for _, value in one.readings]

@@ -63,10 +63,10 @@ def _few(found: list[Line]) -> list[Line]:
 def _like(written: bytes) -> str:
     """Say what a file looks like by its first line."""
     if b"=" in written:
-        return "it looks like a configuration, for --config; name a file of policies"
+        return "it looks like a configuration, for --config; specify a file of policies"
     if any(mark in written for mark in (b",", b";", b"\t")):
-        return "it looks like CSV data; name a file of policies"
-    return "name a file of policies, one JSON object per line"
+        return "it looks like CSV data; specify a file of policies"
+    return "specify a file of policies, one JSON object per line"
 
 
 def line(text: bytes, number: int) -> Line:
@@ -89,7 +89,7 @@ def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
         return NO_OBJECT
     at = f"at character {error.colno}"
     if _NO_NUMBER.match(text, max(0, error.pos - 1)):
-        return f"is not valid JSON, {at}: JSON has no NaN and no Infinity; omit the record, or write null"
+        return f"is not valid JSON, {at}: JSON has no NaN and no Infinity; omit the record, or use null"
     if text[error.pos : error.pos + 1] == "," and text[error.pos + 1 :].lstrip()[:1] in {"}", "]"}:
         return f"is not valid JSON: a comma before the closing bracket, {at}; remove it"
     if error.pos >= len(text.rstrip()):

@@ -46,7 +46,7 @@ class SigningKey:
         except (ValueError, TypeError):
             private = None
         if not isinstance(private, Ed25519PrivateKey):
-            raise KeyFileError(path, "holds no Ed25519 key in PEM form; create one with `keys new FILE --signing`")
+            raise KeyFileError(path, "contains no Ed25519 key in PEM form; create one with `keys new FILE --signing`")
         return cls(private)
 
     def sign(self, content: bytes) -> bytes:

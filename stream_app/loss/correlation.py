@@ -31,8 +31,8 @@ class Correlation:
 
     def __post_init__(self) -> None:
         if self.backward is not None and self.forward is not None and self.backward.states != self.forward.states:
-            found = f"backward has {self.backward.states} states, forward {self.forward.states}"
-            raise CorrelationError(f"{found}; both are over the same states")
+            found = f"backward has {self.backward.states} states, but forward has {self.forward.states}"
+            raise CorrelationError(f"{found}; both must have the same states")
 
     @classmethod
     def of_strength(cls, states: int, strength: float) -> "Correlation":
@@ -43,11 +43,11 @@ class Correlation:
         `MatrixError` for too many states.
         """
         if states < 2:
-            raise CorrelationError(f"states: found {states}; correlation needs at least 2")
+            raise CorrelationError(f"states: found {states}; a correlation needs at least 2")
         checked_size(states)
         if not 0 <= strength <= 1:
             raise CorrelationError(
-                f"strength: found {strength}; use 0 (independent) to 1 (determined by the previous one)"
+                f"strength: found {strength}; use 0 (independent) to 1 (determined by the previous value)"
             )
         matrix = TransitionMatrix.of(strength * np.eye(states) + (1 - strength) / states)
         return cls(matrix, matrix)  # symmetric: the same in both directions
@@ -60,7 +60,7 @@ class Correlation:
 def correlation_of(document: object) -> Correlation:
     """Return the correlation of a document's ``backward`` and ``forward``, null for none; raises `CorrelationError`."""
     if not isinstance(document, Mapping) or not document.keys() >= {"backward", "forward"}:
-        raise CorrelationError('needs an object with "backward" and "forward", each a matrix or null')
+        raise CorrelationError('must be an object with "backward" and "forward", each a matrix or null')
     found: dict[str, TransitionMatrix | None] = {}
     for direction in ("backward", "forward"):
         try:
@@ -146,7 +146,7 @@ def counted(series: NDArray[np.int64], timestamps_ms: NDArray[np.int64], states:
     """
     most = int(states.max(initial=-1)) + 1
     if most > MOST_STATES:
-        remedy = f"use coarser ones, at most {MOST_STATES}"
+        remedy = f"use coarser states, at most {MOST_STATES}"
         raise CorrelationError(f"states: found {most}; {remedy}")
     steps = timestamps_ms if step_ms is None else timestamps_ms // step_ms
     order = np.lexsort((np.arange(len(steps)), steps, series))
@@ -159,7 +159,7 @@ def counted(series: NDArray[np.int64], timestamps_ms: NDArray[np.int64], states:
         follows &= np.diff(steps) == 1
     if not follows.any():
         raise CorrelationError(
-            "transitions: found none; use values at neighbouring timestamps (with --step: of neighbouring steps)"
+            "transitions: found none; use values at neighbouring timestamps (with --step: in neighbouring steps)"
         )
     pairs = states[:-1][follows] * most + states[1:][follows]
     return np.bincount(pairs, minlength=most * most).reshape(most, most).astype(np.int64)

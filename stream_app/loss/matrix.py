@@ -18,7 +18,7 @@ LEAST_PROBABILITY = float(np.finfo(np.float64).smallest_normal)
 """But for 0: below it doubles lose digits, and ratios of probabilities leave their range."""
 
 
-_PROBABILITIES = "write probabilities, 0 to 1"
+_PROBABILITIES = "use probabilities from 0 to 1"
 
 
 class MatrixError(ValueError):
@@ -44,12 +44,12 @@ class TransitionMatrix:
         states = checked_size(len(rows))
         for number, row in enumerate(rows):
             if not isinstance(row, list | tuple):
-                raise MatrixError(number, "is no list", "write one list of probabilities a row")
+                raise MatrixError(number, "is no list", "use one list of probabilities per row")
             if len(row) != states:
-                remedy = "a transition matrix is square: give one probability for each state"
+                remedy = "a transition matrix is square: use one probability for each state"
                 raise MatrixError(number, f"has {len(row)} entries, but the matrix has {states} rows", remedy)
             if not all(type(entry) in (float, int) for entry in row):
-                raise MatrixError(number, "holds an entry that is no number", _PROBABILITIES)
+                raise MatrixError(number, "contains an entry that is not a number", _PROBABILITIES)
         return cls.of(np.array(rows, dtype=np.float64))
 
     @classmethod
@@ -62,10 +62,12 @@ class TransitionMatrix:
         seen: set[tuple[int, int]] = set()
         for row, column, probability in entries:
             if not (0 <= row < states and 0 <= column < states):
-                remedy = f"rows and columns are 0 to {states - 1}"
+                remedy = f"use rows and columns from 0 to {states - 1}"
                 raise MatrixError(row, f"has an entry in column {column}, outside the matrix", remedy)
             if (row, column) in seen:
-                raise MatrixError(row, f"has two entries in column {column}", "add them, or leave one away")
+                raise MatrixError(
+                    row, f"has two entries in column {column}", "add them together, or omit one of the entries"
+                )
             seen.add((row, column))
             rows[row, column] = probability
         return cls.of(rows)
@@ -77,12 +79,12 @@ class TransitionMatrix:
         rows = array.copy()
         for number, row in enumerate(rows):
             if not np.isfinite(row).all():
-                raise MatrixError(number, "holds an entry that is not finite", _PROBABILITIES)
+                raise MatrixError(number, "contains an entry that is not finite", _PROBABILITIES)
             if row.min() < 0:
-                raise MatrixError(number, f"holds {row.min()}, below 0", _PROBABILITIES)
+                raise MatrixError(number, f"contains {row.min()}, which is below 0", _PROBABILITIES)
             if ((row > 0) & (row < LEAST_PROBABILITY)).any():
                 least = f"{LEAST_PROBABILITY:.3g}"
-                raise MatrixError(number, f"holds an entry between 0 and {least}", f"write 0, or at least {least}")
+                raise MatrixError(number, f"contains an entry between 0 and {least}", f"use 0, or at least {least}")
             total = fsum(row)
             if abs(total - 1) > ROW_SUM_TOLERANCE:
                 raise MatrixError(number, f"sums to {total}, not 1", "divide its entries by their sum")
@@ -99,7 +101,7 @@ class TransitionMatrix:
 def checked_size(states: int) -> int:
     """Return how many states there are; raises `MatrixError` for none, and for more than `MOST_STATES`."""
     if states < 1:
-        raise MatrixError(None, "has no states", "give one row for each state")
+        raise MatrixError(None, "has no states", "use one row for each state")
     if states > MOST_STATES:
         raise MatrixError(None, f"has {states} states", f"use coarser states, at most {MOST_STATES}")
     return states
@@ -114,18 +116,18 @@ def matrix_of(document: object) -> TransitionMatrix:
     if isinstance(document, list):
         return TransitionMatrix.dense(document)
     if not isinstance(document, Mapping) or not document.keys() >= {"states", "entries"}:
-        remedy = 'write a list of rows, or {"states": n, "entries": [[row, column, probability], ..]}'
-        raise MatrixError(None, "is neither a list of rows nor states and entries", remedy)
+        remedy = 'use a list of rows, or {"states": n, "entries": [[row, column, probability], ..]}'
+        raise MatrixError(None, "is neither a list of rows nor an object with states and entries", remedy)
     states, entries = document["states"], document["entries"]
     if type(states) is not int:
-        raise MatrixError(None, "states is no integer", "give how many states there are")
+        raise MatrixError(None, "states is not an integer", "use the number of states")
     if not isinstance(entries, list):
-        raise MatrixError(None, "entries is no list", "write [[row, column, probability], ..]")
+        raise MatrixError(None, "entries is not a list", "use [[row, column, probability], ..]")
     for nth, entry in enumerate(entries):
         if not isinstance(entry, list) or [type(part) for part in entry[:2]] != [int, int] or len(entry) != 3:
-            raise MatrixError(None, f"entry {nth} is not [row, column, probability]", "write two integers and a number")
+            raise MatrixError(None, f"entry {nth} is not [row, column, probability]", "use two integers and a number")
         if type(entry[2]) not in (float, int):
-            raise MatrixError(entry[0], "holds an entry that is no number", _PROBABILITIES)
+            raise MatrixError(entry[0], "contains an entry that is not a number", _PROBABILITIES)
     return TransitionMatrix.sparse(states, ((row, column, probability) for row, column, probability in entries))
 
 

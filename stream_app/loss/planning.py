@@ -116,4 +116,4 @@ def _check(bound: float, timestamps: int) -> None:
     if not isfinite(bound) or bound <= 0:
         raise PlanError(f"bound: found {bound}; use a finite number above 0")
     if timestamps < 1:
-        raise PlanError(f"timestamps: found {timestamps}; plan for at least 1")
+        raise PlanError(f"timestamps: found {timestamps}; use at least 1")

@@ -113,7 +113,7 @@ class Numbers:
         if lower in HIGH or lower in LOW:
             # PRIVACY: which of the words it is, the message does not show.
             words = "--words High=400,Low=40"
-            raise FileError(f"a value is a word such as High or Low; give the number of each word, as in {words}")
+            raise FileError(f"a value is a word such as High or Low; map each word to a number, as in {words}")
         return text
 
     def _growth(self, series: str | None, name: str, found: object) -> object:

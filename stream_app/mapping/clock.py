@@ -29,7 +29,7 @@ MOST_DIGITS: Final = 22
 _APART_MS: Final = 3 * 3_600_000
 """Rows of one hour that comes twice lie nearer to each other."""
 ISO: Final = "2026-01-31T08:00:00+01:00"
-OFFSET: Final = f"write these times with their offset, as in {ISO}"
+OFFSET: Final = f"add the offset to these times, as in {ISO}"
 
 
 class Clock:
@@ -162,7 +162,9 @@ class Moments:
                 continue
             waiting.append(found)
             if len(waiting) > MOST_WAITING:
-                message = f"more than {MOST_WAITING:,} rows belong to an hour that clocks show twice, or wait for one"
+                message = (
+                    f"more than {MOST_WAITING:,} rows belong to an hour that clocks show twice, or follow such rows"
+                )
                 raise FileError(f"{message}; {OFFSET}, or split the file", row.number)
             yield from self._told(waiting)
         for run in self._runs.values():
@@ -237,7 +239,7 @@ def _steady(day: date, zone: ZoneInfo) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-ZONE_REMEDY: Final = "name it with --zone, as in --zone Europe/Paris"
+ZONE_REMEDY: Final = "set it with --zone, as in --zone Europe/Paris"
 _FORMAT: Final = "give its format, as in --time-format"
 
 # PRIVACY: a message shows an example of the form that was found, never the time itself.
@@ -263,7 +265,7 @@ _FORMS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*[0-9]{4}.*",
         "Mon, 02 Jan 2012 03:04:00 +0100",
-        f"has the date format of e-mails; {_FORMAT} '%a, %d %b %Y %H:%M:%S %z'",
+        f"has the date format of emails; {_FORMAT} '%a, %d %b %Y %H:%M:%S %z'",
     ),
     (
         r"([0-9]{1,2}\.? )?(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? .*[0-9]{4}.*",

@@ -107,8 +107,8 @@ class _Table:
                         continue
                 if len(cells) > columns.width and any(cells[columns.width :]):
                     raise FileError(
-                        f"has {len(cells)} cells, and there are {columns.width} columns; write numbers with a point, "
-                        "or quote cells that hold the separator",
+                        f"has {len(cells)} cells, but there are {columns.width} columns; write numbers with a point, "
+                        "or quote cells that contain the separator",
                         above,
                     )
                 if len(cells) <= columns.last:
@@ -117,7 +117,7 @@ class _Table:
                     cells += [""] * (columns.last + 1 - len(cells))  # noqa: PLW2901 (short rows end with empty cells)
                 yield Picked(above, [cells[place].strip() for place in columns.wanted])
         except csv.Error as error:
-            long = f"a cell has more than {csv.field_size_limit():,} characters; a quote may not be closed"
+            long = f"a cell has more than {csv.field_size_limit():,} characters; a closing quote may be missing"
             quote = "a quote is not closed, or is inside a cell; close it, or double it"
             raise FileError(long if "limit" in str(error) else quote, above + 1) from None
 
@@ -128,7 +128,7 @@ class _Table:
         if set(self._mapping.timestamp_columns) <= set(cells):
             missing = ", ".join(name for name in self._wanted if name not in cells)
             raise FileError(
-                f"another table begins, without a column {missing}; split the file into one file per table", line
+                f"another table begins here, without a column {missing}; split the file into one file per table", line
             )
         return False
 
@@ -139,7 +139,7 @@ def _numbered(
     """Yield rows whose columns are numbers, from the first line on that has a time in its place."""
     wanted = mapping.columns
     if strange := next((name for name in wanted if not re.fullmatch("[1-9][0-9]{0,5}", name)), None):
-        raise FileError(f"without a header, columns are numbered from 1, and {strange} is not such a number")
+        raise FileError(f"without a header, columns are numbered from 1, but {strange} is not a column number")
     numbers = list(map(str, range(1, max(map(int, wanted)) + 1)))
     columns = _Columns.under(numbers, mapping)
     for mark, line, cells in _candidates(head, mapping):
@@ -149,10 +149,10 @@ def _numbered(
             yield from _Table(mapping, mark, is_time).rows(chain(head[start:], text), start, names)
             return
     asked = ", ".join(mapping.timestamp_columns)
-    raise FileError(f"none of its first {len(head)} lines has a time in column {asked}; {_TIMES}", 1)
+    raise FileError(f"none of the first {len(head)} lines has a time in column {asked}; {_TIMES}", 1)
 
 
-_TIMES: Final = "name its columns and format: --timestamp-column, --time-format, --separator"
+_TIMES: Final = "specify the columns and the format with --timestamp-column, --time-format and --separator"
 
 
 def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
@@ -162,7 +162,7 @@ def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
     best = max(lines, key=lambda found: (len(set(wanted) & set(found[2])), -found[1]), default=None)
     if best is None:
         all_of = ", ".join(wanted)
-        return f"columns not found: {all_of}; no line has several columns; give the separator with --separator"
+        return f"columns not found: {all_of}; no line has several columns; set the separator with --separator"
     mark, line, names = best
     missing = [name for name in wanted if name not in names]
     found = f"columns not found: {', '.join(missing)}" if missing[1:] else f"column not found: {missing[0]}"
@@ -174,12 +174,12 @@ def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
     remedy = f"did you mean {', '.join(near)}?" if near else mapping.remedy_without(missing)
     question = remedy and f"; {remedy}"
     if set(asked) & set(names):
-        return f"{found}; {line_of} names {', '.join(names)}{question}"
+        return f"{found}; {line_of} has the columns {', '.join(names)}{question}"
     return (
         f"{found}{question}"
         if near
         else (
-            f"{found}; {line_of} has {len(names)} cells; `landmark-stream inspect` lists the columns; if no line names "
-            "them, use numbers with --no-header"
+            f"{found}; {line_of} has {len(names)} cells; `landmark-stream inspect` lists the columns; if no line "
+            "contains column names, use numbers with --no-header"
         )
     )

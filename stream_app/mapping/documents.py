@@ -35,7 +35,7 @@ def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked
                 return
     document = loaded(b"".join(head) + found.read())
     if document is None:
-        raise FileError("is not valid JSON; write one document, or one record per line")
+        raise FileError("is not valid JSON; use one document, or one record per line")
     if mapping.records is None and isinstance(document, dict) and set(mapping.timestamp_columns) <= document.keys():
         document = [document]  # the only line
     yield from _picked(enumerate(records_of(document, mapping.records), 1), mapping)
@@ -72,7 +72,7 @@ def records_of(document: Any, path: str | None) -> Iterator[Any]:
     if not lists and path is None and isinstance(document, dict):
         names = sorted(name for name, each in document.items() if isinstance(each, list))
         say = f"; it may be {' or '.join(map(repr, names))}" if names else ""
-        raise FileError(f"is one object; give the path to its records with --records{say}")
+        raise FileError(f"is one object; set the path to its records with --records{say}")
     if not found:
         raise FileError(f"has no records under --records {path}")
     for each in found:
@@ -86,7 +86,7 @@ def _picked(records: Iterable[tuple[int, Any]], mapping: FileMapping) -> Iterato
     number, first = 0, dict[str, Any]()
     for number, record in records:
         if not isinstance(record, dict):
-            raise FileError("is not an object; give the path to the records with --records", number)
+            raise FileError("is not an object; set the path to the records with --records", number)
         first = first or record
         cells = [_member(record, name, path) for name, path in paths]
         if number <= LOOKED_AT:
@@ -102,7 +102,7 @@ def _all_there(mapping: FileMapping, known: Collection[str], record: dict[str, A
     if missing := [name for name in mapping.columns if name not in known]:
         paths = list(_paths(record))
         near = [known for name in missing if (known := nearest(name, paths))]
-        remedy = mapping.remedy_without(missing) or "name nested members by their path, as in a.b"
+        remedy = mapping.remedy_without(missing) or "specify nested members by their path, as in a.b"
         remedy = f"did you mean {', '.join(near)}?" if near else f"{remedy}."
         raise FileError(f"no record has {', '.join(missing)}; {remedy} The first has {some_of(paths, 'members')}")
 
@@ -133,7 +133,7 @@ def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked]
     Raises `FileError` for what is no XML, or holds entities, and where no element has the name.
     """
     if mapping.records is None:
-        raise FileError("is XML; name the element of a record with --records, as `landmark-stream inspect` suggests")
+        raise FileError("is XML; specify the element of a record with --records, as `landmark-stream inspect` suggests")
     with _refused():
         yield from _picked(enumerate(_elements(found, mapping.records), 1), mapping)
 
@@ -158,7 +158,7 @@ def _elements(found: io.BufferedReader, name: str) -> Iterator[dict[str, Any]]:
         if outside:
             outside[-1].remove(element)
     if none:
-        raise FileError(f"has no element {name}; name the element of a record with --records")
+        raise FileError(f"has no element {name}; specify the element of a record with --records")
 
 
 def elements(found: io.BufferedReader) -> Iterator[tuple[str, dict[str, str]]]:
@@ -175,11 +175,11 @@ def _refused() -> Iterator[None]:
     except ElementTree.ParseError as error:
         raise FileError("is not valid XML", error.position[0]) from None
     except DefusedXmlException:
-        raise FileError("holds entity declarations, which are not supported; remove them") from None
+        raise FileError("contains entity declarations, which are not supported; remove them") from None
     except FileError:
         raise
     except RecursionError:
-        raise FileError("has too deeply nested elements") from None
+        raise FileError("has elements that are nested too deeply") from None
     except (LookupError, ValueError):
         raise FileError("is not XML in a known encoding") from None
 

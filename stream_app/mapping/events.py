@@ -132,7 +132,10 @@ class MappedFile:
             yield f"skipped rows: {told}"
         if assumed := self._moments.assumed:
             what = f"rows in an hour that clocks show twice, although no time goes back: {assumed:,}"
-            yield f"{what}; they are read as its first occurrence; if they belong to the second, add their offset"
+            yield (
+                f"{what}; they are read as the first occurrence of the hour; if they belong to the second "
+                "occurrence, add their offset"
+            )
         if self._mapping.stamp is None and (ends := list(filter(_is_end, self._mapping.timestamp_columns))):
             what = (
                 f"{' and '.join(ends)} may be the end of an interval; if so, add --stamp end, otherwise --stamp start"
@@ -190,7 +193,7 @@ class _Sort:
         if (known := self._known.setdefault(series, found)) != found:
             # PRIVACY: the column is told, and not its texts, which belong to the raw data.
             name = next(name for name, one, other in zip(self._columns, found, known, strict=True) if one != other)
-            message = f"{name}: differs from earlier rows, so the file has several sorts of readings"
+            message = f"{name}: differs from earlier rows, so the file has several sorts of reading"
             raise FileError(f"{message}; choose one with --where {name}=TEXT, or add --series-column {name}", number)
 
 

@@ -83,13 +83,13 @@ class FileMapping:
         others |= {condition.column for condition in self.where}
         if not missing or not set(missing) <= {*self.single} - others:
             return ""
-        return "it distinguishes several sorts of readings; if the file has only one sort, add --single ''"
+        return "it distinguishes several sorts of reading; if the file has only one sort, add --single ''"
 
     def lacking(self) -> Iterator[Fault]:
         """Yield what a mapping needs and this one has not."""
         if not self.timestamp_columns:
-            yield Fault("timestamp_column", "is missing; name the column of the times")
+            yield Fault("timestamp_column", "is missing; specify the time column")
         if not self.value_columns:
-            yield Fault("value_columns", "is missing; name the column of the values, or one per part")
+            yield Fault("value_columns", "is missing; specify the value column, or one column per part")
         if self.series is None and self.series_column is None:
-            yield Fault("series", "is missing; name the series of all rows, or the column that holds it")
+            yield Fault("series", "is missing; specify the series of all rows, or the series column")

@@ -171,7 +171,7 @@ def _of_json(found: io.BufferedReader) -> Inspection:
     if records and all("series" in one and ("timestamp" in one or "type" in one) for one in records):
         return Inspection("events", (), FileMapping())
     if not records:
-        raise FileError("holds no records; write a list of objects, or one object per line")
+        raise FileError("contains no records; use a list of objects, or one object per line")
     return _told("json", _columns(records), FileMapping(records=path))
 
 

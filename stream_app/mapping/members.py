@@ -86,9 +86,7 @@ def read_mapping(name: str) -> FileMapping:
         except UnicodeDecodeError:
             raise MappingError([Fault("mapping", f"{name} {NOT_UTF8}")]) from None
     else:
-        message = (
-            f"no mapping is called {name}{meant(name, known)}; known mappings are {', '.join(known)}, and TOML files"
-        )
+        message = f"unknown mapping {name}{meant(name, known)}; known mappings are {', '.join(known)}, and TOML files"
         raise MappingError([Fault("mapping", message)])
     return _mapping_in(name, text)
 
@@ -127,7 +125,7 @@ class _Reader:
     def end(self) -> None:
         """Raise `MappingError` if something was wrong."""
         if self._given.keys() >= {"series", "series_column"}:
-            self._faults.append(Fault("series", "and series_column exclude each other; use only one"))
+            self._faults.append(Fault("series", "conflicts with series_column; use only one of them"))
         if self._faults:
             raise MappingError(self._faults)
 
@@ -140,13 +138,13 @@ class _Reader:
     def _timestamp_column(self, found: object) -> tuple[str, ...]:
         names = [found] if isinstance(found, str) else found
         if not isinstance(names, list | tuple) or not names:
-            raise ValueError("is not a column; write its name, or a list of names whose cells are joined")
+            raise ValueError("is not a column; use a column name, or a list of names whose cells are joined")
         return tuple(self._text(name).strip() for name in names)
 
     def _single(self, found: object) -> tuple[str, ...]:
         names = names_of(found) if isinstance(found, str) else found
         if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-            raise ValueError("is not a column; write its name, a list of names, or '' for none")
+            raise ValueError("is not a column; use a column name, a list of names, or '' for none")
         return tuple("" if name in {"''", '""'} else name.strip() for name in names)
 
     def _value_columns(self, found: object) -> dict[str, str]:
@@ -154,22 +152,22 @@ class _Reader:
             return {self._text(part): self._text(column).strip() for part, column in found.items()}
         names = names_of(found) if isinstance(found, str) else found
         if not isinstance(names, list | tuple) or not names:
-            raise ValueError("names no column; write one, or PART=COLUMN for each part of the value")
+            raise ValueError("is not a column name; use a column name, or PART=COLUMN for each part of the value")
         if len(names) == 1 and "=" not in names[0]:
             return {"": self._text(names[0])}
         pairs = [name.partition("=")[::2] if "=" in name else (name, name) for name in map(self._text, names)]
         columns = {self._text(part.strip()): self._text(column.strip()) for part, column in pairs}
         if len(columns) < len(pairs):
-            raise ValueError("names a part twice; name one column per part")
+            raise ValueError("contains a part twice; specify one column per part")
         return columns
 
     def _time_format(self, found: object) -> str:
         text = self._text(found)
         if text not in UNITS and "%" not in text:
-            raise ValueError(f"is not a time format; write directives of strptime, as in %d/%m/%Y, or {_or(UNITS)}")
+            raise ValueError(f"is not a time format; use directives of strptime, as in %d/%m/%Y, or {_or(UNITS)}")
         if "%Z" in text:
             raise ValueError(
-                "has a zone in letters (%Z), which is not supported; write the letters literally, and give the zone "
+                "has a zone in letters (%Z), which is not supported; write the letters literally, and set the zone "
                 "with `zone`"
             )
         if ("%I" in text) != ("%p" in text):
@@ -194,7 +192,7 @@ class _Reader:
     def _where(self, found: object) -> tuple[Condition, ...]:
         texts = [found] if isinstance(found, str) else found
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) and "=" in text for text in texts):
-            raise ValueError("is not a condition; write COLUMN=TEXT or COLUMN!=TEXT, several as a list")
+            raise ValueError("is not a condition; use COLUMN=TEXT or COLUMN!=TEXT, or a list of several conditions")
         conditions = []
         for text in texts:
             column, _, wanted = text.partition("=")
@@ -219,7 +217,7 @@ class _Reader:
     def _multiply(self, found: object) -> Decimal:
         factor = _decimal(found)
         if not 0 < abs(factor.adjusted()) + 1 <= MOST_PLACES or not factor:
-            raise ValueError(f"is not a factor; write a number with at most {MOST_PLACES} places, as in 0.001")
+            raise ValueError(f"is not a factor; use a number with at most {MOST_PLACES} places, as in 0.001")
         return factor
 
     def _differences(self, found: object) -> bool:
@@ -232,7 +230,7 @@ class _Reader:
 def _pairs(text: str) -> dict[str, str]:
     pairs = [name.rpartition("=") for name in names_of(text)]
     if not all(mark for _, mark, _ in pairs):
-        raise ValueError("is not a list of words; write TEXT=NUMBER, separated by commas")
+        raise ValueError("is not a list of words; use TEXT=NUMBER, separated by commas")
     return {word: number for word, _, number in pairs}
 
 
@@ -243,7 +241,7 @@ def _decimal(found: object) -> Decimal:
     except InvalidOperation:
         number = Decimal("nan")
     if isinstance(found, bool) or not number.is_finite():
-        raise ValueError("is not a number; write digits and a point, as in 0.001")
+        raise ValueError("is not a number; use digits and a point, as in 0.001")
     return number
 
 

@@ -71,21 +71,21 @@ def horizon_of(
     every_ms = step_ms if every_ms is None else every_ms
     if every_ms < step_ms:
         raise HorizonError(
-            "--every", f"found {every_ms} ms; one release per step, so use at least the step, {step_ms} ms"
+            "--every", f"found {every_ms} ms; each step has one release, so use at least the step, {step_ms} ms"
         )
     if policy.within is not None and policy.within.hides and every_ms != step_ms:
-        problem = "with a value as absent each step is decided, with readings or without"
+        problem = "if `absent` is a value, every step is processed, with or without readings"
         raise HorizonError("--every", f"found {every_ms} ms; {problem}: omit it, or use the step, {step_ms} ms")
     first_ms, end_ms = _span(policy, every_ms)
     start_ms = first_ms if start_ms is None else start_ms
     if events is None:
         events = max(1, -(-(end_ms - start_ms) // every_ms))
     if not 1 <= events <= MOST_EVENTS:
-        found = f"found {events:,} events, {every_ms:,} ms apart; plan for 1 to {MOST_EVENTS:,}"
-        raise HorizonError("--steps", f"{found}: give their number, or the time between them (--every)")
+        found = f"found {events:,} events, {every_ms:,} ms apart; plan for 1 to {MOST_EVENTS:,} events"
+        raise HorizonError("--steps", f"{found}: set their number, or the time between them (--every)")
     if not 0 <= start_ms <= start_ms + events * every_ms <= LAST_TIMESTAMP_MS:
         raise HorizonError(
-            "--start", "the events reach beyond the years 1970 to 9999; start elsewhere, or plan for fewer"
+            "--start", "the events reach beyond the years 1970 to 9999; use another start, or fewer events"
         )
     return Horizon(start_ms, every_ms, events)
 
@@ -117,7 +117,7 @@ class CourseError(ValueError):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"an event of the horizon would be rejected as {reason}; start elsewhere (--start)")
+        super().__init__(f"an event of the horizon would be rejected as {reason}; use another start (--start)")
 
 
 class Spend(NamedTuple):
@@ -166,7 +166,7 @@ class Course:
             outcome = decide(self._context, rows.get, nothing, InputRecord("outlook", 0, number, 0, None, event))
             if isinstance(outcome, Rejected):
                 raise CourseError(outcome.reason)
-            assert isinstance(outcome, Decided), "an observation is decided or rejected"
+            assert isinstance(outcome, Decided), "an observation is processed or rejected"
             rows[series] = self._sampled(outcome.row)
             *earlier, entry = (_loaded(sealed.value) for sealed in outcome.entries)
             drawn_nano = sum(part["charged_nano"] for part in earlier)  # for dummies, by no event

@@ -22,7 +22,8 @@ class Loud(NamedTuple):
         """Say both, with the remedy and its price."""
         return (
             f'the noise at a landmark has a scale of {self.words}. With {{"name":"balanced","regular_share":1}} '
-            "landmarks are not published, and the other steps have all of epsilon. The price is a larger temporal loss."
+            "landmarks are not published, and the other steps get all of epsilon. The price is a larger temporal "
+            "loss."
         )
 
 

@@ -60,13 +60,13 @@ def within_words(policy: Policy, error: float) -> str | None:
         case _ if policy.collect is None:
             return None
         case Counts():
-            return f"a count within {error:g} of the contributors of the truth"
+            return f"a count whose error is at most {error:g} times the number of contributors"
         case Sum():
-            return f"a sum within {error:g} a contributor of the truth"
+            return f"a sum whose error is at most {error:g} per contributor"
         case Mean() | HiddenMean():
             return f"a mean within {error:g} of the truth"
         case Choice():
-            return f"the item that leads by {error:g} of the contributors"
+            return f"the item with a lead of {error:g} times the number of contributors"
         case _:
             return None
 

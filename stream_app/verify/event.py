@@ -82,7 +82,8 @@ class TellingEvent(NamedTuple):
     def __str__(self) -> str:
         """Return what is seen, and under which history that is likelier."""
         return (
-            f"{self.name} {self.way} {self.threshold:.6g}, likelier under the {'second' if self.swapped else 'first'}"
+            f"{self.name} {self.way} {self.threshold:.6g}, more likely under the "
+            f"{'second' if self.swapped else 'first'}"
         )
 
     def holds(self, score: Score) -> NDArray[np.bool_]:

@@ -56,7 +56,7 @@ def _pairs(policy: Policy, within: Within) -> Iterator[neighbours.Pair]:
     if isinstance(within.absent, tuple) and near:
         # The end that differs from what stands for no reading.
         other, cells = found.of(0 if found.cells[1] == within.absent else 1)
-        named = near[0]._replace(name=f"{near[0].name}, without a reading or with one")
+        named = near[0]._replace(name=f"{near[0].name}, with or without a reading")
         yield _pair(policy, within, named, neighbours.Extremes(None, other, (within.absent, cells)))
 
 
@@ -160,8 +160,8 @@ def _collected_pair(
         # One item is told at most the larger of the two, several ones epsilon and the intrusion of those exposed.
         one_alone = course.differing == 1
         declared_nano = (max if one_alone else add)(declared_nano, collect.intrusion_nano)
-    name = course.name if sent is None else f"{course.name}, the first item {sent} a look"
-    name += "" if items.others else ", nobody else there"
+    name = course.name if sent is None else f"{course.name}, the first item sent {sent} a look"
+    name += "" if items.others else ", with no other contributors"
     happening = partial(_happening, policy, collect, course, items, exposed, sent)
     return neighbours.paired(name, declared_nano, happening, items.watched)
 

@@ -85,7 +85,7 @@ def invalid(kind: kinds.Kind) -> Iterator[tuple[str, Extremes]]:
         return
     ends = extremes(kind)
     other, cells = (ends.near, ends.cells[0]) if ends.cells[1] == substitute else (ends.far, ends.cells[1])
-    yield "an invalid value or another", Extremes(None, other, (substitute, cells))
+    yield "an invalid value or another value", Extremes(None, other, (substitute, cells))
     same = kind.publish(ReleasedCells(tuple(substitute)))
     yield "an invalid value or its substitute", Extremes(None, same, (substitute, substitute))
 

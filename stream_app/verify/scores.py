@@ -74,7 +74,7 @@ class Scores:
         yield "all measurements, weighted by the epsilon spent on them", patterns + np.sum(nearer, axis=0)
         columns = list(self._columns(seen))
         learnt = [histogram(column) for histogram, (_, column) in zip(self._histograms, columns, strict=True)]
-        yield "all that is seen, as learnt", patterns + np.sum(learnt, axis=0)
+        yield "all observations, scored as learned", patterns + np.sum(learnt, axis=0)
         yield from columns
         yield from self._distances(seen)
         for place, output in enumerate(self._pair.outputs):
@@ -96,7 +96,7 @@ class Scores:
                 for name, shown in (("value", ~approximated), ("approximated value", approximated)):
                     yield f"the {name} of {output.name}{cell}", np.where(shown, value, MISSING).astype(np.float64)
         for (_, contrast), output in zip(self._contrasts(seen), pair.outputs, strict=True):
-            yield f"how much nearer {output.name} is", contrast
+            yield f"how much closer {output.name} is to the first history", contrast
 
     def _contrasts(self, seen: Seen) -> Iterator[tuple[Score, Score]]:
         """Yield for each output what it spent, and how much nearer it is to the first history's cells.
@@ -142,9 +142,9 @@ class Scores:
                 largest[side] = np.maximum(largest[side], np.where(missing, 0.0, scaled))
                 if self._tossed:
                     score = np.where(missing | ~tossed, ABSENT, scaled)
-                    yield f"the noise of {output.name} behind a coin, were it history {side + 1}", score
+                    yield f"the noise of {output.name} after a coin toss, assuming history {side + 1}", score
         for side, score in enumerate(largest):
-            yield f"the largest noise, were it history {side + 1}", score
+            yield f"the largest noise, assuming history {side + 1}", score
 
     def _distance(self, difference: Score) -> Score:
         match self._kind:

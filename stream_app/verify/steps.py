@@ -53,8 +53,8 @@ def pair_steps(policy: Policy) -> Iterator[PairSteps]:
             yield from _landmarks(landmarks, fixed=protection.fixed or policy.collect is not None)
         case EventLevel():
             yield _course("the first step", (), (FIRST,))
-            yield _course("a step after two others", (FIRST, FIRST + 1), (FIRST + 2,))
-            yield _course("a step after many", _many(FIRST), (FIRST + MANY,))
+            yield _course("a step after two other steps", (FIRST, FIRST + 1), (FIRST + 2,))
+            yield _course("a step after many steps", _many(FIRST), (FIRST + MANY,))
         case UserLevel(length=length):
             yield _course("all steps" if length <= MOST_LANDMARKS + 1 else "first and last steps", (), _ends(length))
             if length > MOST_LANDMARKS + 1:
@@ -64,7 +64,7 @@ def pair_steps(policy: Policy) -> Iterator[PairSteps]:
             yield _course("a window", (), together)
             # In turns, so that a private look compares a value with one like the other history's.
             turns = [Step(at + 1, turned=bool(nth % 2)) for nth, at in enumerate(together)]
-            yield PairSteps("a window after a step, in turns", (Step(FIRST, differs=False), *turns))
+            yield PairSteps("a window after a step, alternating", (Step(FIRST, differs=False), *turns))
             yield _course("a window after many steps", _many(FIRST), _window(FIRST + MANY, steps))
         case _:
             assert_never(protection)
@@ -73,32 +73,32 @@ def pair_steps(policy: Policy) -> Iterator[PairSteps]:
 def _landmarks(landmarks: LandmarkSet, *, fixed: bool) -> Iterator[PairSteps]:
     if not landmarks.intervals:
         yield _course("the first step", (), (FIRST,))
-        yield _course("a step after two others", (FIRST, FIRST + 1), (FIRST + 2,))
-        yield _course("a step after many", _many(FIRST), (FIRST + MANY,))
+        yield _course("a step after two other steps", (FIRST, FIRST + 1), (FIRST + 2,))
+        yield _course("a step after many steps", _many(FIRST), (FIRST + MANY,))
         if not fixed:
-            yield PairSteps("a landmark registered ahead", (Step(FIRST), Step(FIRST + 1, registers=FIRST + 1)))
+            yield PairSteps("a landmark registered in advance", (Step(FIRST), Step(FIRST + 1, registers=FIRST + 1)))
         return
     last = tuple(last_landmarks(landmarks))
     before, after = _regular(landmarks, last[0], -1), _regular(landmarks, last[-1], 1)
     if before is not None:
-        yield _course("landmarks and a regular step before", (), (before, *last))
-    yield _course("landmarks and a regular step after", (), (*last, after or last[-1] + 1))
+        yield _course("landmarks and a regular step before them", (), (before, *last))
+    yield _course("landmarks and a regular step after them", (), (*last, after or last[-1] + 1))
     yield _among(landmarks, last)
     earlier = None if before is None else _regular(landmarks, before, -1)
     if before is not None and earlier is not None and not fixed:
         rest = tuple(Step(index) for index in last)
-        yield PairSteps("a landmark registered ahead", (Step(earlier), Step(before, registers=before), *rest))
+        yield PairSteps("a landmark registered in advance", (Step(earlier), Step(before, registers=before), *rest))
         yield PairSteps("a landmark registered late", (Step(earlier), Step(before, registers=earlier), *rest))
 
 
 def _beside_windows(landmarks: LandmarkSet, window: int, *, fixed: bool) -> Iterator[PairSteps]:
     last = tuple(last_landmarks(landmarks))
     first = last[-1] + 1 if last else FIRST
-    yield _course("landmarks and a window after" if last else "a window", (), (*last, *_window(first, window)))
+    yield _course("landmarks and a window after them" if last else "a window", (), (*last, *_window(first, window)))
     yield _course("a window after a step", (first,), (*last, *_window(first + 1, window)))
     yield _course("a window after many steps", _many(first), (*last, *_window(first + MANY, window)))
     if last and last[0] >= window:
-        yield _course("landmarks and a window before", (), (*_window(last[0] - window, window), *last))
+        yield _course("landmarks and a window before them", (), (*_window(last[0] - window, window), *last))
     if not fixed:
         rest = [Step(at) for at in _window(first + 1, window)]
         late = [Step(first), rest[0]._replace(registers=first), *rest[1:]]
@@ -114,7 +114,7 @@ def _among(landmarks: LandmarkSet, last: tuple[int, ...]) -> PairSteps:
         equal.append(at)
     differing = _regular(landmarks, at, 1) or at + 1
     equal.append(_regular(landmarks, differing, 1) or differing + 1)
-    return _course("landmarks and a step among equal ones", tuple(equal), (*last, differing))
+    return _course("landmarks and a step among equal steps", tuple(equal), (*last, differing))
 
 
 def _many(first: int) -> tuple[int, ...]:

@@ -54,7 +54,7 @@ class UnusableError(ValueError):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"the worker would reject the policy as {reason}; `check` says more")
+        super().__init__(f"the worker would reject the policy as {reason}; run `check` for details")
 
 
 def ruled(parameters: Mapping[str, object], secret: bytes) -> SeriesRow:

@@ -80,7 +80,7 @@ def unit_courses(policy: Policy) -> Iterator[UnitCourse]:
     one, within = (first * per_step + per_step // 2,), tuple(_within(units, first))
     yield course("one unit", one)
     if window > 1:
-        yield course("units in a row, across a border", tuple(_across(units, first + reach)))
+        yield course("units in a row, across a step boundary", tuple(_across(units, first + reach)))
     many = range(first, first + MANY)
     yield course(f"{row} after many steps", tuple(_across(units, many.stop + reach)), *many)
     if marked:

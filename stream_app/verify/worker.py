@@ -162,13 +162,13 @@ class OwnWorker:
             if now > last:
                 last, grew = now, time.monotonic()
             elif time.monotonic() - grew > PATIENCE_SECONDS:
-                waited = f"the worker decided nothing for {PATIENCE_SECONDS:.0f} s"
-                raise WorkerError(f"{waited}; see that its brokers answer{self._last_words()}")
+                waited = f"the worker made no progress for {PATIENCE_SECONDS:.0f} s"
+                raise WorkerError(f"{waited}; check that its brokers answer{self._last_words()}")
             await asyncio.sleep(_POLL_SECONDS)
 
     def _last_words(self) -> str:
         lines = self._log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
-        return "; its log ends:\n" + "\n".join(lines) if lines else ""
+        return "; the end of its log:\n" + "\n".join(lines) if lines else ""
 
 
 def _row(run: _Run, releases: dict[int, list[bytes]], rejects: dict[int, bytes]) -> list[int]:

@@ -89,7 +89,10 @@ def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Ite
     if known.cap_nano is not None and not collect:
         others = "is published about the same person in any other way, or about other people"
     if protection.get("unit"):
-        yield f"{resemblance(unit)} Choose a unit, or a window of several, no shorter than values stay alike."
+        yield (
+            f"{resemblance(unit)} Choose a unit, or a window of several units, that is at least as long as values "
+            "stay alike."
+        )
     yield f"Not covered: what neighbouring {unit.plural} reveal about each other, and what {others}."
     yield from _versions(parameters, known)
     yield "The guarantee is computational: the noise comes from a secret key, and anyone who has the key can remove it."
@@ -108,7 +111,7 @@ def where(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
         case "event" | "w-event":
             return row
         case "user":
-            return f"at the {unit.many(protection['length'])} from its first event on"
+            return f"at the {unit.many(protection['length'])} that start with its first event"
         case _:
             return f"at {_marked(parameters, known)} and {row.replace('at one', 'at one other')}"
 
@@ -178,7 +181,7 @@ def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:
         case "w-event":
             yield "Nothing limits what many such windows reveal together."
         case "user":
-            yield f"After these {unit.plural} nothing more is measured."
+            yield f"Nothing more is measured after these {unit.plural}."
         case _:
             further = "in more such windows" if (protection.get("window") or 1) > 1 else f"at more {unit.plural}"
             yield f"Histories that differ {further} are easier to distinguish."
@@ -197,29 +200,29 @@ def _later_landmarks(parameters: Parameters, known: Circumstances) -> Iterator[s
         if parameters["protection"].get("unit"):
             kept = f", which is reserved for {spare:,} of them" if spare else ""
             yield (
-                "Landmarks that are registered before their step is published are left out as well. Landmarks that are "
-                f"registered later are protected too, but they use budget{kept}."
+                "Landmarks that are registered before their step is published are left out as well. Landmarks that "
+                f"are registered later are also protected, but they use budget{kept}."
             )
             return
         kept = (
             f", and budget is reserved for {spare:,} of them" if spare and not leaves_out_landmarks(parameters) else ""
         )
-        yield f"Landmarks that are registered later are protected too{kept}."
+        yield f"Landmarks that are registered later are also protected{kept}."
 
 
 def blurred(parameters: Parameters, known: Circumstances) -> Iterator[str]:
     """Say what dummies are worth; nothing if there are none."""
     method = parameters["dummies"]["method"] if parameters.get("dummies") else known.dummies
     if method:
-        yield "Dummies blur which landmarks are true. This is not differential privacy of their positions."
+        yield "Dummies obscure which landmarks are true. This is not differential privacy of their positions."
     if method == DRAWN:
         yield "If padding drew them, each true landmark may lose another ln(1/p) about the fact that it is a landmark."
     if method == "padding":
         chance = (parameters.get("dummies") or {}).get("probability")
         loss = "" if chance is None else f" = {max(0.0, -log(chance)):.3g}"
         yield (
-            f"Each true landmark may lose another ln(1/p){loss} about the fact that it is a landmark; p is the chance "
-            "with which each other step joins."
+            f"Each true landmark may lose another ln(1/p){loss} about the fact that it is a landmark; p is the "
+            "probability with which each other step joins."
         )
 
 
@@ -258,7 +261,7 @@ def _versions(parameters: Parameters, known: Circumstances) -> Iterator[str]:
     if renew := parameters.get("renew"):
         many = f"{len(renew):,} moments, {moment_in_words(renew[0])} to {moment_in_words(renew[-1])}"
         when = moment_in_words(renew[0]) if len(renew) == 1 else many
-        yield f"It starts its next version by itself at {when}, if that limit has room."
+        yield f"It starts its next version by itself at {when}, if that limit allows."
     if known.cap_nano is not None and not parameters.get("collect"):
         yield f"All series of one person together cost at most epsilon {amount(known.cap_nano)}."
 

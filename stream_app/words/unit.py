@@ -76,8 +76,8 @@ def statistic_of(value: Mapping[str, Any], unit: Unit) -> str:
 def resemblance(unit: Unit) -> str:
     """Return a sentence on what a unit does not protect."""
     return (
-        f"Values of neighbouring {unit.plural} are often alike. This protects what {unit.one} alone would reveal, but "
-        "not what its neighbours suggest about it."
+        f"Values of neighbouring {unit.plural} are often similar. This protects what {unit.one} alone would reveal, "
+        "but not what its neighbours suggest about it."
     )
 
 

@@ -40,7 +40,9 @@ OPTIONS = "--html, --picture"
 DRAWN = 10  # series drawn: those that lost most, unless others are named
 RANKED = 20
 SPREAD = 5  # least number of series for a plot of how many have what share left
-AT_NOTHING = "At 0, regular steps still publish, each at no more than their largest cost so far; new landmarks do not."
+AT_NOTHING = (
+    "At 0, regular steps are still published, each at a cost of at most the largest so far; new landmarks are not."
+)
 TALL = 4.0  # inches, for plots whose legend names series
 
 
@@ -64,13 +66,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of the topic")
     releases_help = "the releases as JSON Lines, to compare with the ledger"
     parser.add_argument("--releases", type=Path, metavar="FILE", help=releases_help)
-    parser.add_argument("--no-releases", action="store_true", help="read the ledger's topic alone")
+    parser.add_argument("--no-releases", action="store_true", help="read only the ledger's topic")
     add_lifetime(parser)
     add_head_arguments(parser)
     _add_drawing_arguments(parser)
     follow_help = (
-        "continue beside live workers: log findings and count them in metrics at once, until a signal ends it with "
-        "the report"
+        "keep auditing while workers run: log findings and count them in metrics at once, and report when a signal "
+        "ends the audit"
     )
     parser.add_argument("--follow", action="store_true", help=follow_help)
     http_port_help = f"with --follow: port for the page, metrics and health (default: {PORT}; 0: any free port)"
@@ -83,15 +85,15 @@ def _add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the page, the picture and the accounting of losses."""
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots as one HTML page")
     plain_help = (
-        "also answer in words: what is guaranteed to how many people, the budgets now and at the end, whose "
-        "series, which keys, and what to tell a person"
+        "also answer in sentences: what is guaranteed to how many people, the budgets now and at the end, whose "
+        "series they are, which keys were used, and what to tell a person"
     )
     parser.add_argument("--plain", action="store_true", help=plain_help)
     add_picture(parser, "draw the epsilon spent and the remaining budgets")
     series_help = f"show this series in detail; may be repeated (default: the {DRAWN} with the largest losses)"
     parser.add_argument("--series", action="append", metavar="ID", help=series_help)
     correlation_help = (
-        "temporal loss under a correlation in a file of `correlate`, for all series, or with NAME for those whose "
+        "temporal loss under a correlation from a file of `correlate`, for all series, or with NAME for series whose "
         "policy names it"
     )
     parser.add_argument("--correlation", action="append", default=[], metavar="[NAME=]FILE", help=correlation_help)
@@ -172,7 +174,7 @@ def _question(arguments: argparse.Namespace) -> "AccountingQuestion | None":
         check_ending(arguments.picture)
     if not arguments.correlation and not arguments.compose:
         if arguments.members is not None or arguments.rate is not None:
-            raise UsageError("--members, --rate: only --compose uses them; add it")
+            raise UsageError("--members, --rate: only --compose uses them; add --compose")
         return None
     from stream_app.cli.ledger.losses import question_of  # noqa: PLC0415 - numbers of many series need numpy, others do not
 
@@ -263,7 +265,7 @@ def _sections(seen: SecondLook) -> list[Section]:
     shares = (
         Section(
             "Share of the budget remaining, all series",
-            f"When the ledger ends, under the policy then in force. {AT_NOTHING}",
+            f"At the end of the ledger, under the policy in force then. {AT_NOTHING}",
             svg(partial(shares_left, seen.losses)),
         ),
     )

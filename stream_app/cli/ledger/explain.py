@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     timestamp_help = "a time within the step: integer ms, or ISO 8601 with offset"
     parser.add_argument("timestamp", metavar="TIMESTAMP", help=timestamp_help)
     parser.add_argument("--ledger", type=Path, metavar="FILE", help="the ledger as JSON Lines, instead of the topic")
-    releases_help = "the releases as JSON Lines, from which the rate of Adaptive follows"
+    releases_help = "the releases as JSON Lines, which give the rate of Adaptive"
     parser.add_argument("--releases", type=Path, metavar="FILE", help=releases_help)
     config_help = "configuration (default: landmark-stream.toml if it exists; unused with --ledger)"
     parser.add_argument("--config", type=Path, help=config_help)

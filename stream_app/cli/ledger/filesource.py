@@ -62,7 +62,7 @@ def _nano(text: str) -> int:
     except InvalidOperation:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
     if not epsilon.is_finite() or not 0 < epsilon <= LARGEST:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0, or too large")
+        raise argparse.ArgumentTypeError(f"{text} is not above 0, or is too large")
     return int(epsilon * NANO)
 
 
@@ -90,8 +90,8 @@ class FileSource:
             raise UsageError("--no-releases: only for topics; omit --releases instead")
         if reads_twice(arguments) and ledger.exists() and not ledger.is_file():
             raise UsageError(
-                f"--ledger {ledger}: --html, --plain, --picture, --correlation and --compose read it twice, which no "
-                "pipe can be; name a regular file"
+                f"--ledger {ledger}: --html, --plain, --picture, --correlation and --compose read it twice, but a pipe "
+                "can be read only once; specify a regular file"
             )
         self._arguments = arguments
         self.has_releases = arguments.releases is not None
@@ -103,7 +103,7 @@ class FileSource:
         with reading(ledger), progress("audit") as shown:
             lines = read_files(auditor, ledger, self._arguments.releases, shown)
         if lines and not auditor.recognised:
-            raise UsageError(f"--ledger {ledger}: none of its {lines} lines is a ledger entry; name the ledger's file")
+            raise UsageError(f"--ledger {ledger}: none of its {lines} lines is a ledger entry; specify the ledger file")
 
     def again(self, feed: Feed) -> None:
         """Feed the ledger once more: which series are drawn is known only after the first reading."""

@@ -29,7 +29,7 @@ def add_head_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--heads", nargs="?", type=Path, const=True, metavar="FILE", help=heads_help)
     public_key_help = (
-        "the public key of the signer that you trust, as `keys public` prints it; repeat it for older keys"
+        "the public key of the signer that you trust, as `keys public` prints it; may be repeated for older keys"
     )
     parser.add_argument("--public-key", type=Path, action="append", metavar="FILE", help=public_key_help)
     witness_help = "signed checkpoints kept elsewhere, as `read heads` prints them; all of them must be among the heads"
@@ -37,7 +37,7 @@ def add_head_arguments(parser: argparse.ArgumentParser) -> None:
     prove_help = "only write a proof that the signed checkpoints include a series' last entry"
     parser.add_argument("--prove", metavar="SERIES", help=prove_help)
     parser.add_argument("--out", type=Path, metavar="FILE", help="with --prove: the file for the proof")
-    proof_help = "only check a proof against --ledger, which may hold that entry alone"
+    proof_help = "only check a proof against --ledger, which needs to contain only the proven entry"
     parser.add_argument("--proof", type=Path, metavar="FILE", help=proof_help)
 
 
@@ -45,14 +45,12 @@ def trusted_keys(arguments: argparse.Namespace) -> PublicKeys | None:
     """Return the keys that heads are checked with, None without heads; raises `UsageError` for unfit options."""
     if arguments.heads is None:
         if arguments.public_key or arguments.witness:
-            raise UsageError("--public-key, --witness: add --heads, the checkpoints that they are compared with")
+            raise UsageError("--public-key, --witness: add --heads, the checkpoints to compare them with")
         return None
     if arguments.heads is True and arguments.ledger is not None:
-        raise UsageError(
-            "--heads: name its FILE too, because --ledger is a file; without --ledger both topics are read"
-        )
+        raise UsageError("--heads: add its FILE too, because --ledger is a file; without --ledger both topics are read")
     if not arguments.public_key:
-        raise UsageError("--heads: add --public-key FILE; the checkpoints cannot say themselves which signer to trust")
+        raise UsageError("--heads: add --public-key FILE; the checkpoints cannot tell you which signer to trust")
     return _keys(arguments.public_key)
 
 
@@ -103,7 +101,8 @@ def prove(arguments: argparse.Namespace) -> int:
     proof = prover.proof
     if proof is None:
         raise UsageError(
-            f"--prove: the heads have no entry of series {arguments.prove!r}; check its spelling and checkpoints"
+            f"--prove: the signed checkpoints have no entry of series {arguments.prove!r}; check the spelling of the "
+            "series, and its checkpoints"
         )
     with writable(f"--out {arguments.out}"), whole(arguments.out) as beside:
         beside.write_bytes(proof_bytes(proof))
@@ -118,12 +117,12 @@ def prove(arguments: argparse.Namespace) -> int:
 def check(arguments: argparse.Namespace) -> int:
     """Check a proof; 0 when it holds, 1 when not."""
     if arguments.ledger is None or not arguments.public_key:
-        raise UsageError("--proof FILE: add --ledger FILE, which holds the entry, and --public-key FILE")
+        raise UsageError("--proof FILE: add --ledger FILE, which contains the entry, and --public-key FILE")
     keys = _keys(arguments.public_key)
     with readable():
         proof = read_proof(arguments.proof.read_bytes())
         if isinstance(proof, str):
-            raise UsageError(f"--proof {arguments.proof}: {proof}; `audit --prove` writes one")
+            raise UsageError(f"--proof {arguments.proof}: {proof}; create a proof with `audit --prove`")
         with arguments.ledger.open("rb") as ledger:
             lines = (line.rstrip(b"\r\n") for line in iter(lambda: ledger.readline(LONGEST_LINE), b""))
             findings = check_proof(proof, keys, lines)
@@ -133,7 +132,7 @@ def check(arguments: argparse.Namespace) -> int:
         leaf, head = proof.leaf, proof.head
         print("\n".join(("DOES NOT HOLD" if findings else _SIGNED, *map(line_of, findings))))
         print(
-            f"entry {leaf.sequence}; head {head.number} of partition {head.partition} of {quoted(head.topic)}, "
-            f"key {head.key}"
+            f"entry {leaf.sequence}; signed checkpoint {head.number} of partition {head.partition} of "
+            f"{quoted(head.topic)}, key {head.key}"
         )
     return 1 if findings else 0

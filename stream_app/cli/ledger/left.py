@@ -24,8 +24,8 @@ MOST_REFUSED = 20  # series that the error names, of those whose records would b
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "Stop the old workers first, for good. The records to send are printed one per line, and a line per series on "
-        "standard error. No records are printed unless workers with this configuration would accept all of them now. "
+        "First stop the old workers for good. The records to send are printed one per line, and standard error has a "
+        "line per series. No records are printed unless workers with this configuration would accept all of them now. "
         "Without --ledger, the ledger's topic is read with its aborted entries, because they count too."
     )
     ledger_help = "the output of `read ledger --uncommitted`, instead of the topic"
@@ -34,13 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--without-aborted", action="store_true", help=aborted_help)
     add_lifetime(parser)
     config_help = (
-        "configuration of the workers that will read the records, and without --ledger of the topic (default: "
+        "configuration of the workers that will read the records and, without --ledger, of the topic (default: "
         "landmark-stream.toml if it exists)"
     )
     parser.add_argument("--config", type=Path, help=config_help)
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object that holds the records of each series"
-    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object with the records of each series")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,8 +69,8 @@ def _try(arguments: argparse.Namespace, found: list[Left]) -> None:
         if len(refused) > len(shown):
             shown.append(f"and {len(refused) - len(shown)} more series")
         raise UsageError(
-            "no records are printed, because no series may start over with a part of its remaining budget; --config "
-            "names the configuration of the workers that will read them:\n" + "\n".join(shown)
+            "no records are printed, because no series may start over with only part of its remaining budget; "
+            "--config specifies the configuration of the workers that will read the records:\n" + "\n".join(shown)
         )
 
 
@@ -82,7 +80,7 @@ def _read(arguments: argparse.Namespace) -> Remains:
     if arguments.ledger is not None:
         _read_file(arguments, remains)
     else:
-        assert settings is not None, "they are only left away for files"
+        assert settings is not None, "they are omitted only for files"
         _read_topic(settings, remains)
     return remains
 
@@ -92,11 +90,11 @@ def _read_file(arguments: argparse.Namespace, remains: Remains) -> None:
     with readable(f"--ledger {path}"), path.open("rb") as file, progress("left") as shown:
         whole = file.readline().strip() == UNCOMMITTED
         if whole and arguments.without_aborted:
-            raise UsageError(f"--ledger {path}: was read with --uncommitted: omit --without-aborted")
+            raise UsageError(f"--ledger {path}: was read with --uncommitted; omit --without-aborted")
         if not whole and not arguments.without_aborted:
             raise UsageError(
-                f"--ledger {path}: was not read with --uncommitted: entries that were aborted bind, and it lacks them; "
-                "give what `read ledger --uncommitted` prints, or --without-aborted if no worker wrote it"
+                f"--ledger {path}: was not read with --uncommitted, so it lacks aborted entries, which count too; use "
+                "the output of `read ledger --uncommitted`, or add --without-aborted if no worker wrote the ledger"
             )
         if not whole:
             file.seek(0)

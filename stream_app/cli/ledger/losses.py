@@ -38,7 +38,7 @@ class AccountingQuestion(NamedTuple):
             if known is not None:
                 correlated_losses.append(CorrelatedLoss.of(steps, *known))
             elif self.known:
-                left_out.append(LeftOut(steps.series, "no --correlation names it"))
+                left_out.append(LeftOut(steps.series, "no --correlation was given for it"))
         composed: list[Composed] = []
         for name in self.compositions:
             with mendable(CompositionError, by=f"--compose {name}: "):
@@ -75,12 +75,12 @@ def _known(words: Sequence[str]) -> dict[str, tuple[Adversary, str]]:
 
 
 def _member_of(path: Path) -> dict[str, str]:
-    remedy = 'write one JSON object, {"series": "member", ..}'
+    remedy = 'use one JSON object, {"series": "member", ..}'
     try:
         with readable(f"--members {path}"):
             found = wire.load(path.read_bytes())
     except ValueError as error:
-        raise UsageError(f"--members {path}: is no JSON; {remedy}") from error
+        raise UsageError(f"--members {path}: invalid JSON; {remedy}") from error
     if not isinstance(found, dict) or not all(isinstance(member, str) for member in found.values()):
-        raise UsageError(f"--members {path}: no object of texts; {remedy}")
+        raise UsageError(f"--members {path}: not an object with text values; {remedy}")
     return found

@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
         "A person (member) is the common beginning of the ids of several series, up to the separator. The ledger's "
-        "limits per person show the separator; otherwise `member_separator` of the configuration says it. Without "
-        "--ledger, the ledger's topic is read. Amounts are in epsilon, with --json in nano-epsilon."
+        "limits per person show the separator; otherwise `member_separator` in the configuration sets it. Without "
+        "--ledger, the ledger's topic is read. Amounts are in epsilon, or with --json in nano-epsilon."
     )
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("name", metavar="NAME", nargs="?", help="the id of a series or a person")
@@ -75,7 +75,7 @@ def _list(arguments: argparse.Namespace, settings: "Settings | None") -> int:
         print(dump({"holds": not report.found, "members": [one.document() for one in members]}))
     else:
         if report.found:
-            print(f"{report.verdict}; `audit` lists all of them")
+            print(f"{report.verdict}; `audit` lists all findings")
         print(table_of(members) if members else "the ledger has no limit per person, so it names no people")
     return 1 if report.found else 0
 
@@ -84,7 +84,7 @@ def _read(arguments: argparse.Namespace, settings: "Settings | None", feed: Feed
     if arguments.ledger is None:
         from stream_app.cli.ledger.topicsource import feed_topic  # noqa: PLC0415 - see `settings_of`
 
-        assert settings is not None, "they are only left away for files"
+        assert settings is not None, "they are omitted only for files"
         feed_topic(settings, "ledger", feed, "standing")
         return
     with reading(arguments.ledger, f"--ledger {arguments.ledger}"), progress("standing") as shown:

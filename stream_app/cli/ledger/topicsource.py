@@ -117,7 +117,7 @@ class Following:
             with reaching(self._settings):
                 return asyncio.run(self._run(auditor))
         except ListenError as error:
-            remedy = "Use --http-port 0 (any free port)" if error.in_use else "Name an address of this machine"
+            remedy = "Use --http-port 0 (any free port)" if error.in_use else "Use an address of this machine"
             raise UsageError(f"--http-port: {error} {remedy}") from None
 
     async def _run(self, auditor: Auditor) -> Waiting:
@@ -151,7 +151,7 @@ class Following:
             logger.info("follows the ledger")
 
     def _is_ready(self) -> tuple[bool, str]:
-        return (True, "follows the ledger") if self._ready else (False, "reading what there is")
+        return (True, "follows the ledger") if self._ready else (False, "reading existing records")
 
     def _shown(self, finding: Finding) -> Found:
         when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -26,7 +26,7 @@ from stream_app.setup.views import joint_faults, view_faults
 from stream_app.words.odds import in_odds, odds_document
 from stream_app.words.promise import wrapped
 
-_AS_DEFAULT: Final = "`policy` takes today, but `policies_file` and `replay --policies` refuse it"
+_AS_DEFAULT: Final = "accepted by `policy`, which uses today, but not by `policies_file` or `replay --policies`"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(wrapped(times.promise(found.limits)))
             print(wrapped(in_odds(times.policy.epsilon_nano)))
         if "defaults_only" in shown:
-            print("defaults_only: with a glob, or without type or version; name the file in")
-            print("`policies_file` or `replay --policies`, since `policy` sends none of these")
+            print("defaults_only: policies with a glob, or without type or version; use the file in")
+            print("`policies_file` or `replay --policies`, because `policy` cannot send these policies")
         for note in notes:
             say(f"note: {note}")
         for problem in problems:
@@ -155,7 +155,7 @@ def _policies(file: Path, config: Path | None) -> _Checked:
         if weaker.certain and not weaker.marked:
             problems.append(Problem(f"{weaker.place}: version", weaker.sentence))
         else:
-            when = "" if weaker.certain else ", unless that has passed when it comes"
+            when = "" if weaker.certain else ", unless those landmarks or steps have passed when this version arrives"
             notes.append(f"{weaker.place}: version {weaker.version} {weaker.sentence}{when}")
     if not problems:
         contents = [each.content for each in documents]

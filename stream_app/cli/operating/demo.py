@@ -87,12 +87,12 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
     out.print(table_of(summaries))
     out.print(
         *([f"Rejected: {refused}."] if refused else []),
-        "glucose-weekly publishes one mean per week. It protects any one hour, and omits two days in hospital.\n"
-        "The next line has means of the same weeks, averaged from the releases of glucose-balanced, which publishes\n"
-        "every reading and protects any single one (5 minutes). An error is the mean distance from the true values,\n"
-        "which only someone with the input can compute. The constant is the best single value in hindsight: a\n"
-        "release with a larger error says less than that value. Used is the epsilon spent on all landmarks plus\n"
-        "the largest cost of one other step. The budgets of several series of one person add up.",
+        "glucose-weekly publishes one mean per week. It protects any one hour, and omits two days in hospital.\nThe "
+        "next row has the means of the same weeks, averaged from the releases of glucose-balanced, which publishes\n"
+        "every reading and protects any single reading (5 minutes). The error is the mean distance from the true "
+        "values,\nwhich only someone with the input can compute. The constant is the best single value in hindsight: "
+        "a\nrelease with a larger error says less than that value. Used budget is the epsilon spent on all landmarks "
+        "plus\nthe largest cost of one other step. The budgets of several series of one person add up.",
         sep="\n",
     )
     rate = f"{total / seconds:,.0f} events/s, worker and broker on this machine"
@@ -185,7 +185,7 @@ def _clear(folder: Path) -> None:
     """Empty a folder that an earlier demo made, or make it; any other folder with content is refused."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER).exists():
-            raise UsageError(f"{folder} holds files that no demo created; name another folder with --folder")
+            raise UsageError(f"{folder} contains files that no demo created; specify another folder with --folder")
         if (running := LocalBroker.find(folder / "kafka")) is not None:
             running.stop()
         shutil.rmtree(folder)

@@ -114,7 +114,7 @@ class DocsPages:
             return web.Response(status=302, headers={**HEADERS, "Location": f"/{FIRST}"})
         file = self.file_of(path)
         if file is None:
-            text = "<p>The installed docs have no such page. What lies outside of <code>docs/</code> is in the sources."
+            text = "<p>The installed docs have no such page. Files outside of <code>docs/</code> are in the sources."
             return web.Response(
                 text=_whole("not here", text), status=404, content_type="text/html", charset="utf-8", headers=HEADERS
             )
@@ -139,10 +139,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("page", nargs="?", help=page_help)
     http_host_help = "address to listen on (default: %(default)s)"
     parser.add_argument("--http-host", default="127.0.0.1", metavar="HOST", help=http_host_help)
-    http_port_help = f"port to listen on (default: {PORT}, which messages and alerts name)"
+    http_port_help = f"port to listen on (default: {PORT}, which messages and alerts link to)"
     parser.add_argument("--http-port", type=port, default=PORT, metavar="PORT", help=http_port_help)
     parser.epilog = (
-        "Messages and alerts name pages at this address. The server needs no broker, configuration or network."
+        "Messages and alerts link to pages at this address. The server needs no broker, configuration or network."
     )
 
 
@@ -156,12 +156,12 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         asyncio.run(pages.serve(host, port, lambda address: print(f"docs at {address}", flush=True)))
     except OSError as error:
-        raise UsageError(f"{host}:{port} cannot be listened on ({error.strerror}). Use another --http-port") from None
+        raise UsageError(f"cannot listen on {host}:{port} ({error.strerror}). Use another --http-port") from None
     return 0
 
 
 def _text(pages: DocsPages, asked: str) -> str:
     file = pages.file_of(f"docs/{asked.removeprefix(BASE).partition('#')[0].removeprefix('docs/')}")
     if file is None or file.suffix != ".md":
-        raise UsageError(f"{asked}: the docs have no such page. `docs README.md` lists them")
+        raise UsageError(f"{asked}: the docs have no such page. `docs README.md` lists the pages")
     return file.read_text(encoding="utf-8")

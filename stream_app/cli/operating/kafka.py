@@ -25,9 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folder", type=Path, default=DEFAULT_FOLDER, help=("folder for its data and log (default: %(default)s)")
     )
-    port_help = f"port on 127.0.0.1 (default: the last one used, or {DEFAULT_PORT}; 0: any free port)"
+    port_help = f"port on 127.0.0.1 (default: the last port used, or {DEFAULT_PORT}; 0: any free port)"
     parser.add_argument("--port", type=port, help=port_help)
-    parser.add_argument("--jars", type=Path, help="folder of Kafka's jars (default: a cache in your home, filled once)")
+    parser.add_argument(
+        "--jars", type=Path, help="folder with Kafka's jars (default: a cache in your home directory, filled once)"
+    )
     set_help = "a broker setting; may be repeated"
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=set_help)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -46,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             broker = None
     answers = broker is not None and broker.answers()
     if stopped and not arguments.json:
-        print(f"stopped: the broker of {folder} has ended; its data stay for the next `kafka start`")
+        print(f"stopped: the broker of {folder} has ended; its data are kept for the next `kafka start`")
     else:
         _show(folder, broker, answers=answers, as_json=arguments.json)
     return 1 if arguments.action == "status" and not answers else 0
@@ -74,7 +76,7 @@ def _tell(line: str) -> None:
 def _setting(words: str) -> tuple[str, str]:
     name, equals, value = words.partition("=")
     if not equals or not name:
-        raise UsageError(f"--set {words}: not of the form NAME=VALUE; write, for example, --set log.retention.hours=1")
+        raise UsageError(f"--set {words}: expected NAME=VALUE, for example --set log.retention.hours=1")
     return name, value
 
 
@@ -90,12 +92,12 @@ def _show(folder: Path, broker: LocalBroker | None, *, answers: bool, as_json: b
         }
         print(json.dumps(facts))
     elif broker is None:
-        print(f"no broker runs in {folder}")
+        print(f"no broker is running in {folder}")
     else:
         word = "answers" if answers else "does not answer"
         print(f"Apache Kafka {broker.state.version} {word} at {broker.bootstrap_servers} (process {broker.pid})")
         if answers and not _is_configured(broker.state.port):
-            print("other commands use another address; to point them at this broker:", file=sys.stderr)
+            print("other commands use another address; to connect them to this broker:", file=sys.stderr)
             print(f"export LANDMARK_STREAM_BOOTSTRAP_SERVERS={broker.bootstrap_servers}", file=sys.stderr)
 
 

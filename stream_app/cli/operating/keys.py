@@ -34,10 +34,10 @@ LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS
 def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Destroys the keys of all epochs before the given one, for good. A dry run of each partition's restart "
-        "without these keys comes first. Nothing is erased while the ledger holds entries of an unfinished batch that "
+        "without these keys comes first. Nothing is erased while the ledger has entries of an unfinished batch that "
         "need the keys, or while events of those epochs are unprocessed. Stop the workers of this machine first. "
-        "Workers on other machines, with their own key files, may run; with --dry-run all workers may run. Nothing is "
-        "written to Kafka."
+        "Workers on other machines, with their own key files, may keep running; with --dry-run all workers may keep "
+        "running. Nothing is written to Kafka."
     )
     parser.epilog = exit_codes_of("keys erase")
     before_help = (
@@ -46,12 +46,12 @@ def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--before", required=True, metavar="TIMESTAMP|EPOCH", help=before_help)
     add_config(parser)
-    accept_rejects_help = "erase although unprocessed records will be rejected, or open steps passed over"
+    accept_rejects_help = "erase even though unprocessed records will be rejected, or open steps skipped"
     parser.add_argument("--accept-rejects", action="store_true", help=accept_rejects_help)
     parser.add_argument(
-        "--dry-run", action="store_true", help=("report what would happen, and erase nothing; workers may run")
+        "--dry-run", action="store_true", help=("report what would happen, and erase nothing; workers may keep running")
     )
-    offline_help = "the key was used with `replay` alone, so check nothing in Kafka"
+    offline_help = "the key was used only with `replay`, so check nothing in Kafka"
     parser.add_argument("--offline", action="store_true", help=offline_help)
     parser.add_argument("--epoch-ms", type=int, metavar="MS", help="with --offline: the configured key_epoch_ms")
 
@@ -90,11 +90,11 @@ def _epoch_ms(arguments: argparse.Namespace, settings: Settings | None) -> int:
             raise UsageError("--offline: add --epoch-ms, the key_epoch_ms with which the key was used")
         return int(arguments.epoch_ms)
     if arguments.epoch_ms is not None:
-        raise UsageError("--epoch-ms: the configuration has it (key_epoch_ms); omit it, or add --offline")
+        raise UsageError("--epoch-ms: the configuration sets it (key_epoch_ms); omit it, or add --offline")
     if settings.key_epoch_ms is None:
         raise UsageError(
-            "key_epoch_ms is not set, so the key has a single epoch and nothing can be erased. Name the workers' "
-            "configuration (--config), or set it there"
+            "key_epoch_ms is not set, so the key has a single epoch and nothing can be erased. Specify the workers' "
+            "configuration (--config), or set key_epoch_ms there"
         )
     return settings.key_epoch_ms
 
@@ -107,8 +107,8 @@ def _epoch(text: str, epoch_ms: int) -> int:
     now = int(time.time() * 1000) // epoch_ms
     if not 0 <= epoch <= now:
         raise UsageError(
-            f"--before {text}: asks for epoch {epoch} as the first to keep; epoch {now} is now, whose events would be "
-            f"rejected for good. Name 0 to {now}"
+            f"--before {text}: the first epoch to keep would be {epoch}, but the current epoch is {now}, and its "
+            f"events would be rejected for good. Use 0 to {now}"
         )
     return epoch
 
@@ -145,23 +145,23 @@ def _strangers(context: Context, found: Sequence[DryRun]) -> Iterator[str]:
     for name, asked, used in pairs:
         if asked not in used:
             yield (
-                f"asked with {name} {asked}; the partitions' state was made with {', '.join(sorted(used))}. Name the "
+                f"found {name} {asked}, but the partitions' state was made with {', '.join(sorted(used))}. Specify the "
                 "configuration of the workers that use this key file (--config)"
             )
 
 
 def _refusals(before: int, found: Sequence[DryRun], *, accepts: bool) -> Iterator[str]:
     for one in found:
-        place = f"partition {one.partition}: asked to continue without the epochs before {before}"
+        place = f"partition {one.partition}: without the epochs before {before}"
         if (one.otherwise or one.lost) and not accepts:
             yield (
-                f"{place}; {one.otherwise} of the {one.waiting} waiting records would get another answer (rejected as "
+                f"{place}, {one.otherwise} of the {one.waiting} waiting records would get another answer (rejected as "
                 f"key-erased, or as a consequence), and {one.lost} releases would be lost, including those of open "
                 "collected steps. Let the workers process the records and close the steps first, or accept the loss "
                 "(--accept-rejects)"
             )
         if one.stopped is not None:
-            yield f"{place}; it would stop ({one.stopped.reason}): found {one.stopped.found}. {one.stopped.remedy}"
+            yield f"{place}, it would stop ({one.stopped.reason}): found {one.stopped.found}. {one.stopped.remedy}"
 
 
 def _fields(one: DryRun) -> dict[str, object]:
@@ -172,9 +172,9 @@ def _fields(one: DryRun) -> dict[str, object]:
 def _print(before: int, found: Sequence[DryRun], refusals: Sequence[str]) -> None:
     for one in found:
         print(
-            f"partition {one.partition}: {one.waiting} records wait, and {one.otherwise} of them would get another "
-            f"answer without the epochs before {before}; {one.lost} releases would be lost; {one.binding} ledger "
-            "entries bind"
+            f"partition {one.partition}: {one.waiting} records are waiting, and {one.otherwise} of them would get "
+            f"another answer without the epochs before {before}; {one.lost} releases would be lost; {one.binding} "
+            "ledger entries must be computed again"
         )
     for refusal in refusals:
         print(f"refused: {refusal}")
@@ -183,7 +183,7 @@ def _print(before: int, found: Sequence[DryRun], refusals: Sequence[str]) -> Non
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    new = actions.add_parser("new", help="write a new key file with mode 0600, and never overwrite one")
+    new = actions.add_parser("new", help="write a new key file with mode 0600, and never overwrite an existing file")
     new.add_argument("file", type=Path, help="file to write the new key to")
     new.add_argument(
         "--signing",

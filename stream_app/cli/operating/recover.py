@@ -40,17 +40,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "were deleted"
     )
     parser.add_argument("--accept-lost-input", action="store_true", help=lost_input)
-    skipped_input = "skip the events that the group's offset skips, although nothing shows that they were processed"
+    skipped_input = "skip the events that the group's offset skips, even though nothing shows that they were processed"
     parser.add_argument("--accept-skipped-input", action="store_true", help=skipped_input)
     lost_ledger = (
-        "continue with a ledger that lost its beginning, although neither signed checkpoints nor releases show every "
-        "series"
+        "continue with a ledger that lost its beginning, even though neither signed checkpoints nor releases show "
+        "every series"
     )
     parser.add_argument("--accept-lost-ledger", action="store_true", help=lost_ledger)
     lost_releases = (
-        "continue without lost releases or rejects whose input is gone, or after which later ones exist: their steps "
-        "are given up and their epsilon stays spent; if the input is gone, a series without another release of its "
-        "policy version is closed"
+        "continue without lost releases or rejections if their input is gone or later ones exist: their steps are "
+        "given up and their epsilon stays spent; if the input is gone, a series without another release of its policy "
+        "version is closed"
     )
     parser.add_argument("--accept-lost-releases", action="store_true", help=lost_releases)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -124,13 +124,13 @@ def consequences(one: Recovered) -> Iterator[str]:
     lacking = one.unanswered
     if lacking.lost_rejects:
         yield (
-            f"  the rejects of {lacking.lost_rejects} inputs, from input {lacking.first_lost_reject}, are lost and "
+            f"  the rejections of {lacking.lost_rejects} inputs, from input {lacking.first_lost_reject}, are lost and "
             "never published: the senders of these records do not learn that they were rejected"
         )
     if lacking.unanswered:
         yield (
             f"  {lacking.unanswered} inputs, from {lacking.first_unanswered}, have no output and may need none. "
-            "Nothing shows whether any of them was rejected and its reject lost"
+            "Nothing shows whether any of them was rejected and its rejection lost"
         )
     if one.given_up:
         yield (

@@ -40,7 +40,7 @@ class Endpoint:
 
     def __init__(self, url: str) -> None:
         """Take a URL, with or without the path /metrics; raises `ValueError` for one that is none."""
-        wrong = ValueError(f"{url!r} is not an endpoint; write http://HOST:PORT, or https")
+        wrong = ValueError(f"{url!r} is not an endpoint; use http://HOST:PORT, or https")
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -94,7 +94,7 @@ WORKER_ROWS: tuple[tuple[str, Callable[[WorkerSnapshot], str]], ...] = (
     ("series in memory", lambda seen: f"{seen.cached_series:,}"),
     ("partitions served", _served),
     ("sum over all steps", lambda seen: f"{seen.spent_nano / NANO:,.6f}"),
-    ("of it per second", lambda seen: _small(seen.spend_nano_per_second)),
+    ("increase per second", lambda seen: _small(seen.spend_nano_per_second)),
 )
 AUDIT_ROWS: tuple[tuple[str, Callable[[AuditSnapshot], str]], ...] = (
     ("entries audited", lambda seen: f"{seen.entries:,}"),
@@ -116,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", action="append", metavar="URL", help=url_help)
     interval_help = "seconds between two readings (default: %(default)s)"
     parser.add_argument("--interval", type=SECONDS, default=2.0, metavar="SECONDS", help=interval_help)
-    parser.add_argument("--once", action="store_true", help="print one frame and end")
+    parser.add_argument("--once", action="store_true", help="print one frame and exit")
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -137,7 +137,9 @@ def run(arguments: argparse.Namespace) -> int:
         reasons = "\n".join(
             f"{snapshot.url}: {snapshot.reason}" for snapshot in snapshots if isinstance(snapshot, Unreachable)
         )
-        raise UsageError(f"nothing to see\n{reasons}\nstart a worker, or name what runs with --url http://HOST:PORT")
+        raise UsageError(
+            f"nothing to show\n{reasons}\nstart a worker, or use --url http://HOST:PORT for a running worker or audit"
+        )
     if arguments.json:
         print(wire.dump(document(snapshots)).decode())
     else:
@@ -149,7 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _watch(console: Console, endpoints: Sequence[Endpoint], pool: ThreadPoolExecutor, interval: float) -> None:
     try:
-        foot = Text(f"every {interval:g} s; Ctrl-C ends it", style="dim")
+        foot = Text(f"updates every {interval:g} s; Ctrl-C exits", style="dim")
         with Live(Group(frame(_look(endpoints, pool)), foot), console=console, screen=True, auto_refresh=False) as live:
             while True:
                 time.sleep(interval)
@@ -166,7 +168,7 @@ def _look(endpoints: Sequence[Endpoint], pool: ThreadPoolExecutor) -> list[Snaps
 def _default(arguments: argparse.Namespace) -> str:
     settings = settings_of(arguments)
     if settings.http_port == 0:
-        raise UsageError("http_port is 0 (any free port); the worker's log shows the port: name it with --url")
+        raise UsageError("http_port is 0 (any free port); the worker's log shows the port: specify it with --url")
     host = settings.http_host
     return f"http://{EVERYWHERE.get(host, f'[{host}]' if ':' in host else host)}:{settings.http_port}"
 

@@ -73,7 +73,7 @@ def _print(report: Report) -> None:
         print(short)
     if report.unverified:
         print(
-            f"warning: {VERIFICATION} is false on brokers {', '.join(map(str, report.unverified))}, must be true: a "
-            "late page of an aborted batch may be committed by the next transaction. "
-            f"kafka-configs --alter --entity-type brokers --entity-default --add-config {VERIFICATION}=true"
+            f"warning: {VERIFICATION} is false on brokers {', '.join(map(str, report.unverified))}, but must be true: "
+            "a late page of an aborted batch may be committed by the next transaction. kafka-configs --alter "
+            f"--entity-type brokers --entity-default --add-config {VERIFICATION}=true"
         )

@@ -49,13 +49,13 @@ def claimed(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / LOCK).open("ab")
     except OSError as error:
-        raise unusable(f"cannot be written ({error.strerror})", "name a writable folder") from None
+        raise unusable(f"cannot be written ({error.strerror})", "specify a writable folder") from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             remedy = "a second worker on a machine needs its own data_folder, and http_port = 0 (any free port)"
-            raise unusable("another worker uses it", remedy) from None
+            raise unusable("is in use by another worker", remedy) from None
         except OSError as error:
             found = f"cannot be locked ({error.strerror})"
             raise unusable(found, NO_LOCKS) from None
@@ -64,8 +64,8 @@ def claimed(folder: Path) -> Iterator[None]:
             os.posix_fallocate(file.fileno(), 0, _ROOM_BYTES)
             file.truncate(0)
         except OSError as error:
-            found = f"has no room for {_ROOM_BYTES:,} bytes ({error.strerror})"
-            raise unusable(found, "free space on its disk, or name a folder on a larger one") from None
+            found = f"has no space for {_ROOM_BYTES:,} bytes ({error.strerror})"
+            raise unusable(found, "free space on its disk, or specify a folder on a larger disk") from None
         yield
 
 
@@ -113,8 +113,8 @@ def _worked(arguments: argparse.Namespace) -> int:
     except (InvalidSettingsError, KeyFileError) as error:
         raise UsageError(str(error)) from error
     except ListenError as error:
-        own = "Set http_port = 0 (any free port) and a data_folder of its own"
-        raise UsageError(f"http_port: {error} {own if error.in_use else 'Name what this machine has'}") from error
+        own = "Set http_port = 0 (any free port) and a separate data_folder"
+        raise UsageError(f"http_port: {error} {own if error.in_use else 'Use an address of this machine'}") from error
 
 
 def _rehearse(settings: Settings, context: Context, *, accept_new_key: bool) -> int:
@@ -125,8 +125,8 @@ def _rehearse(settings: Settings, context: Context, *, accept_new_key: bool) -> 
         async for one in dry_runs(settings, context, context, accept_new_key=accept_new_key):
             if one.stopped is None:
                 print(
-                    f"partition {one.partition}: continues; {one.binding} ledger entries bind, "
-                    f"{one.waiting} records wait"
+                    f"partition {one.partition}: continues; {one.binding} ledger entries must be computed again, "
+                    f"{one.waiting} records are waiting"
                 )
             else:
                 print(f"would stop: {one.stopped}")
@@ -155,5 +155,7 @@ async def _check_topics(settings: Settings) -> str:
         raise UsageError("\n".join(told(different)))
     facts = (await describe(settings, (names.events,))).get(names.events)
     if facts is None:
-        raise UsageError(f"{names.events}: it was deleted during the start. Create it with `topics`, or restore it")
+        raise UsageError(
+            f"{names.events}: the topic was deleted during the start. Create it with `topics`, or restore it"
+        )
     return facts.id

@@ -106,7 +106,9 @@ def _value(raw: object, key: str | None) -> tuple[Sort, Value] | None:
             return "location", (north, east)
         if key is None:
             # PRIVACY: the keys are not shown; the publisher's policy names them.
-            raise UsageError("counts have one state per key: name a key with --key, and correlate each key separately")
+            raise UsageError(
+                "counts have one state per key: specify a key with --key, and correlate each key separately"
+            )
         raw = raw.get(key)
     if isinstance(raw, str | bool):
         return "category", raw
@@ -136,7 +138,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strength",
         type=float,
         metavar="S",
-        help=("without FILE: a value stays the same with probability S (0..1), otherwise it is any value"),
+        help=("without FILE: a value stays the same with probability S (0..1) and is any value otherwise"),
     )
     parser.add_argument("--states", type=int, default=STATES, help=f"number of states for numbers (default: {STATES})")
     by_help = "how to divide numbers into states (default: quantiles)"
@@ -155,7 +157,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Make matrices and say how strong they are; raises `UsageError` for data that give none."""
     if (arguments.strength is None) == (arguments.file is None):
-        raise UsageError("give either a FILE of data, or --strength")
+        raise UsageError("specify either a FILE of data, or --strength")
     with mendable(CorrelationError, MatrixError):
         correlation, origin = _given(arguments) if arguments.file is None else _learned(arguments)
     adversary = correlation.adversary()
@@ -179,7 +181,7 @@ def _given(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]]:
     for option, default in DATA_OPTIONS.items():
         found = getattr(arguments, option)
         if found != default:
-            raise UsageError(f"--{option}: found {found}; it only for a FILE of data: omit it with --strength")
+            raise UsageError(f"--{option}: found {found}, but it is only for a FILE of data; omit it with --strength")
     correlation = Correlation.of_strength(arguments.states, arguments.strength)
     return correlation, {"from": "strength", "states": arguments.states, "strength": arguments.strength}
 
@@ -212,13 +214,13 @@ def _states(arguments: argparse.Namespace, readings: SortedValues) -> tuple[str,
     match readings.sort:
         case "location":
             if not arguments.cell >= LEAST_CELL_METRES or not np.isfinite(arguments.cell):
-                raise UsageError(f"--cell: found {arguments.cell}; use metres, at least {LEAST_CELL_METRES:g}")
+                raise UsageError(f"--cell: found {arguments.cell}; use at least {LEAST_CELL_METRES:g} metres")
             return "cells", by_cells(numbers[::2], numbers[1::2], arguments.cell)
         case "category" | None:
             return "categories", by_values(readings.categories)
         case "number":
             if not 2 <= arguments.states <= MOST_STATES:
-                raise UsageError(f"--states: found {arguments.states}; use at least 2, at most {MOST_STATES}")
+                raise UsageError(f"--states: found {arguments.states}; use 2 to {MOST_STATES}")
             found = by_quantiles if arguments.by == "quantiles" else by_grid
             return arguments.by, found(numbers, arguments.states)
         case _:
@@ -241,9 +243,11 @@ def _lines(origin: dict[str, Any], strength: dict[str, dict[str, Any]]) -> list[
         most, unbounded = found["most_carried"], found["unbounded_from"]
         limit = "no limit" if most is None else f"at most {most:.4g}"
         constant = f"{unbounded:.4g}" if unbounded else "any epsilon"
-        growth = "" if unbounded is None else f"; {constant} at every timestamp grows without bound"
+        growth = (
+            "" if unbounded is None else (f"; spending {constant} at every timestamp makes the loss grow without bound")
+        )
         lines.append(
-            f"{direction}: hands on {found['carried_of_one']:.4g} of a loss of 1, {limit} of any{growth}; "
-            f"two rows differ by up to {found['distance']:.4g}"
+            f"{direction}: {found['carried_of_one']:.4g} of a loss of 1 remains one timestamp later ({limit} for any "
+            f"loss){growth}; two rows differ by up to {found['distance']:.4g}"
         )
     return lines

@@ -60,16 +60,15 @@ class DummiesRequest(NamedTuple):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        'FILE holds {"start": MS, "end": MS, "step": MS, "landmarks": [MS, [MS, MS], ..], "method": "optimal", '
-        '"heuristic" or "partitioned", "utility": "proximity" or "count", "epsilon": X}. Here epsilon is the cost of '
-        'the draw, which a policy gives as `fraction` of its own. Method padding takes "probability" instead of the '
-        "last two.\n"
-        'Times may be written as in policy files, with "zone" for times without a zone.\n'
-        "Each run uses a new key, so it draws another set. With --key and --series it shows the set that a worker "
-        "with that key would draw for the series, if its part of epsilon is the same.\n"
-        "The output and the picture show the true landmarks, so keep them private. The options depend on the "
-        "landmarks and contain all of them: dummies obfuscate, and give no differential privacy for the landmarks' "
-        "positions."
+        'FILE contains {"start": MS, "end": MS, "step": MS, "landmarks": [MS, [MS, MS], ..], "method": '
+        '"optimal", "heuristic" or "partitioned", "utility": "proximity" or "count", "epsilon": X}. '
+        "Here epsilon is the cost of the draw, which a policy sets as a `fraction` of its own epsilon. Method padding "
+        'uses "probability" instead of "utility" and "epsilon".\nTimes may be written as in policy files, with '
+        '"zone" for times without a zone.\nEach run uses a new key, so it draws another set. With --key and '
+        "--series it shows the set that a worker with that key would draw for the series, if its part of epsilon is "
+        "the same.\nThe output and the picture show the true landmarks, so keep them private. The options depend on "
+        "the landmarks and contain all of them: dummies obfuscate, and give no differential privacy for the "
+        "landmarks' positions."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="a JSON file; - for standard input")
     parser.add_argument("--key", type=Path, metavar="FILE", help="draw with this noise key, instead of a new one")
@@ -86,8 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
     steps = asked.dummies.end - asked.dummies.first
     if arguments.json and isinstance(asked.dummies, Drawn) and steps > MOST_LISTED:
         raise UsageError(
-            f"--json lists every option with all its steps, for ranges of at most {MOST_LISTED} steps, found {steps}; "
-            "omit --json, or use a shorter range"
+            f"--json lists every option with all its steps, for ranges of at most {MOST_LISTED} steps, but found "
+            f"{steps} steps; omit --json, or use a shorter range"
         )
     keys, name = _keys(arguments), named_by_series(arguments.series)
     choice: OptionDraw | None = None
@@ -128,7 +127,7 @@ def _asked(file: Path) -> DummiesRequest:
         raise UsageError(f"{file}: unknown member {unknown[0]!r}; known members are {', '.join(MEMBERS)}")
     padding = found.get("method") == "padding"
     if padding and "epsilon" in found:
-        raise UsageError(f"{file}: epsilon: padding has no cost; write its probability alone")
+        raise UsageError(f'{file}: epsilon: padding has no cost; omit epsilon, and use only "probability"')
     members = {
         "epsilon": 1.0 if padding else found.get("epsilon"),
         "protection": {"level": "landmark", **{name: found[name] for name in PLACES if name in found}},
@@ -155,9 +154,9 @@ def _read(file: Path) -> Mapping[str, Any]:
     try:
         found = wire.load(content)
     except ValueError:
-        raise UsageError(f'{file}: not JSON; write {{"start": .., "end": .., "landmarks": [..], ..}}') from None
+        raise UsageError(f'{file}: not JSON; expected {{"start": .., "end": .., "landmarks": [..], ..}}') from None
     if not isinstance(found, dict):
-        raise UsageError(f'{file}: not an object; write {{"start": .., "end": .., "landmarks": [..], ..}}')
+        raise UsageError(f'{file}: not an object; expected {{"start": .., "end": .., "landmarks": [..], ..}}')
     return found
 
 
@@ -196,12 +195,15 @@ def _print(asked: DummiesRequest, choice: OptionDraw | None, joined: LandmarkSet
         case Padded():
             chance = dummies.numerator / dummies.denominator
             loss = log(dummies.denominator / dummies.numerator)
-            print(f"every step joins with probability {chance:.6g}: a landmark loses ln(1/p) = {loss:.6g}, on one side")
+            print(
+                f"every step joins with probability {chance:.6g}: a landmark has a one-sided loss of ln(1/p) = "
+                f"{loss:.6g}"
+            )
         case _:
             assert_never(dummies)
     true = len(dummies.landmarks)
     print(f"joined set: {len(joined)} steps, {true} of them true landmarks, in {len(joined.intervals)} intervals")
-    print(f"under scheme uniform a landmark's share of epsilon falls from 1/{true + 1} to 1/{len(joined) + 1}")
+    print(f"under scheme uniform, a landmark's share of epsilon falls from 1/{true + 1} to 1/{len(joined) + 1}")
 
 
 def _title(dummies: Dummies) -> str:
@@ -212,7 +214,7 @@ def _title(dummies: Dummies) -> str:
             how = f"padding with probability {dummies.numerator / dummies.denominator:.6g}"
         case _:
             assert_never(dummies)
-    return f"Dummies among the landmarks: {how}; private, because it shows the true ones"
+    return f"Dummies among the landmarks: {how}; private, because the true landmarks are shown"
 
 
 def _draw(axes: "Axes", asked: DummiesRequest, joined: LandmarkSet) -> None:

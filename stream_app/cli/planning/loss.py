@@ -23,15 +23,13 @@ STANDARD_INPUT = Path("-")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        'FILE holds {"backward": MATRIX, "forward": MATRIX, "epsilons": [..], "landmarks": [indices, from 0]}. '
-        "Landmarks are optional.\n"
-        'A matrix is a list of rows, or {"states": n, "entries": [[row, column, probability], ..]}, or null for an '
-        "adversary who knows nothing about that direction. Row i is the distribution given that the state is i: in "
-        "backward of the state before, in forward of the state after.\n"
-        "A supremum is the limit of the loss if the largest epsilon were spent at every timestamp; null: the loss "
-        "would grow without limit.\n"
-        "The landmark figures are estimates. The sum of all epsilons is a bound, whatever the correlation within the "
-        "series."
+        'FILE contains {"backward": MATRIX, "forward": MATRIX, "epsilons": [..], "landmarks": [indices, from '
+        '0]}. Landmarks are optional.\nA matrix is a list of rows, or {"states": n, "entries": [[row, column, '
+        "probability], ..]}, or null for an adversary who knows nothing about that direction. Row i is the "
+        "distribution given that the state is i: of the previous state in backward, and of the next state in "
+        "forward.\nA supremum is the limit of the loss if the largest epsilon were spent at every timestamp; null: "
+        "the loss would grow without limit.\nThe landmark figures are estimates. The sum of all epsilons is a bound, "
+        "whatever the correlation within the series."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="a JSON file; - for standard input")
     parser.add_argument("--json", action="store_true", help="print one JSON object with the losses of every timestamp")
@@ -60,11 +58,11 @@ def _question(file: Path) -> tuple[Adversary, list[float], list[int] | None]:
         with readable(file, FILE_OR_INPUT):
             text = sys.stdin.read() if file == STANDARD_INPUT else file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise UsageError(f"{file}: not UTF-8; write JSON") from None
+        raise UsageError(f"{file}: not UTF-8; use JSON in UTF-8") from None
     with mendable(ValueError, by=f"{file}: "):
         document = correlationfile.decoded(text)
     if not isinstance(document, Mapping):
-        raise UsageError(f'{file}: not an object; write {{"backward": .., "forward": .., "epsilons": [..]}}')
+        raise UsageError(f'{file}: not an object; expected {{"backward": .., "forward": .., "epsilons": [..]}}')
     unknown = [name for name in document if name not in MEMBERS]
     if unknown:
         raise UsageError(f"{file}: unknown member {unknown[0]!r}; known members are {', '.join(MEMBERS)}")
@@ -72,9 +70,9 @@ def _question(file: Path) -> tuple[Adversary, list[float], list[int] | None]:
         correlation = correlation_of({"backward": None, "forward": None, **document})
     epsilons, landmarks = document.get("epsilons"), document.get("landmarks")
     if not isinstance(epsilons, list) or not all(type(epsilon) in (float, int) for epsilon in epsilons):
-        raise UsageError(f"{file}: epsilons: write a list of numbers, one per timestamp, 0 if nothing is spent")
+        raise UsageError(f"{file}: epsilons: expected a list of numbers, one per timestamp, with 0 if nothing is spent")
     if landmarks is not None and (not isinstance(landmarks, list) or not all(type(at) is int for at in landmarks)):
-        raise UsageError(f"{file}: landmarks: write a list of indices into epsilons, from 0")
+        raise UsageError(f"{file}: landmarks: expected a list of indices into epsilons, from 0")
     return correlation.adversary(), [float(epsilon) for epsilon in epsilons], landmarks
 
 
@@ -82,7 +80,10 @@ def _lines(
     epsilons: list[float], loss: TemporalLoss, landmark: tuple[float, ...] | None, suprema: Mapping[str, float | None]
 ) -> list[str]:
     lines = [
-        f"{len(epsilons)} timestamps, {fsum(epsilons):.6g} spent in total: a bound under any correlation among them"
+        (
+            f"{len(epsilons)} timestamps, {fsum(epsilons):.6g} spent in total: a bound under any correlation among the "
+            "timestamps"
+        )
     ]
     columns = {"backward": loss.backward, "forward": loss.forward, "temporal": loss.total}
     if landmark is not None:
@@ -93,5 +94,5 @@ def _lines(
             lines.append(f"{name} loss: at most {losses[worst]:.6g}, at timestamp {worst}")
     for direction, found in suprema.items():
         bound = "grows without bound" if found is None else f"stays under {found:.6g}"
-        lines.append(f"{direction} loss if {max(epsilons, default=0.0):.6g} spent at every timestamp: {bound}")
+        lines.append(f"{direction} loss if {max(epsilons, default=0.0):.6g} is spent at every timestamp: {bound}")
     return lines

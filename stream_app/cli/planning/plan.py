@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_policies(parser)
     add_config(parser)
     correlation_help = (
-        "predict temporal loss under a correlation in a file of `correlate` (default: the one that the policy names "
-        "in the configuration)"
+        "predict temporal loss under a correlation in a file of `correlate` (default: the correlation that the policy "
+        "names in the configuration)"
     )
     parser.add_argument("--correlation", type=Path, metavar="FILE", help=correlation_help)
     parser.add_argument("--bound", type=float, metavar="X", help="find the epsilon that keeps temporal loss within X")
@@ -92,15 +92,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("\n".join(map(str, exceeded)))
     found = [document.times for document in documents]
     if arguments.picture is not None and len(found) != 1:
-        raise UsageError(f"--picture: draws one policy, found {len(found)} in the file; plan each one separately")
+        raise UsageError(f"--picture: draws one policy, but the file has {len(found)}; plan each policy separately")
     if arguments.step is not None and arguments.error is None:
-        raise UsageError("--step: the span of an error; add the error that you want (--error)")
+        raise UsageError("--step: is the span of an error; add the target error (--error)")
     plain = all(times.policy.collect is None and times.policy.units is None for times in found)
     of_units = any(given is not None for given in (arguments.statistic, arguments.step))
     if arguments.error is not None and not of_units and plain:
         raise UsageError(
-            "--error: for a statistic of units or collected data (collect), and no policy of the file has either; add "
-            "--statistic mean --step day for the mean of a day"
+            "--error: only for a statistic of units or collected data (collect), but no policy in the file has "
+            "either; add --statistic mean --step day for the mean of a day"
         )
     check_picture(arguments.picture)
     data = data_of(arguments)
@@ -151,7 +151,9 @@ def _plan(arguments: argparse.Namespace, times: PolicyTimes) -> Plan:
     policy = times.policy
     adversary, note = _adversary(arguments, policy)
     if arguments.bound is not None and adversary is None:
-        raise UsageError(f"--bound: limits temporal loss; name a correlation (--correlation). {note}".strip())
+        raise UsageError(
+            f"--bound: limits temporal loss, so it needs a correlation; specify one with --correlation. {note}".strip()
+        )
     start_ms = None if arguments.start is None else moment_of("--start", arguments.start)
     with mendable(HorizonError, CourseError, PlanError):
         horizon = horizon_of(policy, every_ms=arguments.every, events=arguments.steps, start_ms=start_ms)
@@ -236,6 +238,6 @@ def _draw(path: Path, plan: Plan) -> None:
         draws.append(("Temporal loss of each event", partial(losses_of, found, horizon)))
     draws.append(("Spent at each event", partial(spends_of, found, horizon)))
     if plan.crowds:
-        full = "Landmarks and noise: full at a landmark, hollow at a regular step"
+        full = "Landmarks and noise: filled at a landmark, hollow at a regular step"
         draws.append((full, partial(noise_of, plan.crowds, kind)))
     write_picture(path, draws)

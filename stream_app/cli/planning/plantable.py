@@ -157,31 +157,36 @@ def _figure(mean: MeanRange | None) -> str:
 
 def _lines(plan: Plan) -> list[str]:
     lines = [
-        "* the policy's own scheme. Means over published steps; repeated ones spend nothing and err as the data do.",
+        (
+            "* the policy's own scheme. Means over published steps; repeated steps spend nothing, and their error "
+            "depends on the data."
+        ),
         "The constant baseline is not shown, because it depends on the data.",
     ]
     lines += _price(plan)
     if isinstance(plan.request.policy.kind, Choice):
-        lines.append(f"lead: an item so many contributors ahead of all others is drawn {WANTED:.0%} of the time.")
+        lines.append(
+            f"lead: an item that leads all others by this many contributors is drawn {WANTED:.0%} of the time."
+        )
     if plan.ward is not None:
         lines.append(
-            f"contributors: this many are needed for {plan.ward}, {WANTED:.0%} of the time, at each published "
-            f"step; - is none, or more than {MOST_CONTRIBUTORS:,}."
+            f"contributors: this many are needed for {plan.ward}, {WANTED:.0%} of the time, at each published step; - "
+            f"means none, or more than {MOST_CONTRIBUTORS:,}."
         )
     if plan.note:
         lines.append(f"{plan.note}.")
     if plan.versions > 1:
         lines.append(
-            f"These are the figures of one version. Renewals make it {plan.versions} versions at most, which cost "
-            f"epsilon {plan.lifetime_nano / NANO:g} together; a lower lifetime_epsilon stops them before that."
+            f"These are the figures of one version. With renewals there are at most {plan.versions} versions, which "
+            f"together cost epsilon {plan.lifetime_nano / NANO:g}; a lower lifetime_epsilon stops them earlier."
         )
     within = plan.within
     if within is not None:
         lines.append(
-            f"Temporal loss stays within {within['bound']:g}, whatever the scheme, if every event spends at most "
-            f"{within['constant']:.4g} for ever, or {within['even']:.4g} over these {plan.request.horizon.events}; "
-            f"the most that it allows: {within['first']:.4g} at the first, {within['last']:.4g} at the last"
-            + ("." if within["between"] is None else f", {within['between']:.4g} between.")
+            f"Temporal loss stays within {within['bound']:g} under any scheme if every event spends at most "
+            f"{within['constant']:.4g} forever, or {within['even']:.4g} over these {plan.request.horizon.events} "
+            f"events; the most that each event may spend: {within['first']:.4g} at the first, {within['last']:.4g} at "
+            "the last" + ("." if within["between"] is None else f", {within['between']:.4g} between.")
         )
     return lines
 

@@ -39,7 +39,7 @@ def data_of(arguments: argparse.Namespace) -> Data | None:
     """Return the readings by series of the file that ``--data`` names; None without one. Raises `UsageError`."""
     if arguments.data is None:
         if any(getattr(arguments, name) is not None for name in ("mapping", *MEMBERS)):
-            raise UsageError("--data: missing; columns are named, so name their file of events")
+            raise UsageError("--data: missing, although columns are specified; specify the file of events")
         return None
     found: Data = {}
     for event in EventFile(argparse.Namespace(**{**vars(arguments), "file": arguments.data})):
@@ -99,12 +99,12 @@ def lines_of(plan: UnitPlan) -> Iterator[str]:
     if plan.series:
         several = f"{plan.series:,} series" if plan.series > 1 else "the data"
         yield (
-            f"Beside each error: that of the best constant in hindsight, for {several}, which publishes nothing. A "
-            "statistic whose error is not far smaller says little."
+            "Next to each error is the error of the constant baseline (the best constant in hindsight, which "
+            f"publishes nothing) for {several}. A statistic says little unless its error is much smaller."
         )
     else:
         yield (
-            "This assumes that each unit has a reading. With --data, the constant baseline is shown beside each error."
+            "This assumes that each unit has a reading. With --data, the constant baseline is shown next to each error."
         )
     if plan.sentence:
         yield f"{plan.sentence}."

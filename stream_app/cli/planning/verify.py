@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     seed_help = "derive all keys from this seed, for a run that can be repeated (default: random)"
     parser.add_argument("--seed", type=natural, help=seed_help)
     parser.add_argument("--jobs", type=_count, default=JOBS, help="number of processes (default: %(default)s)")
-    worker_help = "let a worker process the histories, over Kafka; takes no --seed and ignores --jobs"
+    worker_help = "let a worker process the histories, over Kafka; does not accept --seed and ignores --jobs"
     parser.add_argument("--worker", action="store_true", help=worker_help)
     add_config(parser)
     add_outputs(parser, "draw the declared losses, the bounds and the controls")
@@ -120,8 +120,8 @@ def _check_worker(arguments: argparse.Namespace, records: list[dict[str, Any]]) 
     for record in records:
         if record.get("dummies") is not None:
             raise UsageError(
-                f"{quoted(record['series'])}: a worker draws other dummies for each series, so no two runs have the "
-                "same landmarks; omit --worker"
+                f"{quoted(record['series'])}: a worker draws different dummies for each series, so no two runs have "
+                "the same landmarks; omit --worker"
             )
 
 
@@ -194,14 +194,14 @@ def _looked_at(policy: Policy, units: Units) -> str:
     marked = isinstance(policy.protection, LandmarkLevel) and (len(policy.landmarks) > 0 or not policy.fixed)
     differ = ["one unit"]
     if units.window > 1:
-        most = f" (of longer windows in {MOST_DIFFERING} units)" if units.window > MOST_DIFFERING else ""
+        most = f" (longer windows: {MOST_DIFFERING} units)" if units.window > MOST_DIFFERING else ""
         differ.append(f"{units.window:,} consecutive units{most}, within one step or across two")
     differ += ["landmark units"] * marked
-    said = f"Each unit lasts {unit}, and a step of {step} holds {units.per_step:,}. "
+    said = f"Each unit lasts {unit}, and a step of {step} contains {units.per_step:,} of them. "
     said += f"The two histories of a pair differ in {'; in '.join(differ)}."
     if units.window > 1:
-        said += " A pair with fewer units than the window holds has a declared loss of their share of epsilon."
-    alone = " A pair that differs in landmark units alone has a declared loss of 0: no release may depend on them."
+        said += " A pair that differs in fewer units than a window has a declared loss of their share of epsilon."
+    alone = " A pair that differs only in landmark units has a declared loss of 0: no release may depend on them."
     return said + alone * marked
 
 
@@ -237,7 +237,7 @@ def _print(found: Verified) -> None:
         _print_power(found.verdict.power, len(found.verdict.results))
     if not found.verdict.results:
         say(
-            "  no pair of short neighbouring histories exists: the landmarks lie too far apart, or the policy has a "
+            "  no pair of short neighbouring histories exists: the landmarks are too far apart, or the policy has a "
             "single key"
         )
     sys.stdout.flush()
@@ -245,15 +245,15 @@ def _print(found: Verified) -> None:
 
 def _print_power(power: Power, pairs: int) -> None:
     """Say what kinds of fault runs of this length find."""
-    twice = f"detected, on {power.twice} of {pairs} pairs" if power.twice else "not detected"
+    twice = f"detected on {power.twice} of {pairs} pairs" if power.twice else "not detected"
     say(f"This many runs detect these kinds of fault, in histories of at most {power.events} events:")
     say(f"  a worker that spends twice the budget: {twice}")
     seen = f"detected if its probability is at least {power.excluded:.2g}" if power.excluded else "not detected"
     say(
-        "  an outcome that one history excludes and the other does not (a bare value, a last bit that noise leaves as "
-        f"it was, noise that ends too early or has a gap): {seen}"
+        "  an outcome that one history excludes and the other does not (a bare value, a last bit that noise leaves "
+        f"unchanged, noise that ends too early or has a gap): {seen}"
     )
-    say("  Not detected: smaller faults, faults at later events or other values, and whatever no score measures.")
+    say("  Not detected: smaller faults, faults at later events or other values, and anything that no score measures.")
 
 
 def _document(found: Verified, seed: int | None) -> dict[str, Any]:

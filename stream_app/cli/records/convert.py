@@ -13,11 +13,13 @@ from stream_app.mapping.members import shipped
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "The output holds raw values: protect it like the file. `replay` and `send` take the same mapping, so most "
-        "files need no conversion. Use `convert` to see what a mapping makes of a file."
+        "The output contains raw values: protect it like the file. `replay` and `send` accept the same mapping, so "
+        "most files need no conversion. Use `convert` to see what a mapping makes of a file."
     )
     add_mapping(parser, needed=False)
-    parser.add_argument("--mappings", action="store_true", help="list the mappings that come with the program, and end")
+    parser.add_argument(
+        "--mappings", action="store_true", help="list the mappings that come with the program, and exit"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -28,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{name:{width}}  {what}")
         return 0
     if arguments.file is None:
-        raise UsageError("FILE is missing; name a file, or - for standard input")
+        raise UsageError("FILE is missing; specify a file, or - for standard input")
     file = EventFile(arguments)
     out = sys.stdout.buffer
     # PRIVACY: raw values leave here, for whoever gave them; the epilog says so, and nothing keeps them.

@@ -23,7 +23,7 @@ from stream_app.mapping.times import Times
 SERIES = "my-series"
 RANGE = (
     "`inspect` proposes no lower and upper bound: a policy's range is public, so take it from what the sensor can "
-    "show, and not from these readings."
+    "show, not from these readings."
 )
 
 
@@ -95,7 +95,11 @@ def _times(path: Path, mapping: FileMapping, found: Inspection) -> tuple[Times |
 
 def _lines(path: Path, found: Inspection) -> Iterator[str]:
     marks = "" if found.separator is None else f", separated by {SEPARATORS[found.separator]}"
-    header = f"; line {found.header_line} names them" if found.header_line else "; no line names them"
+    header = (
+        f"; line {found.header_line} contains the column names"
+        if found.header_line
+        else "; no line contains column names"
+    )
     records = f"; records under {found.mapping.records}" if found.mapping.records else ""
     yield f"{path}: {LANGUAGES[found.form]}{marks}{header if found.form == 'text' else records}"
     width = max((len(column.name) for column in found.columns), default=0)
@@ -123,7 +127,7 @@ def _of_times(found: Inspection, times: Times | None, *, newest_first: bool) -> 
         return
     zone = " as if local times were UTC" if found.local else ""
     first, last = moment_in_words(times.first_ms), moment_in_words(times.last_ms)
-    order = ", the newest first in the file" if newest_first else ""
+    order = ", newest first" if newest_first else ""
     apart = duration_in_words(times.interval_ms)
     yield f"{times.rows:,} rows from {first} to {last}{zone}{order}; most are {apart} apart"
     yield f"gaps: {times.gaps:,}; repeated times: {times.repeated:,}; rows out of order: {times.backwards:,}"
@@ -134,24 +138,27 @@ def _lacking(found: Inspection) -> Iterator[str]:
         return
     if not found.times and not found.mapping.timestamp_columns:
         yield (
-            "No column has times in a known format: name the column with --timestamp-column and its format with "
+            "No column has times in a known format: specify the column with --timestamp-column and its format with "
             "--time-format."
         )
     if len(found.formats) > 1 and not found.named:
-        yield f"The day or the month may come first: give --time-format, one of {', '.join(map(repr, found.formats))}."
+        yield f"The day or the month may come first: add --time-format, one of {', '.join(map(repr, found.formats))}."
     if found.local:
-        yield "Times have no UTC offset: name their time zone with --zone, as in --zone Europe/Paris."
+        yield "Times have no UTC offset: set their time zone with --zone, as in --zone Europe/Paris."
     if not found.named and not found.mapping.value_columns:
         candidates = ", ".join(found.values) or "none has numbers"
-        yield f"Several columns may be the value: name one with --value-columns ({candidates})."
+        yield f"Several columns may be the value: choose one with --value-columns ({candidates})."
     of_values = {word for column in found.columns if column.name in found.values for word in column.words}
     if any(column.thousands for column in found.columns if column.name in found.mapping.value_columns.values()):
-        yield "A number like 13,600 may be 13.6: then add --decimal , or 13600: then write it without the comma."
+        yield "A number like 13,600 may mean 13.6 (add --decimal ,) or 13600 (write it without the comma)."
     if of_values and not found.named:
-        yield f"Say what these texts among the values mean, with --words or --missing: {', '.join(sorted(of_values))}."
+        yield (
+            "Specify what these texts among the values mean, with --words or --missing: "
+            f"{', '.join(sorted(of_values))}."
+        )
     for name in _mixed(found):
-        yield f"{name} has several texts: choose one sort of readings with --where {name}=TEXT."
-    yield "Name the series with --series, or its column with --series-column."
+        yield f"{name} has several texts: choose one sort of reading with --where {name}=TEXT."
+    yield "Set the series with --series, or its column with --series-column."
 
 
 def _mixed(found: Inspection) -> list[str]:

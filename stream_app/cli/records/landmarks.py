@@ -30,10 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "TIME is integer ms, a time (2026-03-29T17:00+02:00), a day (2026-03-29), an interval (A/B), or an object as "
         'in policy files: \'{"weekly":["sat"],"from":"17:00","to":"20:00","first":..,"last":..}\'.\n'
-        "All of them form one record: all are registered, or none. Past steps cost budget, and the record is refused "
-        "if too little remains. Take landmarks from a calendar or from releases: landmarks chosen from raw values "
-        "reveal these values.\n"
-        f"{page_at('how-to/register-landmarks-late.md')} says more.\n"
+        "They form one record: either all are registered or none. Past steps cost budget, and the record is rejected "
+        "if too little budget remains. Take landmarks from a calendar or from releases: landmarks chosen from raw "
+        f"values reveal these values.\nFor more, see {page_at('how-to/register-landmarks-late.md')}.\n"
     )
     parser.add_argument("series", help="the series of the landmarks")
     parser.add_argument("--add", nargs="+", action="extend", default=[], metavar="TIME", help="landmarks to register")
@@ -98,10 +97,10 @@ def _form(text: str) -> object:
 def _record(series: str, spans: Sequence[Span]) -> bytes:
     record, most = wire.dump({"type": "landmarks", "series": series, "add": spans}), wire.LARGEST_RECORD_BYTES
     if len(record) > most:
-        found = f"{len(spans):,} intervals need {len(record):,} bytes; a record has at most {most:,}"
-        raise UsageError(f"{found}; register them in several commands")
+        found = f"{len(spans):,} intervals need {len(record):,} bytes, but a record can have at most {most:,}"
+        raise UsageError(f"{found}; register them with several commands")
     if not isinstance(wire.decode(record), records.LandmarksRecord):
-        raise UsageError(f"{series!r} is not a series; write 1 to {wire.LARGEST_SERIES_BYTES} bytes")
+        raise UsageError(f"{series!r} is not a valid series id; use 1 to {wire.LARGEST_SERIES_BYTES} bytes")
     return record
 
 
@@ -110,20 +109,20 @@ def _said(series: str, spans: Sequence[Span], zone: tzinfo | None) -> str:
     first, last = (moment_in_words(moment, zone or UTC) for moment in (bounds[0][0], bounds[-1][1]))
     found = "1 landmark" if len(spans) == 1 else f"{len(spans):,} landmarks"
     lasting = sum(end - start for start, end in bounds)
-    return f"{series}: {found}, {first} to {last}" + (f", {duration_in_words(lasting)} in all" if lasting else "")
+    return f"{series}: {found}, {first} to {last}" + (f", {duration_in_words(lasting)} in total" if lasting else "")
 
 
 def _told(answer: WorkersAnswer, seconds: float) -> str:
     entry, reject = answer.entry, answer.reject
     if entry is not None:
-        charged = f"{entry['charged_nano'] / NANO:g} of epsilon is charged for past steps"
-        left = f"{entry['landmarks_left']:,} landmarks, spare ones included, are still to come"
+        charged = f"epsilon {entry['charged_nano'] / NANO:g} is charged for past steps"
+        left = f"{entry['landmarks_left']:,} landmarks remain, including spare landmarks"
         return f"registered under version {entry['policy']}; {charged}; {left}"
     if reject is not None:
         return f"refused {advice(reject['reason'])}"
     remedy = (
-        "make sure that a worker runs: it will still process the record, and `read ledger` or `read rejects` shows "
-        "the answer"
+        "make sure that a worker is running: it will still process the record, and `read ledger` or `read rejects` "
+        "shows the answer"
     )
     return f"sent ({where(answer.place)}), but no answer came within {seconds:g} s; {remedy}"
 

@@ -47,13 +47,15 @@ def _checked(file: Path, documents: Sequence[Document]) -> list[bytes]:
             continue
         faults += [f"{place}: {wrong.member}: {wrong.message}" for wrong in document.wrongs]
         if len(document.written) > wire.LARGEST_RECORD_BYTES:
-            found_bytes = f"found {len(document.written):,} bytes; a record has at most {wire.LARGEST_RECORD_BYTES:,}"
-            faults.append(f"{place}: {found_bytes}; name fewer landmarks, and add later ones with `landmarks`")
+            found_bytes = (
+                f"found {len(document.written):,} bytes, but a record can have at most {wire.LARGEST_RECORD_BYTES:,}"
+            )
+            faults.append(f"{place}: {found_bytes}; list fewer landmarks, and add the rest with `landmarks`")
             continue
         record = wire.decode(document.written)
         if not isinstance(record, records.PolicyRecord):
             wanted = 'type "policy", a series, and a version from 1 on'
-            faults.append(f"{place}: not a policy record; it needs {wanted}: landmark-stream check says more")
+            faults.append(f"{place}: not a policy record; it needs {wanted}; run landmark-stream check for details")
             continue
         try:
             policy_of(record.parameters, record.version)

@@ -41,10 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
         "A complete output of events or rejects ends with a line that says how far the input was processed; `resend` "
-        "needs both. A ledger read with --uncommitted begins with a line that says so; `left` takes it, and `audit` "
-        "does not."
+        "needs both outputs. A ledger read with --uncommitted begins with a line that says so; `left` accepts such a "
+        "ledger, but `audit` does not."
     )
-    parser.add_argument("topic", choices=TOPICS, help="the topic to read; events hold raw values")
+    parser.add_argument("topic", choices=TOPICS, help="the topic to read; events contain raw values")
     add_config(parser)
     series_help = "only series that match; may be repeated"
     parser.add_argument("--series", action="append", metavar="GLOB", help=series_help)
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print; 0 at the end of the topic."""
     if arguments.series is not None and arguments.topic == "heads":
         raise UsageError(
-            "--series: a signed checkpoint covers many series; `audit --prove SERIES` writes the proof for one"
+            "--series: a signed checkpoint covers many series; `audit --prove SERIES` writes the proof for one series"
         )
     if arguments.without_leaves and arguments.topic != "heads":
         raise UsageError("--without-leaves: only heads have leaves; omit it")
@@ -149,7 +149,7 @@ QUIET_SECONDS: Final = 5
 
 def _tell_silence(topic: str) -> None:
     """Say where to look while nothing comes."""
-    where = "does a worker run (`landmark-stream top`), and what did it reject (`landmark-stream read rejects`)?"
+    where = "is a worker running (`landmark-stream top`), and what did it reject (`landmark-stream read rejects`)?"
     print(
         f"landmark-stream read: {topic} has no such record so far; waiting; {where}",
         file=sys.stderr,
@@ -165,7 +165,7 @@ def _print(arguments: argparse.Namespace, line: bytes) -> None:
 def _check_table(arguments: argparse.Namespace) -> None:
     name = f"--format {arguments.format}"
     if arguments.topic != "releases":
-        raise UsageError(f"{name}: only releases make a table; omit it")
+        raise UsageError(f"{name}: only releases can be written as a table; omit it")
     if arguments.follow:
         raise UsageError(f"{name}: a table is written once all its columns are known; omit --follow")
     package = FORMATS[arguments.format].package
@@ -174,7 +174,7 @@ def _check_table(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{name}: is binary; redirect it to a file, with > releases.{arguments.format}")
         if find_spec(package) is None:
             raise UsageError(
-                f"{name}: needs the package {package}, which is not installed; pip install {package}, or use csv"
+                f"{name}: needs the package {package}, which is not installed; run pip install {package}, or use csv"
             )
 
 
@@ -240,7 +240,7 @@ async def _ends(settings: Settings, names: TopicNames, topic: str) -> Mapping[in
     except (LookupError, KafkaError) as error:
         why = str(refusal_of(settings, error)) if isinstance(error, KafkaError) else str(error)
         print(
-            f"landmark-stream read: there is no last line `end`, so `resend` will not accept this output: {why}",
+            f"landmark-stream read: the last line `end` is missing, so `resend` will not accept this output: {why}",
             file=sys.stderr,
         )
         return None

@@ -28,17 +28,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     add_mapping(parser)
     out_help = (
-        "folder for releases, ledger and rejects (.jsonl); if it holds an earlier run, the input must begin with all "
-        "records of that run"
+        "folder for releases, ledger and rejects (.jsonl); if it contains an earlier run, the input must begin with "
+        "all records of that run"
     )
     parser.add_argument("--out", type=Path, required=True, help=out_help)
     parser.add_argument("--policies", type=Path, help="default policies as JSON Lines, whose series are globs")
-    key_help = f"key file of a worker (default: a key made of the input and of OUT/{KEY_NAME})"
+    key_help = f"a worker's key file (default: a key derived from the input and OUT/{KEY_NAME})"
     parser.add_argument("--key", type=Path, help=key_help)
     replace_help = "move the files of OUT to *.1 and process all records again; the budget is then spent twice"
     parser.add_argument("--replace", action="store_true", help=replace_help)
     add_accept(parser)
-    parser.add_argument("--config", type=Path, help="configuration (default: safe defaults; no file is looked for)")
+    parser.add_argument("--config", type=Path, help="configuration (default: safe defaults; no file is read)")
     parser.add_argument("--json", action="store_true", help="print the totals as one JSON object")
 
 
@@ -84,7 +84,7 @@ def _refuse(
         raise UsageError("\n".join(("no record was processed; the first was rejected for this reason:", *sentences)))
     step = answered.met.step_sentence(answered.rejected.get("duplicate", 0))
     more = [*([f"{file.name}: {step}"] if step else []), *sentences]
-    refuse_doubts(answered, arguments.accept, file.name, "written, and no budget is spent", more)
+    refuse_doubts(answered, arguments.accept, file.name, "written, and no budget was spent", more)
 
 
 def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile) -> int:
@@ -99,7 +99,7 @@ def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile) ->
         for sentence in explained(file, answered.rows):
             _warn(sentence)
         if not answered.totals["events"]:
-            _warn(f"{file.name}: holds no event, so nothing was processed")
+            _warn(f"{file.name}: contains no events, so nothing was processed")
     return 0
 
 

@@ -24,8 +24,8 @@ from stream_app.setup.settings import Settings
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
-        "The events topic must be empty. Key, policies, configuration and version must be those with which the backup "
-        "was processed: another version may reject adopted releases, and draw new noise for their steps."
+        "The events topic must be empty. The key, policies, configuration and version must be the same as when the "
+        "backup was processed: another version may reject adopted releases, and draw new noise for their steps."
     )
     parser.add_argument("file", type=Path, help="the output of `read events`")
     parser.add_argument(
@@ -45,13 +45,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(wire.dump({"sent": sent, "refused": found.refused, "behind": found.behind}).decode())
     else:
-        print(f"{sent} events sent, {found.refused} rejected ones omitted")
+        print(f"{sent} events sent, {found.refused} rejected events omitted")
     if found.behind:
         print(
             f"landmark-stream resend: {found.behind} events come after the end of the rejects, so it is unknown "
             "whether they were rejected, and they are not sent. Let their producers send them again, unless a ledger "
-            "read with --uncommitted has entries of them: then their releases may have been seen, so start over with "
-            "`left`",
+            "read with --uncommitted has entries for them: in that case their releases may have been seen, so start "
+            "over with `left`",
             file=sys.stderr,
         )
     return 0

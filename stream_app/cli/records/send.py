@@ -31,8 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.epilog = (
         "The whole file is first read and processed on this machine, with the policies known here, for the checks "
-        "that --accept lists. Nothing of this is kept or sent. A pipe is kept in an unnamed temporary file (TMPDIR) "
-        "meanwhile. Only if every check is accepted, records are sent while the file is read."
+        "that --accept lists. Nothing from this pass is kept or sent. Meanwhile, a pipe is stored in an unnamed "
+        "temporary file (TMPDIR). Records are sent only if every check passes or is accepted; they are sent while the "
+        "file is read."
     )
     add_mapping(parser)
     add_wait(parser)
@@ -79,7 +80,7 @@ def _looked_at(
 def _unruled(series: Sequence[str]) -> str:
     """Return what becomes of series of which this machine knows no policy."""
     names = some_of([quoted(name) for name in series], "series")
-    unless = "unless one was sent before, a worker rejects their events (no-policy); --wait waits for its answer"
+    unless = "a worker rejects their events (no-policy) unless a policy was sent before; --wait waits for its answer"
     return f"no policy for {names} is known here: {unless}"
 
 

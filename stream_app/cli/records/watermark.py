@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kind.add_argument(
         "--intrusion", action="store_true", help=("announce an intrusion instead: someone saw the worker's memory")
     )
-    lag_help = "how late contributions and readings may come (default: 0)"
+    lag_help = "how late contributions and readings may arrive (default: 0)"
     parser.add_argument("--lag", type=float, default=0.0, metavar="SECONDS", help=lag_help)
     add_wait(parser)
     add_config(parser)
@@ -45,9 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Send a record a series, or a round of them at each interval; 0 when every one was acknowledged."""
     if arguments.every is not None and not 0 < arguments.every <= threading.TIMEOUT_MAX:
-        raise UsageError(f"--every {arguments.every}: use an interval above 0 seconds")
+        raise UsageError(
+            f"--every {arguments.every}: use an interval above 0 and of at most {threading.TIMEOUT_MAX:.0f} seconds"
+        )
     if not 0 <= arguments.lag <= LAST_TIMESTAMP_MS / 1000:
-        raise UsageError(f"--lag {arguments.lag}: use 0 seconds or more")
+        raise UsageError(f"--lag {arguments.lag}: use 0 to {LAST_TIMESTAMP_MS // 1000} seconds")
     if arguments.wait is not None and (arguments.every is not None or arguments.intrusion):
         raise UsageError("--wait: for a single watermark per series; omit --every or --intrusion")
     settings = settings_of(arguments)
@@ -75,7 +77,7 @@ def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> byt
     else:
         value = wire.dump({"type": "watermark", "series": series, "timestamp": timestamp_ms, "seed": seed})
     if isinstance(wire.decode(value), records.Malformed):
-        limits = f"use a series of 1 to 200 bytes and a time of 0 to {LAST_TIMESTAMP_MS}"
+        limits = f"use a series of 1 to {wire.LARGEST_SERIES_BYTES} bytes and a time of 0 to {LAST_TIMESTAMP_MS}"
         raise UsageError(f"series {series!r} at {timestamp_ms}: {limits}")
     return value
 
@@ -86,7 +88,7 @@ def _times(arguments: argparse.Namespace) -> Iterator[int]:
     if arguments.at is not None:
         given = milliseconds_of(arguments.at)
         if given is None:
-            raise UsageError(f"--at {arguments.at}: write ms since 1970, or ISO 8601 with offset")
+            raise UsageError(f"--at {arguments.at}: use ms since 1970, or ISO 8601 with offset")
         yield given - lag_ms
         return
     due = time.monotonic()

@@ -41,16 +41,16 @@ def checked_wait(seconds: float) -> None:
 def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
     """Yield what became of a file of records: its ledger entries by decision, its rejects by reason with the remedy."""
     entries = ", ".join(f"{count:,} {decision}" for decision, count in sorted(found.decisions.items()))
-    yield f"{found.answered:,} of {found.sent:,} answered" + (f"; ledger entries: {entries}" if entries else "")
+    yield f"{found.answered:,} of {found.sent:,} records answered" + (f"; ledger entries: {entries}" if entries else "")
     if found.kept:
-        yield f"{found.kept:,} of them share a ledger entry, as contributions and readings of one step do"
+        yield f"{found.kept:,} of them share a ledger entry, like contributions and readings of one step"
     for reason, count in found.rejects.most_common():
         yield f"{count:,} rejected {advice(reason)}"
     if found.answered < found.sent:
         yield (
-            f"no answer to {found.sent - found.answered:,} within {seconds:g} s: contributions, readings and the "
-            "watermark before them wait for the end of their step; for other records, make sure that a worker runs: it "
-            "will still process them, and `read ledger` or `read rejects` shows the answers"
+            f"no answer to {found.sent - found.answered:,} records within {seconds:g} s: contributions, readings and "
+            "the watermark before them wait for the end of their step; for other records, make sure that a worker is "
+            "running: it will still process them, and `read ledger` or `read rejects` shows the answers"
         )
 
 
@@ -114,13 +114,15 @@ def answer_document(answer: WorkersAnswer) -> dict[str, Any]:
 def told(answer: WorkersAnswer, seconds: float, record: bytes) -> str:
     """Return what became of a record, with the rule that refused it and the remedy."""
     if answer.entry is not None:
-        return f"taken, ledger entry {answer.entry['sequence']} under version {answer.entry['policy']}"
+        return f"accepted, ledger entry {answer.entry['sequence']} under version {answer.entry['policy']}"
     if answer.reject is not None:
         reason = answer.reject["reason"]
         if reason == "wrong-type" and isinstance(wire.decode(record), Watermark):
             return f"refused (wrong-type): {untaken('watermark')}"
         return f"refused {advice(reason)}"
-    unanswered = f"but no answer came within {seconds:g} s; make sure that a worker runs: it will still process it"
+    unanswered = (
+        f"but no answer came within {seconds:g} s; make sure that a worker is running: it will still process the record"
+    )
     return f"sent ({where(answer.place)}), {unanswered}"
 
 
@@ -165,4 +167,4 @@ def _so_far(sent: SentEvents) -> str:
     told = f"{sent.events:,} events were sent"
     if sent.unknown:
         return f"{told}; whether {sent.unknown:,} more were sent is unknown"
-    return f"{told}, and no others" if sent.events else ""
+    return f"{told}, and no other events" if sent.events else ""

@@ -15,7 +15,7 @@ from stream_app.plain import INTEGER
 
 LAST_PORT = 65_535
 
-ENDED = "one of its processes was killed, as systems do when memory is short; use fewer --jobs, or free memory"
+ENDED = "one of its processes was killed, as happens when memory runs out; use fewer --jobs, or free memory"
 """Why work beside this process was given up."""
 
 
@@ -38,7 +38,7 @@ def whole_number(wrong: str, least: int = 0, most: int | None = None) -> Callabl
 
 natural = whole_number("is not a whole number of at least 0")
 positive = whole_number("is not a whole number above 0", 1)
-port = whole_number(f"is not a port; write a whole number from 0 to {LAST_PORT}", 0, LAST_PORT)
+port = whole_number(f"is not a port; use a whole number from 0 to {LAST_PORT}", 0, LAST_PORT)
 
 
 def number(wrong: str, least: float, most: float) -> Callable[[str], float]:
@@ -65,7 +65,7 @@ def milliseconds_of(text: str) -> int | None:
     except ValueError:
         return None
     if moment.tzinfo is None:
-        raise UsageError("a timestamp without UTC offset; add one, as in 2026-01-31T08:00:00+01:00")
+        raise UsageError("a timestamp without a UTC offset; add one, as in 2026-01-31T08:00:00+01:00")
     return milliseconds(moment)
 
 
@@ -73,15 +73,15 @@ def moment_of(argument: str, text: str, *, negative: bool = True) -> int:
     """Return the milliseconds that an argument names; raises `UsageError`, also for what is before 1970 if unwanted."""
     found = milliseconds_of(text)
     if found is None or (found < 0 and not negative):
-        raise UsageError(f"{argument}: {text!r} is not a time; write integer ms, or ISO 8601 with offset")
+        raise UsageError(f"{argument}: {text!r} is not a time; use integer ms, or ISO 8601 with offset")
     return found
 
 
-FILE_OR_INPUT = "name a readable file, or - for standard input"
+FILE_OR_INPUT = "specify a readable file, or - for standard input"
 
 
 @contextmanager
-def readable(asked: object = "", remedy: str = "name a readable file") -> Iterator[None]:
+def readable(asked: object = "", remedy: str = "specify a readable file") -> Iterator[None]:
     """Raise `UsageError` for a file that cannot be read, by what ``asked`` for it, else by its name."""
     try:
         yield
@@ -95,7 +95,7 @@ def writable(asked: str, what: str = "file") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(f"{asked}: {unwritten(error)}; name a writable {what}") from error
+        raise UsageError(f"{asked}: {unwritten(error)}; specify a writable {what}") from error
 
 
 def add_picture(parser: argparse.ArgumentParser, shows: str) -> None:
@@ -115,7 +115,7 @@ def check_picture(path: Path | None) -> None:
 def check_ending(path: Path) -> None:
     """Raise `UsageError` for a file name whose ending names no format."""
     if not path.suffix:
-        raise UsageError(f"--picture {path}: its ending must name the format, such as .png, .svg or .pdf")
+        raise UsageError(f"--picture {path}: the file extension must give the format, such as .png, .svg or .pdf")
 
 
 def write_picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
@@ -133,4 +133,4 @@ def drawing(options: str = "--picture") -> Iterator[None]:
         raise UsageError(f"{options}: {error}") from error
     except OSError as error:
         file = f" {error.filename}" if error.filename else ""
-        raise UsageError(f"{options}{file}: {unwritten(error)}; name a writable file") from error
+        raise UsageError(f"{options}{file}: {unwritten(error)}; specify a writable file") from error

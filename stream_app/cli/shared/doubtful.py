@@ -44,7 +44,7 @@ def encoding_fault(name: str, found: BinaryIO) -> str:
 def add_accept(parser: argparse.ArgumentParser) -> None:
     """Declare ``--accept``."""
     checks = "; ".join(f"{name}: {fails}".replace("%", "%%") for name, fails in CHECKS.items())
-    what = "continue although this check fails; otherwise the command ends before it does anything; may be repeated"
+    what = "continue even if this check fails; otherwise the command stops before it does anything; may be repeated"
     parser.add_argument(
         "--accept",
         action="append",

@@ -25,12 +25,12 @@ from stream_app.mapping.members import MEMBERS, mapping_of, read_mapping, shippe
 from stream_app.plain import PRIVATE
 
 STDIN = "-"
-REMEDY = "name a file of events"
+REMEDY = "specify a file of events"
 
 
 def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
     """Declare FILE, which may be left away unless it is ``needed``, and the mapping of its columns."""
-    text = "event records as JSON Lines; with a mapping also text with columns, JSON or XML; - for standard input"
+    text = "event records as JSON Lines; with a mapping, also text with columns, JSON or XML; - for standard input"
     parser.add_argument("file", type=Path, nargs=None if needed else "?", help=text)
     add_columns(parser)
 
@@ -55,12 +55,12 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     where = "use only rows that meet COLUMN=TEXT or COLUMN!=TEXT; if repeated, all conditions must hold"
     group.add_argument("--where", action="append", metavar="CONDITION", help=where)
     single = (
-        "a column that must have one text in all rows of a series, such as a unit; otherwise the file is refused; '' "
-        "for none"
+        "a column that must have the same text in all rows of a series, such as a unit; otherwise the file is "
+        "refused; '' for none"
     )
     group.add_argument("--single", action="append", metavar="COLUMN", help=single)
     group.add_argument("--words", metavar="TEXT=NUMBER,...", help="words to read as numbers, as in High=400,Low=40")
-    missing = "texts that mean that there is no value ('' for an empty cell); these rows are skipped"
+    missing = "texts that mark a missing value ('' for an empty cell); these rows are skipped"
     group.add_argument("--missing", metavar="TEXT,...", help=missing)
     group.add_argument("--multiply", metavar="NUMBER", help="exact factor to multiply each value by, as in 0.001")
     grown = "values are readings of a register; use the increase since the previous row"
@@ -81,7 +81,7 @@ def mapping_in(arguments: argparse.Namespace) -> FileMapping | None:
     if named is None and all(value is None for name, value in given.items() if not name.startswith("series")):
         return None
     try:
-        with readable(f"--mapping {named}", "name a readable TOML file"):
+        with readable(f"--mapping {named}", "specify a readable TOML file"):
             base = None if named is None else read_mapping(named)
         return mapping_of(given, base)
     except MappingError as error:
@@ -111,7 +111,7 @@ class EventFile:
             mapping = FileMapping(series=arguments.series, series_column=arguments.series_column)
         if mapping is None and (arguments.series is not None or arguments.series_column is not None):
             raise UsageError(
-                "--series: event records hold their series; if the file has columns, name them too, as "
+                "--series: event records already contain their series; if the file has columns, specify them too, as "
                 f"`landmark-stream inspect {self.name}` proposes"
             )
         self.mapping = mapping

@@ -61,7 +61,7 @@ class Document(NamedTuple):
 
 def documents_in(file: Path) -> list[Document]:
     """Return what a file holds, also the lines that are no JSON; raises `UsageError` when it cannot be read."""
-    with readable(file, "name a file of policies"):
+    with readable(file, "specify a file of policies"):
         content = file.read_bytes()
     return [_in_integers(file, f"{file}:{each.number}", each) for each in documents.lines(content)]
 
@@ -101,14 +101,14 @@ def problems_of(found: Document) -> Iterator[Problem]:
     yield from (Problem(f"{place}: {wrong.member}", wrong.message) for wrong in found.wrongs)
     series, version, kind = document.get("series"), document.get("version", 1), document.get("type", "policy")
     if kind != "policy":
-        yield Problem(f"{place}: type", 'is not "policy"; write "policy", or omit it')
+        yield Problem(f"{place}: type", 'is not "policy"; use "policy", or omit it')
     if not isinstance(series, str) or not series:
-        yield Problem(f"{place}: series", "is missing or not text; name a series, or a glob for a default policy")
+        yield Problem(f"{place}: series", "is missing or not text; use a series id, or a glob for a default policy")
     if type(version) is not int or version < 1:
-        yield Problem(f"{place}: version", f"found {shown(version)}; write a whole number of at least 1")
+        yield Problem(f"{place}: version", f"found {shown(version)}; use a whole number of at least 1")
         version = 1
     if type(document.get("weaker", False)) is not bool:
-        yield Problem(f"{place}: weaker", f"found {shown(document['weaker'])}; write true or false")
+        yield Problem(f"{place}: weaker", f"found {shown(document['weaker'])}; use true or false")
     if "view" in document and (fault := name_fault(document["view"])):
         yield Problem(f"{place}: view", fault)
     try:
@@ -127,9 +127,9 @@ def hindrances_of(document: object) -> Iterator[str]:
         yield f"not a policy record; it lacks {', '.join(missing)}"
     series = document.get("series")
     if "view" in document:
-        yield "only the configuration makes a view; name the file in `policies_file`"
+        yield "only the configuration can create a view; set `policies_file` to this file"
     if isinstance(series, str) and GLOB & set(series):
-        yield f"{quoted(series)}: a glob is a default policy; name the file in `policies_file`"
+        yield f"{quoted(series)}: a policy with a glob is a default policy; set `policies_file` to this file"
 
 
 class Weaker(NamedTuple):
@@ -150,7 +150,7 @@ class Weaker(NamedTuple):
     def sentence(self) -> str:
         """Say what is lost, and how to do it all the same."""
         lost = "; ".join(SENTENCES[each] for each in self.less)
-        ways = "keep that" if self.marked else 'keep that, or say "weaker":true'
+        ways = "keep that" if self.marked else 'keep that, or set "weaker":true'
         return f"protects less than version {self.than}: {lost}; {ways} and set accept_weaker_policies"
 
 

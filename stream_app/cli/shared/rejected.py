@@ -21,15 +21,15 @@ from stream_app.words.amount import quoted
 
 TYPES = ("observation", "policy", "landmarks", "close", "contribution", "watermark", "intrusion", "member")
 _FORMS = (
-    (re.compile(r"-?[0-9]+(\.[0-9]+)?"), "a number is in quotes; remove them"),
+    (re.compile(r"-?[0-9]+(\.[0-9]+)?"), "a number is in quotes; remove the quotes"),
     (
         re.compile(r"-?[0-9]{1,3},[0-9]{3}"),
-        "a number like 13,600 may be 13.6: then add --decimal , or 13 thousand: then write 13600",
+        "a number like 13,600 may mean 13.6 (add --decimal ,) or 13600 (write it without the comma)",
     ),
     (re.compile(r"-?[0-9]+,[0-9]+"), "a number like 1,5 has a decimal comma; add --decimal ,"),
     (
         re.compile(r"-?[0-9]{1,3}([ ,.'\u2019\u00a0\u202f][0-9]{3})+([.,][0-9]+)?"),
-        "a number like 1,234.5 has thousands separators; write digits and a point only, as in 1234.5",
+        "a number like 1,234.5 has thousands separators; write only digits and a point, as in 1234.5",
     ),
     (
         re.compile("[\u2212\u2013][0-9.,]+"),
@@ -41,9 +41,9 @@ _FORMS = (
     ),
     (
         re.compile(r"(n/?a|#n/a|nan|null|none|nil|[+-]?inf(inity)?|-+|\?|missing|unavailable|unknown)", re.IGNORECASE),
-        "means that there is no value; name it with --missing to skip its rows",
+        "means that there is no value; add it to --missing to skip its rows",
     ),
-    (re.compile(r".*[\r\n].*", re.DOTALL), "continues over several lines; a quote may not be closed"),
+    (re.compile(r".*[\r\n].*", re.DOTALL), "continues over several lines; a closing quote may be missing"),
 )
 """Texts that were meant as numbers, or as nothing, and what is said of each; the first that fits counts."""
 _POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+")
@@ -93,7 +93,7 @@ def _no_events(file: EventFile) -> str:
     members = {column.name for column in found.columns}
     if found.form == "events" or (found.form == "json" and {"series", "timestamp"} & members):
         return ""
-    what = f"{file.name}: is {LANGUAGES[found.form]}, and not event records"
+    what = f"{file.name}: is {LANGUAGES[found.form]}, not event records"
     return f"{what}; `landmark-stream inspect {file.name}` shows how to read it"
 
 
@@ -114,13 +114,13 @@ def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, fou
         several = mapping is not None and mapping.series is not None
         single = policy is None or not policy.takes_several
         within = "; if a step has several readings, `protection.within` makes one value of them" if single else ""
-        return f"{of}{within}{'; if the file has several series, name their --series-column' if several else ''}"
+        return f"{of}{within}{'; if the file has several series, set their --series-column' if several else ''}"
     if reason == "late" and isinstance(at, int):
         unit = _unit(at, policy)
         behind = (
             f"another reading of the unit that begins at {unit}, or the step is over" if unit else "a processed step"
         )
-        return f"{moment_in_words(at)} lies before {behind}; sort the file by time"
+        return f"{moment_in_words(at)} is earlier than {behind}; sort the file by time"
     return f"the first record that is {reason}; the counts say what to do"
 
 
@@ -128,13 +128,16 @@ def _repeated(series: str, at_ms: int, policy: Policy | None) -> str:
     """Return what an observation repeats: what has one release, or a moment where several readings make one up."""
     moment = moment_in_words(at_ms)
     if unit := _unit(at_ms, policy):
-        return f"a second reading of {series} at {moment}, in the unit that begins at {unit}, which takes one per time"
+        return (
+            f"a second reading of {series} at {moment}, in the unit that begins at {unit}, which accepts one "
+            "reading per time"
+        )
     if policy is not None and policy.within is not None:
-        return f"a second reading of {series} at {moment}; a step takes one per time"
+        return f"a second reading of {series} at {moment}; a step accepts one reading per time"
     if policy is None:
-        return f"a second record of {series} for the step of {moment}, which has one release"
+        return f"a second record of {series} for the step of {moment}, which can have only one release"
     begins = moment_in_words(policy.start_of(policy.index_of(at_ms)))
-    return f"a second record of {series} for the step that begins at {begins}, which has one release"
+    return f"a second record of {series} for the step that begins at {begins}, which can have only one release"
 
 
 def _unit(at_ms: int, policy: Policy | None) -> str:
@@ -154,9 +157,9 @@ def untaken(kind: object) -> str:
                 "policies with `collect` or `protection.within`"
             )
         case "observation":
-            return "the policy of the series has `collect`, so it takes contributions, and no observations"
+            return "the policy of the series has `collect`, so it accepts contributions, not observations"
         case _:
-            return f"the policy of the series has no `collect`, so it takes no {kind}; send observations"
+            return f"the policy of the series has no `collect`, so it accepts no {kind}; send observations"
 
 
 def _no_record(written: bytes, fault: str) -> str:
@@ -170,7 +173,7 @@ def _no_record(written: bytes, fault: str) -> str:
 def _malformed(mapping: FileMapping | None, document: Mapping[str, object]) -> str:
     if mapping is not None:
         if document["series"] is None or document["series"] == "":
-            return f"{mapping.series_column or '--series'}: is empty; name the series"
+            return f"{mapping.series_column or '--series'}: is empty; specify the series"
         return f"{' and '.join(mapping.timestamp_columns)}: {_unreadable(mapping, document['timestamp'])}"
     kind = document.get("type", "observation")
     if not isinstance(kind, str) or kind not in TYPES:
@@ -180,7 +183,7 @@ def _malformed(mapping: FileMapping | None, document: Mapping[str, object]) -> s
         return f"{', '.join(missing)}: is missing{''.join(meant(name, document) for name in missing)}"
     whose = wanted[0]
     if not isinstance(document[whose], str) or not document[whose]:
-        return f"{whose}: found {shown(document[whose])}; write text of 1 to {wire.LARGEST_SERIES_BYTES} bytes"
+        return f"{whose}: found {shown(document[whose])}; use text of 1 to {wire.LARGEST_SERIES_BYTES} bytes"
     if "timestamp" in document:
         return f"timestamp: {_no_time(document['timestamp'], iso=False)}"
     return f"is not a valid {kind} record; {page_at('reference/records.md')} lists its members"
@@ -199,11 +202,11 @@ def _no_time(found: object, *, iso: bool = True) -> str:
         unit, factor = ("nano", "1,000,000") if found >= _NANOSECONDS else ("micro", "1,000")
         return f"lies after the year 9999; if it is in {unit}seconds, divide by {factor} for milliseconds"
     if type(found) is int and found < 0:
-        return "is before 1970; write milliseconds since 1970-01-01 UTC"
+        return "is before 1970; use milliseconds since 1970-01-01 UTC"
     what = "whole milliseconds since 1970" + (
         ", or ISO 8601 with offset, as in 2026-01-31T08:00:00+01:00" if iso else ""
     )
-    return f"is not a time; write {what}" if iso else f"found {shown(found)}; write {what}"
+    return f"is not a time; use {what}" if iso else f"found {shown(found)}; use {what}"
 
 
 def _apart(policy: Policy | None, value: object) -> str:
@@ -222,11 +225,11 @@ def _apart(policy: Policy | None, value: object) -> str:
     if kind is None or set(named) == set(parts) or (named and isinstance(kind, Counts) and set(named) <= set(parts)):
         return ""
     if not parts:
-        return f"value: has the parts {', '.join(named)}, but the policy's kind takes one value; name one column"
+        return f"value: has the parts {', '.join(named)}, but the policy's kind accepts one value; specify one column"
     columns = ",".join(f"{part}=COLUMN" for part in parts)
     found = f"the parts {', '.join(named)}" if named else "no parts"
     needs = f"the policy's kind needs {', '.join(parts)}"
-    return f"value: has {found}, but {needs}; name columns as in --value-columns {columns}"
+    return f"value: has {found}, but {needs}; specify columns as in --value-columns {columns}"
 
 
 def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) -> str:
@@ -242,11 +245,11 @@ def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) 
             return f"{place}is not a value; omit the record"
         return f"{place}is empty; add --missing \"''\" to skip rows with an empty cell"
     if mapping is not None and mapping.decimal == "," and isinstance(cell, str) and _POINT.fullmatch(cell):
-        return f"{place}a number has a point: omit --decimal , if it is like 1.5; write 1500 if it is like 1.500,0"
+        return f"{place}a number has a point: if it is like 1.5, omit --decimal , and if it is like 1.500,0, write 1500"
     if isinstance(cell, str) and (known := next((said for form, said in _FORMS if form.fullmatch(cell)), "")):
         return f"{place}{known}"
     numbers = policy is not None and isinstance(item_of(policy.kind), Number | Vector | Location)
     if mapping is not None and numbers and isinstance(cell, str):
-        return f"{place}is text and not a number; give its number with --words, or skip it with --missing"
+        return f"{place}is text, not a number; map it to a number with --words, or skip it with --missing"
     fits = "the policy's members" if several else "the policy's kind"
     return f"{place}is {shown(cell)}, which does not fit {fits}; `check` shows the policy's kind"

@@ -42,9 +42,9 @@ class UnitPlan:
         lag = f"after {lasting}" if self.memory.certain else f"not even after {lasting}, the length of the data"
         what = "any unit" if self.asked.window == 1 else f"any {self.asked.window:,} units in a row"
         return (
-            f"{what}, {duration_in_words(protected_ms)}, is protected, but values stay similar for longer: "
-            f"their autocorrelation falls below 0.5 {lag}. Neighbouring units reveal what one of them hides; a longer "
-            "unit, or a window of several, protects more, at the cost that `plan` shows"
+            f"{what}, {duration_in_words(protected_ms)}, is protected, but values stay similar for longer: their "
+            f"autocorrelation falls below 0.5 {lag}. Neighbouring units reveal what one of them hides; a longer unit, "
+            "or a window of several units, protects more, at the cost that `plan` shows"
         )
 
     @property
@@ -59,7 +59,7 @@ class UnitPlan:
             ways.append(f"epsilon {rounded_up(epsilon):g} with the unit of {unit}")
         if unit_ms is not None:
             ways.append(f"a unit of {duration_in_words(unit_ms)} with epsilon {self.asked.spend_nano / NANO:g}")
-        found = " or ".join(ways) or "neither an epsilon nor a unit that policies may have"
+        found = " or ".join(ways) or "an epsilon or a unit beyond what policies allow"
         if now <= error:
             wide = f"for an error of {error:g}, {found} is enough"
             return f"over a {self.span} the error is now {now:.3g}, if each unit has a reading; {wide}"
@@ -118,7 +118,7 @@ def unit_plan(
     if asked is None:
         return None
     if statistic not in {None, asked.kind.statistic}:
-        raise UnitsError("statistic", f"the policy publishes a {asked.kind.statistic}, found {statistic}; omit it")
+        raise UnitsError("statistic", f"found {statistic}, but the policy publishes a {asked.kind.statistic}; omit it")
     series = [] if data is None else list(_series(policy, asked, data))
     if data is not None and not series:
         raise UnitsError("data", "has no valid value of this policy's kind; check columns and kind")
@@ -135,10 +135,10 @@ def span_named(asked: Asked, span: str | None) -> tuple[str, int]:
     length = asked.step_ms if span is None else SPANS.get(span) or (30 * SPANS["day"] if span == "month" else 0)
     length = length or length_ms(span or "") or 0
     if not length:
-        raise UnitsError("step", f'found {span!r}; write "day", "week", "30 days", or a length such as "12h"')
+        raise UnitsError("step", f'found {span!r}; use "day", "week", "30 days", or a length such as "12h"')
     if length % asked.unit_ms or length < asked.unit_ms:
         unit = duration_in_words(asked.unit_ms)
-        raise UnitsError("step", f"a span of {duration_in_words(length)} does not hold whole units of {unit}")
+        raise UnitsError("step", f"a span of {duration_in_words(length)} is not a whole number of units of {unit}")
     named = {known: name for name, known in SPANS.items()}
     words = {"30 days": "month of 30 days"}
     found = named.get(length, "")
