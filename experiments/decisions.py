@@ -26,15 +26,15 @@ def begun(keys: KeyRing, policy: Policy, name: str) -> tuple[Policy, State]:
     """Return the policy that rules a new series, whose dummies are drawn, and the state at its start."""
     ruling = drawn_policy(keys, named_by_series(name), policy)
     if isinstance(ruling, Refused):
-        raise TypeError(f"the dummies were refused: {ruling.reason}")
+        raise TypeError(f"the dummies were rejected: {ruling.reason}")
     adopted = fold.adopt(ruling, None, None, None)
     if isinstance(adopted, Refused):
-        raise TypeError(f"the policy was refused: {adopted.reason}")
+        raise TypeError(f"the policy was rejected: {adopted.reason}")
     if policy.dummies is None:
         return ruling, adopted.state
     disguised = fold.disguise(ruling, adopted.state, policy.dummies.method, policy.dummies.charge_nano)
     if isinstance(disguised, Refused):
-        raise TypeError(f"the draw of dummies was refused: {disguised.reason}")
+        raise TypeError(f"the draw of dummies was rejected: {disguised.reason}")
     return ruling, disguised.state
 
 
@@ -44,7 +44,7 @@ def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading
     for timestamp_ms, value in readings:
         outcome = fold.step(keys, policy, state, name, timestamp_ms, value)
         if not isinstance(outcome, Stepped):
-            raise TypeError(f"a reading of the data was refused: {outcome.reason}")
+            raise TypeError(f"a reading of the data was rejected: {outcome.reason}")
         state = outcome.state
         yield outcome
 

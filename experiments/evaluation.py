@@ -18,12 +18,13 @@ EXPERIMENTS: Mapping[str, str] = {
     "share": "mean error by the share of landmarks, for all schemes",
     "compare": "error of one method divided by that of another, at equal epsilon",
     "window": "mean error at level w-event by the length of the window",
-    "beside": "mean error of landmarks with a window by their share, beside level w-event alone",
+    "beside": "mean error at level landmark with a window, by the share of landmarks, compared with level w-event",
     "dummies": "mean error with dummy landmarks, by their method",
-    "dummies-budget": "mean error with dummy landmarks, by the share of the budget that draws them",
+    "dummies-budget": "mean error with dummy landmarks, by the share of the budget spent on drawing them",
     "correlation": "temporal loss by landmark positions and strength of the correlation",
-    "time": "processor time of a decision",
-    "statistics": "mean error of days, weeks and months from protected units, beside averaged releases",
+    "time": "processor time per decision",
+    "statistics": "mean error of daily, weekly and monthly statistics from protected units, compared with averaged "
+    "releases",
 }
 MOST_SEEDS: Mapping[str, int] = {"time": 5, "statistic": 10}
 """Runs of a measure, at most: a statistic has an error for every span of all data."""
@@ -105,7 +106,7 @@ class Evaluation:
         return {
             "code": code_digest(),
             "seeds": self.seeds,
-            "interval": f"{CONFIDENCE:.0%} over seeds: Student's t of a mean, Fieller's of a ratio",
+            "interval": f"{CONFIDENCE:.0%} over seeds: Student's t interval for a mean, Fieller's interval for a ratio",
             "data": [{**one.stated(), "series": len(one.series), "readings": len(one)} for one in self.data],
             "experiments": self.rows(store),
         }

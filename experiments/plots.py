@@ -42,26 +42,26 @@ LOOKS: Final[Sequence[tuple[str, str, str]]] = (
 
 UNRELEASED: Final = {
     NOTHING: ("no release: guessed", ":"),
-    CONSTANT: ("best constant in hindsight", "-."),
-    YESTERDAY: ("true value of the span before", ":"),
+    CONSTANT: ("constant baseline", "-."),
+    YESTERDAY: ("true value of the previous span", ":"),
 }
 """Label and line of what every method is held against."""
 SHARE: Final = ("share", "landmarks (% of steps)")
 CROWDED: Final = 5  # stands too near to 0 for a tick of its own
 WINDOW: Final = ("window", "window (steps)")
-FRACTION: Final = ("fraction", "share of the budget that draws dummies")
+FRACTION: Final = ("fraction", "share of the budget spent on drawing dummies")
 """What curves are drawn over: its member in a row, and its name."""
 
 HEADINGS: Final[Mapping[str, str]] = {
     "share": "Mean error by share of landmarks",
-    "compare": "Error of {first} over that of {second}, by share of landmarks",
-    "window": "Mean error at level w-event, by steps of a window",
+    "compare": "Error of {first} divided by the error of {second}, by share of landmarks",
+    "window": "Mean error at level w-event, by window length in steps",
     "beside": f"Mean error with a window of {BESIDE} steps, by share of landmarks",
-    "dummies": "Mean error with dummy landmarks, by share of true ones",
-    "dummies-budget": "Mean error by the share of the budget that draws dummies, {share} % landmarks",
+    "dummies": "Mean error with dummy landmarks, by share of true landmarks",
+    "dummies-budget": "Mean error by the share of the budget spent on drawing dummies, {share} % landmarks",
     "correlation": "Landmark temporal loss (an estimate): {data}, epsilon {epsilon:g}",
-    "time": "Processor time of a decision",
-    "statistics": "Mean error of statistics: protected units, beside averages of single releases",
+    "time": "Processor time per decision",
+    "statistics": "Mean error of statistics: protected units, compared with averages of single releases",
 }
 """What each picture shows, in its rows' words."""
 
@@ -118,10 +118,10 @@ def _ratios(rows: Sequence[Row]) -> tuple[Groups, Panel]:
         lines = _grouped([row for row in found if row["ratio"] is not None], "{first}, epsilon {epsilon:g}".format_map)
         for each, (colour, *_) in zip(lines.values(), cycle(LOOKS), strict=False):
             constants = [row["constant_error"] / row["second_error"] for row in each]
-            label = f"best constant in hindsight, epsilon {each[0]['epsilon']:g}"
+            label = f"constant baseline, epsilon {each[0]['epsilon']:g}"
             axes.plot([row["share"] for row in each], constants, color=colour, ls="-.", lw=1.2, label=label)
         _curves(axes, lines, "ratio")
-        axes.set_ylabel(f"error / that of {found[0]['second']}")
+        axes.set_ylabel(f"error / error of {found[0]['second']}")
 
     return _grouped(rows, lambda row: row["data"]), panel
 
@@ -148,7 +148,7 @@ def _times(rows: Sequence[Row]) -> tuple[Groups, Panel]:
         axes.set_yticks(range(len(methods)), methods)
         axes.invert_yaxis()
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel("processor time of a decision (microseconds)")
+        axes.set_xlabel("processor time per decision (microseconds)")
 
     return {"": rows}, panel
 

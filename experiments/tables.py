@@ -16,8 +16,8 @@ Cell = Callable[[Row], str]
 HELD_AGAINST: Mapping[str, str] = {NOTHING: "guessed", CONSTANT: "best constant", YESTERDAY: "the span before"}
 """What every method is held against, as tables name it."""
 NOTE = (
-    "guessed and best constant publish nothing: they always give the middle of the range (the first category), and the "
-    "single value with the smallest error in hindsight"
+    "guessed and best constant publish nothing: guessed always gives the middle of the range (the first category), "
+    "and best constant always gives the single value with the smallest error in hindsight"
 )
 SPAN_NOTE = "the span before is the true statistic of the previous span, which may not be published either"
 UNBOUNDED = "unbounded"  # in the place of a ratio's bounds: too few seeds
@@ -38,7 +38,7 @@ def tables(experiments: Mapping[str, Sequence[Row]]) -> list[Group]:
     for name, rows in experiments.items():
         made += _pivoted(rows, _PIVOTS[name])
         if name == "compare":
-            made += _pivoted(_errors_of(rows), _PIVOTS["share"]._replace(title=_error("of what was compared")))
+            made += _pivoted(_errors_of(rows), _PIVOTS["share"]._replace(title=_error("of the compared methods")))
     return made
 
 
@@ -117,13 +117,15 @@ def _disguised(row: Row) -> str:
 _PIVOTS: Mapping[str, Pivot] = {
     "share": Pivot(_error("by share of landmarks"), _method, _share, _figure("error")),
     "compare": Pivot(
-        lambda row: f"Error of {row['first']} over that of {row['second']}, by share of landmarks: {row['data']}",
+        lambda row: (
+            f"Error of {row['first']} divided by the error of {row['second']}, by share of landmarks: {row['data']}"
+        ),
         _share,
         lambda row: f"epsilon {row['epsilon']:g}",
         _ratio,
     ),
     "window": Pivot(
-        _error("by steps of a window"), _method, lambda row: _varied(row, str(row["window"])), _figure("error")
+        _error("by window length in steps"), _method, lambda row: _varied(row, str(row["window"])), _figure("error")
     ),
     "beside": Pivot(
         _error(f"with a window of {BESIDE} steps, by share of landmarks"),
@@ -133,7 +135,7 @@ _PIVOTS: Mapping[str, Pivot] = {
     ),
     "dummies": Pivot(_error("with dummies, by share of true landmarks"), _disguised, _share, _figure("error")),
     "dummies-budget": Pivot(
-        lambda row: f"{_error('by the share of the budget that draws dummies')(row)}, {row['share']} % landmarks",
+        lambda row: f"{_error('by the share of the budget spent on drawing dummies')(row)}, {row['share']} % landmarks",
         _disguised,
         lambda row: _varied(row, f"{100 * (row['fraction'] or 0):g} %"),
         _figure("error"),
@@ -154,7 +156,7 @@ _PIVOTS: Mapping[str, Pivot] = {
         _figure("error"),
     ),
     "time": Pivot(
-        lambda _: "Processor time of a decision (microseconds)",
+        lambda _: "Processor time per decision (microseconds)",
         _method,
         lambda row: str(row["data"]),
         _figure("microseconds"),

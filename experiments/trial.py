@@ -85,7 +85,7 @@ def _errors(setting: Setting, data: DataSet, seed: int) -> Measures:
 
 
 def _losses(setting: Setting, data: DataSet, seed: int) -> Measures:
-    assert setting.strength is not None, "a loss is one under a correlation"
+    assert setting.strength is not None, "a loss needs the strength of a correlation"
     adversary = Correlation.of_strength(LOSS_STATES, setting.strength).adversary()
     keys, found = key_of(seed), []
     for name, readings in data.series.items():

@@ -166,14 +166,16 @@ def _of_units(setting: Setting, data: DataSet, keys: KeyRing, name: str, target:
     policy = unit_policy(data, setting, target)
     units, kind = policy.units, policy.kind
     assert units is not None, "the policy has units"
-    assert isinstance(kind, UnitMean | Histogram) or target.by_hour, "a mean, by hour too, or a histogram"
+    assert isinstance(kind, UnitMean | Histogram) or target.by_hour, (
+        "the kind is a mean, a mean by hour, or a histogram"
+    )
     _, state = begun(keys, policy, name)
     for index, group in groupby(data.series[name], lambda reading: policy.index_of(reading.timestamp_ms)):
         held = [EMPTY] * units.per_step
         for at_ms, value in group:
             at, since_ms = divmod(at_ms - policy.start_of(index), units.unit_ms)
             cells = kind.quantise(value)
-            assert cells is not None, "data sets hold valid readings"
+            assert cells is not None, "data sets contain only valid readings"
             held[at] = held[at].joined(units, since_ms, cells[0])
         outcome = decide_units(keys, policy, state, name, index, held)
         assert outcome is not None, "a span with readings has units"
@@ -231,7 +233,7 @@ def _unbiased(kind: Kind, release: Perturbed) -> Parts:
     measurement: Any = kind.publish(release.measurement)
     if isinstance(kind, Number):
         return {"": float(measurement)}
-    assert isinstance(kind, Category), "numbers and categories alone are averaged"
+    assert isinstance(kind, Category), "only numbers and categories are averaged"
     k = len(kind.categories)
     t = truth_probability(release.spend_nano, k)
     f = (1 - t) / (k - 1)

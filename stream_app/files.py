@@ -76,7 +76,7 @@ def unwritten(error: OSError) -> str:
 def unusable(error: OSError) -> str:
     """Return why a file or a folder cannot be used, where nobody knows whether it was to be read or written."""
     if isinstance(error, PermissionError):
-        return "you have no permission for it"
+        return "you have no permission to use it"
     return UNREAD.get(type(error), f"it cannot be used: {_reason(error)}")
 
 

@@ -86,7 +86,7 @@ def load() -> None:
         with _unseen():  # `fc-list`, which it runs to find fonts, has a cache and warnings of its own
             import_module("matplotlib.figure")
     except OSError as error:
-        raise PlotError(f"matplotlib finds no folder to write to: {error}") from error
+        raise PlotError(f"matplotlib cannot find a folder that it can write to: {error}") from error
     finally:
         logger.setLevel(level)
 
@@ -135,7 +135,7 @@ def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
             draw(part.subplots())
         known = figure.canvas.get_supported_filetypes()
         if path.suffix.removeprefix(".").lower() not in known:
-            raise PlotError(f"{path}: unknown ending of a picture; use one of {', '.join(sorted(known))}")
+            raise PlotError(f"{path}: unknown extension for a picture; use one of {', '.join(sorted(known))}")
         with whole(path) as beside:
             figure.savefig(beside, dpi=110)
 

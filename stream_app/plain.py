@@ -59,7 +59,7 @@ def shown(found: object) -> str:
 NAMED: dict[str, str] = {
     "int": "a whole number",
     "float": "a number",
-    "finite": "a number that is finite",
+    "finite": "a finite number",
     "decimal": "a number",
     "bool": "true or false",
     "string": "text",
@@ -67,7 +67,7 @@ NAMED: dict[str, str] = {
     "list": "a list",
     "dict": "an object, in braces",
     "model": "an object, in braces",
-    "path": "the path of a file",
+    "path": "a file path",
     "secret": "text",
 }
 """What would do, by the beginning of the name that pydantic has for an error."""
@@ -112,15 +112,15 @@ def fault(error: Mapping[str, Any], members: Callable[[Location], Iterable[str]]
         name, word, after = BOUNDS[kind]
         bound = context[name]
         tiny = 0 < abs(bound) < TINY
-        return "write a number " + ("above 0" if tiny else f"{word} {f'{bound:,}'.removesuffix('.0')}{after}")
+        return "use a number " + ("above 0" if tiny else f"{word} {f'{bound:,}'.removesuffix('.0')}{after}")
     if kind in {"too_short", "too_long", "string_too_short", "string_too_long"}:
         unit = "characters" if kind.startswith("string") else "entries"
         word, bound = ("at least", "min_length") if kind.endswith("short") else ("at most", "max_length")
-        return f"write {word} {context[bound]:,} {unit}"
+        return f"use {word} {context[bound]:,} {unit}"
     if kind == "string_pattern_mismatch":
         return f"has a character that is not allowed: it must match {context['pattern']}"
     begins = kind.split("_")[0]
-    return f"found {shown(error.get('input'))}; write {NAMED.get(begins, 'something else')}"
+    return f"found {shown(error.get('input'))}; use {NAMED.get(begins, 'something else')}"
 
 
 def _one_of(error: Mapping[str, Any], context: Mapping[str, Any]) -> str:

@@ -100,7 +100,10 @@ def of_view(found: Left, used_nano: int, lifetime_nano: int) -> Left:
     Without a fence its steps may be decided again, so what it used and what it gets add up, at every level.
     """
     left_nano = max(0, min(found.epsilon_nano, lifetime_nano - used_nano))
-    why = f"a view with {epsilon_of(left_nano)} remaining: a default policy recreates it, after its series"
+    why = (
+        f"a view with epsilon {epsilon_of(left_nano)} remaining: a default policy recreates it after its series is "
+        "recreated"
+    )
     return Left(found.series, (), left_nano, found.begin_ms, why, by_hand=True, together_nano=used_nano + left_nano)
 
 
@@ -127,7 +130,7 @@ def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterab
         epsilon_nano = max(left_nano, 0)  # a cap all the same: without one the member could claim anything
         record = {"type": "member", "member": chain[:-1], "epsilon": epsilon_of(epsilon_nano)}
         together_nano = epsilon_nano + before[chain]
-        why = " for what a person's series reserve" + exceeding(together_nano, "limit", caps[chain])
+        why = " for reservations by the person's series" + exceeding(together_nano, "limit", caps[chain])
         yield Left(chain, (record,), epsilon_nano, 0, why, by_hand=False, together_nano=together_nano)
 
 
@@ -135,8 +138,8 @@ def exceeding(together_nano: int, bound: str, bound_nano: int) -> str:
     """Return what to say of a loss on both sides of the move that is above a bound; "" where it is not."""
     if together_nano <= bound_nano:
         return ""
-    lost = f"histories that differ on both sides of the move lose up to {amount(together_nano)} together"
-    return f"; {lost}, above its {bound} of {amount(bound_nano)}"
+    lost = f"histories that differ both before and after the move lose up to {amount(together_nano)} in total"
+    return f"; {lost}, above the {bound} of {amount(bound_nano)}"
 
 
 def epsilon_of(amount_nano: int) -> float:
@@ -161,7 +164,7 @@ def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:
             sent = InputRecord("", 0, 0, now_ms, None, value)
             outcome = decide(context, lambda _, row=row: row, collection, sent, members.get)  # type: ignore[misc]
             if isinstance(outcome, Rejected):
-                yield f"{one.series}: {_name(record)} would be {_refused(outcome.reason, record, limits)}"
+                yield f"{one.series}: {_name(record)} would be rejected as {_refused(outcome.reason, record, limits)}"
                 break
             joined = outcome.joined if isinstance(outcome, Decided) else outcome
             if isinstance(joined, Joined):
@@ -169,17 +172,17 @@ def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:
             if isinstance(outcome, Joined):
                 continue
             if not isinstance(outcome, Decided) or outcome.spent_nano:
-                yield f"{one.series}: {_name(record)} would measure something; report this as a bug of `left`"
+                yield f"{one.series}: {_name(record)} would take a measurement; report this as a bug in `left`"
                 break
             row = outcome.row
 
 
 def _name(record: Record) -> str:
     if "member" in record:
-        return f"the limit of the person (epsilon {record['epsilon']})"
+        return f"the person's limit (epsilon {record['epsilon']})"
     if "version" in record:
         return f"version {record['version']} of its policy (epsilon {record['epsilon']})"
-    return f"the reading of the fence (timestamp {record['timestamp']})"
+    return f"the reading that marks earlier steps as processed (timestamp {record['timestamp']})"
 
 
 def _refused(reason: Reason, record: Record, limits: Limits) -> str:
@@ -188,7 +191,7 @@ def _refused(reason: Reason, record: Record, limits: Limits) -> str:
     if reason == "future":
         after_ms = record["timestamp"] - (limits.max_future_ms or 0)
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=after_ms)
-        remedy = f"make and send the records after {moment.isoformat()}, or raise `max_future_ms`"
+        remedy = f"create and send the records after {moment.isoformat()}, or raise `max_future_ms`"
     elif reason == "budget-cap" and "member" in record:
         remedy = "raise or unset `member_epsilon` until all records are accepted"
     elif reason == "budget-cap":
@@ -197,7 +200,7 @@ def _refused(reason: Reason, record: Record, limits: Limits) -> str:
     elif reason == "malformed" and "member" in record:
         remedy = "set `member_separator` to the separator of the ledger"
     elif reason == "member-cap":
-        remedy = "unset `lifetime_epsilon`, so that a series reserves its first epsilon"
+        remedy = "unset `lifetime_epsilon` so that each series reserves the epsilon of its first policy"
     elif reason == "weaker-policy":
         remedy = "set `accept_weaker_policies` until all records are accepted"
     elif reason == "invalid-policy" and not limits.accept_policies:

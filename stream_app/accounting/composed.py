@@ -61,12 +61,12 @@ OVER_STEPS: Final[Mapping[str, CompositionLaw]] = {
     "discounted-exponential": CompositionLaw(
         "estimate",
         "the sum of exp(-rate age) epsilon, age in steps before the last (Farokhi 2020)",
-        "it assumes that the past matters less; an adversary does not forget",
+        "the past is assumed to matter less, although an adversary does not forget",
     ),
     "discounted-hyperbolic": CompositionLaw(
         "estimate",
         "the sum of epsilon / (1 + rate age), age in steps before the last (Farokhi 2020)",
-        "it assumes that the past matters less; an adversary does not forget",
+        "the past is assumed to matter less, although an adversary does not forget",
     ),
     "correlated": CompositionLaw(
         "bound",
@@ -101,7 +101,9 @@ def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) 
     sums: dict[str, list[float]] = {}
     for series, loss in losses.items():
         if series not in member_of:
-            raise CompositionError(f"member_of: nothing for series {series!r}; name the person it belongs to")
+            raise CompositionError(
+                f"member_of: no entry for series {series!r}; add the person that the series belongs to"
+            )
         sums.setdefault(member_of[series], []).append(loss)
     return _largest({member: fsum(its_losses) for member, its_losses in sums.items()})
 
@@ -128,11 +130,11 @@ def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: 
     """
     first = last - count + 1
     if len(loss.total) != len(epsilons):
-        found = f"found {len(epsilons)}, losses for {len(loss.total)}"
+        found = f"found {len(epsilons)} values, but losses for {len(loss.total)} timestamps"
         raise CompositionError(f"epsilons: {found}; use the same timestamps as the losses")
     if not 0 <= first <= last < len(epsilons):
-        found = f"found {count} timestamps up to {last}"
-        raise CompositionError(f"last, count: {found}; there are {len(epsilons)}, counted from 0")
+        found = f"asked for {count} timestamps up to {last}"
+        raise CompositionError(f"last, count: {found}; there are {len(epsilons)} timestamps, numbered from 0")
     if count == 1:
         return loss.total[last]
     return loss.backward[first] + loss.forward[last] + fsum(epsilons[first + 1 : last])

@@ -52,7 +52,7 @@ class Remains:
             if isinstance(entry, Finding | entries.OpaqueEntry):
                 found = entry.finding if isinstance(entry, entries.OpaqueEntry) else entry
                 whose = found.series or "a line"
-                raise LeftError(f"{whose}: {found.message}; use the version that wrote it, or audit it")
+                raise LeftError(f"{whose}: {found.message}; use the program version that wrote it, or audit the ledger")
             self._found.setdefault(entry.series, _SeriesSums(self._lifetime)).take(entry)
 
     def left(self) -> Iterator[Left]:
@@ -86,8 +86,8 @@ class _SeriesSums:
                 raise LeftError(f"{entry.series}: two different entries have number {sequence}; audit the ledger")
             return
         if entry.sequence > sequence + 1 or (sequence and entry.previous != last):
-            missing = f"entry {sequence + 1} is missing, or entry {entry.sequence} follows another entry"
-            raise LeftError(f"{entry.series}: {missing}; what it spent is unknown")
+            missing = f"entry {sequence + 1} is missing, or entry {entry.sequence} follows a different entry"
+            raise LeftError(f"{entry.series}: {missing}; the epsilon spent is unknown")
         self._last = (entry.sequence, entry.hash)
         self._count(entry)
         if isinstance(entry, entries.ReleaseEntry | entries.LandmarksEntry):
@@ -162,14 +162,14 @@ class _SeriesSums:
 
     def _left(self, series: str) -> Left:
         """Return the remaining budget; raises `_None` and `_ByHand`."""
-        assert self._lifetime is not None, "its first entry is a policy"
+        assert self._lifetime is not None, "the first entry of a series is a policy"
         left, end = self._lifetime - self._closed - self._period, self.end or 0
         # No step before it, no landmark before it.
         begin = self._offset - (self._offset - end) // self._step * self._step
         if self._ended:
             raise _None("closed, so it gets no policy")
         if self._exposed > begin:
-            raise _ByHand(f"an intrusion exposed steps before {self._exposed}, which could open again")
+            raise _ByHand(f"an intrusion exposed steps before {self._exposed}, and these steps could open again")
         if self._reach > self._opens(begin, end):
             raise _ByHand(f"windows of an earlier version extend to {self._reach}")
         # What the policy that rules has left, too: its own epsilon is a promise as much as the lifetime is.
@@ -189,13 +189,13 @@ class _SeriesSums:
             policy["weaker"] = True  # the fence before it collects nothing
         size = len(wire.dump(policy))
         if size > wire.LARGEST_RECORD_BYTES:
-            raise _ByHand(f"its policy has {size} bytes, but a record has at most {wire.LARGEST_RECORD_BYTES}")
+            raise _ByHand(f"its policy has {size} bytes, but a record may have at most {wire.LARGEST_RECORD_BYTES}")
         cap = epsilon if last else max(left, epsilon)  # what all later versions may use
         fence = () if self.end is None else self._fence(series, cap, self.end - 1)
         more = f"{self._each}, from timestamp {begin} on" + ", with the drawn landmarks" * self._drawn
         more += ", and again at each bound of `renew`" * bool(bounds)
         together = self._closed + self._period + cap
-        more += ", and no later version" * last + anew.exceeding(together, "lifetime", self._lifetime)
+        more += ", and no later version is possible" * last + anew.exceeding(together, "lifetime", self._lifetime)
         return Left(series, (*fence, policy), epsilon, begin, more, by_hand=False, together_nano=together)
 
     def _opens(self, begin: int, end: int) -> int:
@@ -227,8 +227,8 @@ class _SeriesSums:
         # Landmarks to come would lose in windows of their own what they were to share with one window.
         united = anew.united(self._protection.get("landmarks", []), self._protection, begin)
         if self._window and spare > 0 and not self._unit and not united:
-            left_each = f"the landmarks left {anew.epsilon_of(spare)} for each window"
-            raise _ByHand(f"{left_each}: it may continue with that at level w-event")
+            left_each = f"the landmarks left epsilon {anew.epsilon_of(spare)} for each window"
+            raise _ByHand(f"{left_each}: the series may continue with this budget at level w-event")
 
     def _protected(self, begin: int, end: int) -> Record:
         """Return the protection from ``begin`` on; raises `_None` and `_ByHand`."""
@@ -238,9 +238,9 @@ class _SeriesSums:
         elif self._level == "user" and self._first is not None:
             protection["length"] -= (end - self._first) // self._step
             if protection["length"] <= 0:
-                raise _None("its length has ended")
+                raise _None("all steps of its length have passed")
         elif self._level not in {"event", "w-event", "user"}:
-            raise _ByHand(f"level {self._level} is not known")
+            raise _ByHand(f"unknown level {self._level}")
         return protection
 
     def _fence(self, series: str, cap_nano: int, at_ms: int) -> tuple[Record, ...]:
@@ -283,4 +283,4 @@ def _public(value: Record) -> object:
         case "vector":
             return {name: part["lower"] for name, part in value["parts"].items()}
         case kind:
-            raise LeftError(f"kind {kind} is not known; use the version that wrote it")
+            raise LeftError(f"unknown kind {kind}; use the program version that wrote it")

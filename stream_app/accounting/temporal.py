@@ -45,10 +45,12 @@ def steps_of(curve: Curve) -> SpentSteps | LeftOut:
     if not curve.times_ms:
         return LeftOut(curve.series, "nothing was decided")
     if curve.omitted:
-        return LeftOut(curve.series, f"it has {curve.omitted} more releases than are kept")
+        return LeftOut(curve.series, f"{curve.omitted} of its releases are not kept")
     if len(curve.steps_ms) != 1 or min(curve.steps_ms) < 1:
         return LeftOut(
-            curve.series, "its policy versions differ in step, or one is not known; all steps must have the same length"
+            curve.series,
+            "its policy versions have different steps, or the step of a version is unknown; all steps "
+            "must have the same length",
         )
     if curve.has_units:
         return LeftOut(
@@ -58,7 +60,7 @@ def steps_of(curve: Curve) -> SpentSteps | LeftOut:
     first = min(curve.times_ms) // step_ms * step_ms
     count = (max(curve.times_ms) - first) // step_ms + 1
     if count > MOST_STEPS:
-        return LeftOut(curve.series, f"it spans {count} steps of {step_ms} ms; at most {MOST_STEPS} are examined")
+        return LeftOut(curve.series, f"it spans {count} steps of {step_ms} ms; at most {MOST_STEPS} steps are examined")
     epsilons = [0.0] * count
     marked = [False] * count
     for at_ms, spend_nano, landmark in zip(curve.times_ms, curve.spends_nano, curve.landmarks, strict=True):

@@ -66,7 +66,7 @@ class Auditor:
 
     def releases(self, lines: Sequence[bytes]) -> None:
         """Check the next lines of the releases."""
-        assert self._pairing is not None, "an auditor that is fed releases is made with compare=True"
+        assert self._pairing is not None, "use compare=True for an auditor that checks releases"
         for data in lines:
             release = read_release(data)
             faults = [release] if isinstance(release, Finding) else self._pairing.release(release, data)

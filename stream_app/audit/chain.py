@@ -26,10 +26,10 @@ NO_FINDINGS: Final[tuple[Finding, ...]] = ()
 class Place(Enum):
     """Where an entry stands in its chain."""
 
-    NEXT = "the one after the last"
-    JUMP = "later than the one after the last"
-    REPEAT = "a copy of an entry seen before"
-    STRAY = "none of these: it cannot be counted"
+    NEXT = "the next entry"
+    JUMP = "an entry after the next one"
+    REPEAT = "a copy of an earlier entry"
+    STRAY = "any other entry: it cannot be counted"
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Find
         return Place.NEXT, NO_FINDINGS
     findings: list[Finding] = []
     if digest.hex() != entry.hash:
-        message = f"its bytes hash to {digest.hex()[:16]}.., the entry says {entry.hash[:16]}.."
+        message = f"its bytes hash to {digest.hex()[:16]}.., but the entry says {entry.hash[:16]}.."
         findings.append(finding_of("bad-hash", entry, message))
     if entry.sequence <= chain.sequence:
         place, more = _repeat(chain, entry, digest)
@@ -92,15 +92,17 @@ def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Find
         place = Place.JUMP
         missing = f"{expected}..{entry.sequence - 1}" if entry.sequence - 1 > expected else f"{expected}"
         if chain.sequence:
-            findings.append(finding_of("gap", entry, f"sequence {missing} missing before it"))
+            findings.append(finding_of("gap", entry, f"sequence {missing} is missing before this entry"))
         else:
-            findings.append(finding_of("truncated", entry, f"the series begins here; sequence {missing} missing"))
+            findings.append(
+                finding_of("truncated", entry, f"the series begins here, but sequence {missing} is missing")
+            )
     elif entry.previous != chain.hash:
-        message = f"names {entry.previous[:16]}.. as the entry before, which is {chain.hash[:16]}.."
+        message = f"gives {entry.previous[:16]}.. as the hash of the previous entry, but expected {chain.hash[:16]}.."
         findings.append(finding_of("broken-chain", entry, message))
     latest = chain.epoch_of(entry.key)
     if entry.epoch < latest:
-        findings.append(finding_of("epoch-backwards", entry, f"key epoch {entry.epoch} after {latest}"))
+        findings.append(finding_of("epoch-backwards", entry, f"key epoch {entry.epoch} follows epoch {latest}"))
     _advance(chain, entry, digest)
     return place, tuple(findings)
 
@@ -111,7 +113,7 @@ def unproven(chain: Chain, series: str) -> tuple[Finding, ...]:
         return NO_FINDINGS
     sequence, _ = chain.old_repeat
     chain.old_repeat = None
-    message = f"stands again after sequence {chain.sequence}, too late to be compared with its first copy"
+    message = f"appears again after sequence {chain.sequence}, too late to be compared with its first copy"
     return (Finding("stale-duplicate", series, sequence, message),)
 
 
@@ -147,8 +149,8 @@ def _repeat(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Fin
     if known == digest:
         return Place.REPEAT, findings
     if known == _MISSING:
-        message = f"stands after sequence {chain.sequence}, where it was missing"
+        message = f"appears after sequence {chain.sequence}, where it was missing"
         return Place.STRAY, (*findings, finding_of("out-of-order", entry, message))
     parent = chain.remembered(entry.sequence - 1) if entry.sequence > 1 else bytes.fromhex(ZEROS)
     code: Code = "fork" if parent is not None and parent.hex() == entry.previous else "conflicting-duplicate"
-    return Place.STRAY, (*findings, finding_of(code, entry, "stands twice, with different bytes"))
+    return Place.STRAY, (*findings, finding_of(code, entry, "appears twice, with different bytes"))

@@ -22,7 +22,10 @@ class UncommittedError(Exception):
     """A ledger with aborted entries among the committed ones, which an audit would take for forks and spends."""
 
     def __init__(self) -> None:
-        super().__init__("was read with --uncommitted, for `left` alone; give what `read ledger` prints without it")
+        super().__init__(
+            "was read with --uncommitted, which is only for `left`; pass the output of `read ledger` "
+            "without that option"
+        )
 
 
 class LineReader:

@@ -48,19 +48,20 @@ CODES: Final[dict[Code, str]] = {
     # More was spent than a limit, or a limit was raised.
     "theorem": "the epsilon spent on the landmarks and one other step, or one window, exceeds the limit",
     "lifetime": "the total over policy versions exceeds what the series reserved, or the lifetime",
-    "claim": "`lifetime_nano` is below epsilon, above the policy's `lifetime`, in a later version, or missing although "
-    "the policy has a `lifetime` or the person a limit; or collected data where series reserve: under the id of a "
-    "person's series, or before a version that no longer collects",
+    "claim": "`lifetime_nano` is below epsilon, above the policy's `lifetime`, in a later version, or missing "
+    "although the policy has a `lifetime` or the person has a limit; or data is collected where series "
+    "reserve amounts: under the id of a person's series, or before a version that no longer collects",
     "member-cap": "the series of a person reserve more in total than the person's limit",
     "cap-raised": "a later entry raises the limit of a person",
     # A step was published again.
-    "step-order": "a release for a step that is not after the last processed one: it may have been measured twice",
+    "step-order": "a release for a step that is not after the last processed step: it may have been measured twice",
     "conflicting-duplicate": "two entries with different bytes have the same sequence",
     "fork": "two different entries follow the same entry",
     "signed-twice": "heads sign two hashes for one entry, or an earlier entry after a later one: the chain was forked",
     # A view spent on something that its base protects differently.
-    "view-landmarks": "a landmark of a series is not one in a view of it, and the view spent there, or may have spent",
-    "view-protection": "a view that spent protects another level, unit or window than its base series",
+    "view-landmarks": "a landmark of a series is not a landmark of its view, and the view spent there, or may have "
+    "spent",
+    "view-protection": "a view that has spent epsilon protects a different level, unit or window than its base series",
     # The record itself, and the report.
     "malformed-entry": "not an entry in the ledger's exact form (bytes, members, types or ranges)",
     "unknown-entry": "a kind of entry that this audit does not know, so it cannot judge anything after it",
@@ -71,20 +72,21 @@ CODES: Final[dict[Code, str]] = {
     "broken-chain": "`previous` is not the hash of the previous entry",
     "truncated": "the series does not begin at sequence 1: its beginning is missing",
     "gap": "sequence numbers are missing between two entries",
-    "out-of-order": "an entry comes after a later one of its series",
-    "stale-duplicate": "a repeated record too old to be compared with its first copy",
+    "out-of-order": "an entry comes after a later entry of its series",
+    "stale-duplicate": "a repeated record that is too old to be compared with its first copy",
     "epoch-backwards": "the key epoch decreases under the same key",
     # The policy in force.
     "no-policy": "an entry before any policy of its series",
-    "policy-version": "the named version is not the one in force, or a new version is not larger than the last",
+    "policy-version": "the named version is not in force, or a new version is not larger than the last version",
     "policy-landmarks": "a policy's landmarks include steps that were already processed",
     "after-close": "an entry after the series was closed",
     "budget": "`budget_nano` is not the epsilon of the policy in force",
     "refused-landmark": "a registration that should have been refused",
     # The sums.
     "charge": "`charged_nano` is not what the registration costs, or not an amount that dummy landmarks can cost",
-    "dummies": "dummy landmarks that cannot be: not right after their policy, with spare ones, at another level",
-    "share": "a perturbed release spends another amount than its scheme proposes",
+    "dummies": "impossible dummy landmarks: not directly after their policy, together with spare landmarks, or at "
+    "another level",
+    "share": "a perturbed release spends a different amount than its scheme proposes",
     "landmark-spent": "`landmark_spent_nano` does not follow from earlier entries",
     "landmarks-left": "`landmarks_left` does not follow from the landmark set",
     "regular-peak": "`regular_peak_nano` does not follow from earlier entries",
@@ -94,8 +96,8 @@ CODES: Final[dict[Code, str]] = {
     "step-alignment": "a time that is not the start of a step",
     "intrusion": "an impossible intrusion: the counters have no noise, the cost is wrong, or the steps are not open",
     # Members.
-    "view": "a view without its base series, without a limit, with landmarks of its own, or without landmarks that its "
-    "base has and that it has not spent on yet",
+    "view": "a view without its base series, without a limit, with landmarks of its own, or without landmarks of its "
+    "base on which it has not spent yet",
     "member-series": "a person has more than 1,000 series",
     "member-chain": (
         "a limit in a series' chain, anything else in a person's chain, or a chain whose name cannot be a person's"
@@ -116,7 +118,7 @@ CODES: Final[dict[Code, str]] = {
     # What the heads sign.
     "head-leaves": "the leaves do not have the signed Merkle root",
     "head-place": "a head of another ledger or partition",
-    "signed-missing": "an entry that a head names is missing in the ledger: it was cut off or deleted",
+    "signed-missing": "an entry that a head names is missing from the ledger: it was cut off or deleted",
     "signed-differs": "an entry does not have the hash that was signed for it: the chain was rewritten",
     "witness": "a head that the witness kept is not among the heads",
 }
@@ -174,14 +176,15 @@ RemarkCode = Literal["weaker-marked", "weaker-unmarked", "unwaited", "unrenewed"
 REMARKS: Final[dict[RemarkCode, str]] = {
     "weaker-marked": "a policy version protects less together than the version before it; its record and the setting "
     "`accept_weaker_policies` allowed this",
-    "weaker-unmarked": "a policy version protects less together than the version before it, and nothing says that this "
-    "was allowed: an older release of the program wrote it without asking, or another program did",
-    "unwaited": "a policy version without windows spends while a window of an earlier version contains its step and "
-    "one on which that version spent, so the window may lose more than its epsilon: an older release, which did not "
-    "wait, wrote it",
+    "weaker-unmarked": "a policy version protects less together than the version before it, and nothing shows that "
+    "this was allowed: an older release of the program wrote it without asking, or another program "
+    "did",
+    "unwaited": "a policy version without windows spends while a window of an earlier version contains both its step "
+    "and a step on which that version spent, so the window may lose more than its epsilon: an older "
+    "release, which did not wait, wrote it",
     "unrenewed": "a policy version continues after a moment at which it should have been renewed, although the amount "
-    "that the series reserved, or the given lifetime, has room: `max_epsilon` or another lifetime forbade it then, or "
-    "the worker failed to renew it",
+    "that the series reserved, or the given lifetime, has room: `max_epsilon` or another lifetime "
+    "prevented the renewal then, or the worker failed to renew it",
 }
 """Every code with its meaning."""
 

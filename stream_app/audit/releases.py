@@ -145,11 +145,17 @@ class Pairing:
             self.repeated += 1
             return []
         code: Code = "conflicting-duplicate"
-        message = f"a release of step {release.timestamp} stands twice, with different bytes"
+        message = f"a release of step {release.timestamp} appears twice, with different bytes"
         if known is None and series.recent.covers(release.timestamp):
-            code, message = "release-without-entry", f"a release of step {release.timestamp} comes after later ones"
+            code, message = (
+                "release-without-entry",
+                (f"a release of step {release.timestamp} appears after later releases"),
+            )
         elif known is None:
-            code, message = "stale-duplicate", f"a release of step {release.timestamp} stands after {series.last}"
+            code, message = (
+                "stale-duplicate",
+                (f"a release of step {release.timestamp} appears after step {series.last}"),
+            )
         return [Finding(code, release.series, 0, message)]
 
     def _join(self, series: _Series) -> list[Finding]:
@@ -171,7 +177,7 @@ class Pairing:
             else:
                 self.compared += 1
                 if digest.hex() != covered.entry.release:
-                    message = f"the release of step {release.timestamp} is not the one its entry covers"
+                    message = f"the release of step {release.timestamp} is not the release that its entry covers"
                     findings.append(finding_of("changed-release", covered.entry, message))
                 else:
                     faults = _faults(covered, release, series)
@@ -193,20 +199,22 @@ def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> l
     entry, terms, source, landmarks = covered
     faults = []
     if release.decision != entry.decision:
-        faults.append(f"the release is {release.decision}, its entry says {entry.decision}")
+        faults.append(f"the release is {release.decision}, but its entry says {entry.decision}")
     if release.policy != entry.policy:
-        faults.append(f"the release names policy {release.policy}, its entry {entry.policy}")
+        faults.append(f"the release names policy {release.policy}, but its entry names policy {entry.policy}")
     if terms is not None and (release.statistic or "") != terms.statistic:
-        faults.append(f"the release names statistic {release.statistic}, its policy {terms.statistic or None}")
+        faults.append(
+            f"the release names statistic {release.statistic}, but its policy names {terms.statistic or None}"
+        )
     if release.decision == PERTURBED:
         if release.epsilon_nano != entry.epsilon_nano:
-            faults.append(f"the release spends {release.epsilon_nano}, its entry {entry.epsilon_nano}")
+            faults.append(f"the release spends {release.epsilon_nano}, but its entry spends {entry.epsilon_nano}")
         if terms is not None and entry.epsilon_nano >= terms.least_nano:
             faults += _count_faults(terms, release, landmarks)
             faults += [] if faults else _value_faults(terms, series.points_of(terms), release, entry.epsilon_nano)
     elif release.decision == APPROXIMATED:
         if release.source != source and terms is not None:
-            faults.append(f"the release repeats step {release.source}, the last perturbed one is {source}")
+            faults.append(f"the release repeats step {release.source}, but the last perturbed step is {source}")
         # By their text: 1, 1.0 and true are equal to Python, and so are objects of other order; free bits for a cheat.
         elif repr(release.value) != repr(series.value) and series.value is not None:
             faults.append(f"the release does not repeat what step {release.source} published")
@@ -217,24 +225,33 @@ def _value_faults(terms: Terms, points: Points, release: ReleaseRecord, epsilon_
     faults = []
     due = scale_of(terms, epsilon_nano, release.items)
     if repr(release.scale) != repr(due):  # objects of another order are other bytes
-        faults.append(f"the release names scale {release.scale}, expected {due}")
+        faults.append(f"the release names scale {release.scale}, but expected {due}")
     return faults + points.faults(release.value, release.measurement, release.items)
 
 
 def _count_faults(terms: Terms, release: ReleaseRecord, landmarks: LandmarkSet) -> list[str]:
     count, units = release.items, terms.units
     if (count is None) is terms.counts_items:
-        return ["`count` stands in the releases of a mean or of units whose number is public, and in no other"]
+        return [
+            (
+                "`count` must be present in the releases of a mean or of units whose number is public, and in no "
+                "other releases"
+            )
+        ]
     if isinstance(count, dict) is not (units is not None and units.by != ""):
-        return ["`count` is one number of items or units, or one in each bin of local time"]
+        return ["`count` must be one number of items or units, or one number for each bin of local time"]
     if units is None or count is None:
         return []
     if isinstance(count, int):
         most = units.counted(release.timestamp, landmarks)
-        return [] if 1 <= count <= most else [f"`count` is none of 1 to {most}, the units that are no landmarks"]
+        return (
+            []
+            if 1 <= count <= most
+            else [f"`count` is not from 1 to {most}, the number of units that are not landmarks"]
+        )
     bins = units.bins(release.timestamp, landmarks)
     if list(count) != sorted(count, key=int):
-        return ["the bins of `count` do not ascend"]
+        return ["the bins of `count` are not in ascending order"]
     if not all(1 <= each <= bins.get(name, 0) for name, each in count.items()):
         return ["`count` has a bin that no unit can fall into, or counts more units than there are"]
     return []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from stream_app.audit.books.guarantee import Guarantee
 from stream_app.audit.books.intrusions import ExposedSteps, intrusion_faults
 from stream_app.audit.books.members import claim_faults
-from stream_app.audit.books.period import Books, account_dummies, account_landmarks, account_release, note
+from stream_app.audit.books.period import Books, account_dummies, account_landmarks, account_release, agree, note
 from stream_app.audit.books.succession import carried_into, losses, renews, waiting
 from stream_app.audit.books.terms import Terms, TermsError
 from stream_app.audit.books.views import NOTHING_HELD, Fault, Held, Side, view_faults
@@ -80,9 +80,9 @@ class Series:
         """Check an entry that follows in the chain against all that came before it; return what is wrong."""
         findings: Findings = []
         if self.closed:
-            note(findings, "after-close", entry, "the series was closed before it")
+            note(findings, "after-close", entry, "the series was closed before this entry")
         if self.member and not isinstance(entry, MemberEntry):
-            note(findings, "member-chain", entry, "stands in the chain of a member, which holds its caps alone")
+            note(findings, "member-chain", entry, "is in the chain of a person, which contains only limits")
         match entry:
             case ReleaseEntry():
                 self._release(entry, rules, findings)
@@ -135,7 +135,7 @@ class Series:
         """Remark on a bound at which the version should have begun again: nothing is lost but a budget."""
         bound_ms = books.bound(entry.timestamp)
         if bound_ms is not None and books.sure and self.guarantee.has_room(rules.lifetime_nano):
-            message = f"goes on at {entry.timestamp}, though the bound {bound_ms} renews it and there is room for that"
+            message = f"continues at {entry.timestamp}, although the bound {bound_ms} renews it and there is room"
             rules.remark(Remark("unrenewed", *entry[:2], message))
 
     def _early(self, books: Books, entry: ReleaseEntry, rules: Rules, findings: Findings) -> None:
@@ -144,7 +144,7 @@ class Series:
         Old releases wrote versions without windows that never waited: such a version is taken as it is.
         """
         if books.window is None and not books.waited:
-            what = f"until {books.opens_ms} windows of an earlier version hold steps that it spent on"
+            what = f"until {books.opens_ms}, windows of an earlier version contain steps on which that version spent"
             rules.remark(Remark("unwaited", *entry[:2], f"spends at {entry.timestamp}: {what}"))
             books.opens_ms = 0
         else:
@@ -152,7 +152,8 @@ class Series:
 
     def _policy(self, entry: PolicyEntry, rules: Rules, findings: Findings) -> None:
         if entry.policy <= self.version:
-            note(findings, "policy-version", entry, f"version {entry.policy} after {self.version}; versions rise")
+            message = f"version {entry.policy} follows version {self.version}; versions must increase"
+            note(findings, "policy-version", entry, message)
         rules.replaced = rules.replaced or self.version > 0
         rules.use(self.name, self.version, self.guarantee)
         self.version = entry.policy
@@ -163,10 +164,9 @@ class Series:
             note(findings, "unknown-terms", entry, str(error))
             self.guarantee.begin_unknown(entry.budget_nano)
             return
-        if entry.budget_nano != terms.budget_nano:
-            note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, epsilon is {terms.budget_nano}")
+        agree(findings, "budget", entry, budget_nano=terms.budget_nano)
         if entry.charged_nano != 0:
-            note(findings, "charge", entry, f"charges {entry.charged_nano}; a policy charges nothing itself")
+            note(findings, "charge", entry, f"charges {entry.charged_nano}, but a policy itself charges nothing")
         self._claim(entry, before, terms, rules, findings)
         self._hold(entry, before, terms, findings)
         if terms.landmarks.starts and terms.marks.start(terms.landmarks.starts[0]) < self.end_ms:
@@ -174,7 +174,7 @@ class Series:
                 findings,
                 "policy-landmarks",
                 entry,
-                f"landmarks begin before {self.end_ms}, where everything is already processed",
+                f"landmarks begin before {self.end_ms}, but everything before that time is already processed",
             )
         sentence = self.guarantee.begin(terms.budget_nano, rules.lifetime_nano)
         rules.need(self.guarantee.promised_nano, self.name)
@@ -198,7 +198,7 @@ class Series:
         if entry.sequence == 1:
             self.view = entry.view
         elif entry.view:
-            note(findings, "view", entry, "says that a view begins; the first entry of a series alone says it")
+            note(findings, "view", entry, "says that a view begins, but only the first entry of a series may say so")
 
     def _claim(self, entry: PolicyEntry, before: Books | None, terms: Terms, rules: Rules, findings: Findings) -> None:
         """Check and count the series' claim, which stands in its very first entry alone; `before` ended now."""
@@ -215,7 +215,7 @@ class Series:
 
     def _cap(self, entry: MemberEntry, rules: Rules, findings: Findings) -> None:
         if self.version:
-            note(findings, "member-chain", entry, "a cap, in the chain of a series")
+            note(findings, "member-chain", entry, "a limit in the chain of a series")
             return
         rules.members.chains += not self.member
         self.member = True
@@ -229,7 +229,7 @@ class Series:
         self.books.carried = carried_into(before, terms, self.end_ms)
         lost = losses(before, terms, self.end_ms) if before.sure else []
         if lost or entry.weaker:
-            message = "; ".join(lost) or "it says so, and what the ledger tells does not show it"
+            message = "; ".join(lost) or "the entry says so, but the ledger does not show a weaker protection"
             rules.remark(Remark("weaker-marked" if entry.weaker else "weaker-unmarked", *entry[:2], message))
 
     def _ended(self) -> Books | None:
@@ -271,7 +271,8 @@ class Series:
         if not self.version:
             note(findings, "no-policy", entry, "no policy of this series comes before it")
         elif self.books is None or self.books.sure:
-            note(findings, "policy-version", entry, f"names policy {entry.policy}, in force is {self.version}")
+            message = f"names policy {entry.policy}, but policy {self.version} is in force"
+            note(findings, "policy-version", entry, message)
         self.doubt()
         return None
 
@@ -291,7 +292,7 @@ def beside_bases(followed: Iterable[Series], rules: Rules) -> Iterator[Finding]:
         base = known.get(view.name.rpartition(separator)[0]) if separator else None
         faults: Iterable[Fault] = ()
         if base is None or base.view or not rules.members.capped(view.name):
-            faults = [("view", "there is no series with a capped budget that it is a view of")]
+            faults = [("view", "its base series is missing, is itself a view, or has no limit per person")]
         elif view.books is not None and base.books is not None:
             one, other = Side(view.name, view.books, view.held), Side(base.name, base.books, base.held)
             faults = view_faults(one, other, view.first_ms)

@@ -73,7 +73,7 @@ async def follow_topics(
         await check_whole(consumer, topics.ledger)
         heads: tuple[Any, Take] | None = None
         if topics.heads is not None:
-            assert auditor.heads is not None, "heads are followed by an auditor that was given keys to trust"
+            assert auditor.heads is not None, "only an auditor with trusted keys can check heads"
             signed = await stack.enter_async_context(reading(client, [topics.heads]))
             await check_whole(signed, topics.ledger)
             heads = signed, _one_by_one(auditor.heads.record)
@@ -165,17 +165,17 @@ async def check_there(client: Mapping[str, Any], topics: list[str]) -> None:
     finally:
         await consumer.stop()
     if missing:
-        remedy = "make it with `topics`, set `prefix`, or allow this user to read it (`topics --acls`)"
-        raise TopicError(f"topic {min(missing)} is not there; {remedy}")
+        remedy = "create it with `topics`, set `prefix`, or allow this user to read it (`topics --acls`)"
+        raise TopicError(f"topic {min(missing)} was not found; {remedy}")
 
 
 async def check_whole(consumer: Any, ledger: str) -> None:
     """Raise `TopicError` for a topic that does not begin at its first record any more."""
     for partition, start in (await consumer.beginning_offsets(list(consumer.assignment()))).items():
         if start > 0:
-            remedy = "" if partition.topic == ledger else "; audit the ledger alone with --no-releases"
+            remedy = "" if partition.topic == ledger else "; use --no-releases to audit only the ledger"
             raise TopicError(
-                f"topic {partition.topic} was deleted up to offset {start} of {partition.partition}{remedy}"
+                f"topic {partition.topic} was deleted up to offset {start} of partition {partition.partition}{remedy}"
             )
 
 

@@ -34,7 +34,7 @@ class LostCountersError(Exception):
         self.series, self.step = series, step
         super().__init__(
             f"series {series!r}: step {step} is open, but its counters are not in memory; the input must be read again "
-            "from the watermark that opened it, and if it is deleted there, run `recover`"
+            "from the watermark that opened the step; if that input is deleted, run `recover`"
         )
 
 

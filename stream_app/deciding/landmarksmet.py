@@ -210,7 +210,7 @@ class LandmarksMet:
         if not missed:
             return told + self._reach([each for each in self._series.values() if each.steps])
         if sum(each.steps > 0 for each in self._series.values()) > 1:
-            told += f"; none of {some_of(missed, 'series')}"
+            told += f"; none in {some_of(missed, 'series')}"
         reach = self._reach([self._series[name] for name in missed])
         return f"{told}{reach}; check time zones and units (milliseconds)" if reach else told
 
@@ -222,7 +222,7 @@ class LandmarksMet:
         seen = [each for each in series if each.events] or [each for each in self._series.values() if each.events]
         events = min(each.first_ms for each in seen), max(each.newest_ms for each in seen)
         landmarks = min(start for start, _ in reaches), max(end for _, end in reaches)
-        return ": the events are from {} to {}, the landmarks from {} to {}".format(
+        return ": the events are from {} to {}, and the landmarks are from {} to {}".format(
             *map(self._said, events + landmarks)
         )
 
@@ -235,12 +235,14 @@ class LandmarksMet:
         if duplicates and seen and all(each.events == 1 for each in seen.values()):
             name, found = next(iter(seen.items()))
             step = f"one step of {duration_in_words(found.grid.length_ms)}"
-            return f"all events of {name} lie in {step}; the step is in milliseconds and may be too long"
+            return f"all events of {name} fall into {step}; the step is given in milliseconds and may be too long"
         for name, found in seen.items():
             if len(found.landmarks) > found.met and found.gap_ms >= FAR_APART * found.grid.length_ms:
                 step, gap = duration_in_words(found.grid.length_ms), duration_in_words(found.gap_ms)
                 kept = f"budget is reserved for {found.steps:,} landmark steps, and {found.met:,} of them have an event"
-                return f"a step of {name} is {step}, and its events are {gap} apart: {kept}; the step may be too short"
+                return (
+                    f"a step of {name} lasts {step}, but its events are {gap} apart: {kept}; the step may be too short"
+                )
         return ""
 
 

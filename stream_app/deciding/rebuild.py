@@ -25,10 +25,10 @@ NO_LIFETIME = 2**200
 GIVEN_UP: Final = b""
 """Stands for a release that nobody has any more, and whose loss was accepted."""
 _WITHOUT_RELEASE = (
-    "has no release with its hash; releases must not expire. If the release was lost for another reason, "
-    "`recover --accept-lost-releases` gives the step up"
+    "has no release with its hash; releases must not expire. If the release was lost for another reason, `recover "
+    "--accept-lost-releases` gives up the step"
 )
-_OTHERWISE = "was written under another `member_separator`: set it back"
+_OTHERWISE = "was written with a different `member_separator`: set it back"
 
 
 class RebuildError(Exception):
@@ -54,7 +54,7 @@ def _restored(context: Context, row: SeriesRow | None, found: Any, releases: Map
         return row
     expected = (row.sequence + 1, row.previous) if row else (1, encoding.NO_HASH)
     if (sequence, found["previous"]) != expected:
-        raise RebuildError(series, sequence, "does not follow the entry before it")
+        raise RebuildError(series, sequence, "does not follow the previous entry")
     if found["entry"] == "policy":
         moved = _adopted(context, row, found)
     elif row is None:
@@ -108,7 +108,7 @@ class Rebuilt:
         base_of, _, view = name.rpartition(separator) if separator is not None else ("", "", "")
         base = self.rows.get(base_of)
         if base is None or base.view:
-            raise RebuildError(name, found["sequence"], "is of a view without the series that it is a view of")
+            raise RebuildError(name, found["sequence"], "belongs to a view without its base series")
         self.rows[name] = since_version(row, base)
         if view not in base.views.begun:
             self.rows[base_of] = replace(base, views=base.views.with_begun(view))
@@ -121,7 +121,7 @@ class Rebuilt:
         if self._separator is None or not chain.endswith(self._separator):
             raise RebuildError(chain, sequence, _OTHERWISE)
         if (sequence, found["previous"]) != (member.sequence + 1, member.previous):
-            raise RebuildError(chain, sequence, "does not follow the entry before it")
+            raise RebuildError(chain, sequence, "does not follow the previous entry")
         return member._replace(sequence=sequence, previous=found["hash"], cap_nano=found["cap_nano"])
 
 
@@ -144,14 +144,14 @@ def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) 
     try:
         policy = stored_policy_of(found["parameters"], found["policy"])
     except PolicyError as error:
-        raise RebuildError(series, sequence, f"holds a policy that is refused today ({error})") from None
+        raise RebuildError(series, sequence, f"contains a policy that this version refuses ({error})") from None
     before, state = (row.policy, row.state) if row else (None, None)
     policy, default = succeeding(row, policy) if row else _first(context, policy)
     claim_nano = None if row else found.get("lifetime_nano")
     lifetime_nano = NO_LIFETIME if claim_nano is None else claim_nano
     adopted = fold.adopt(policy, before, state, lifetime_nano, may_weaken=True, claims=claim_nano is not None)
     if isinstance(adopted, Refused):
-        raise RebuildError(series, sequence, f"holds a policy version that was refused ({adopted.reason})")
+        raise RebuildError(series, sequence, f"contains a policy version that was refused ({adopted.reason})")
     loss = row.backward_loss if row else None
     view, views = (row.view, row.views) if row else (found.get("view", False), NO_VIEWS)
     return SeriesRow(series, series.encode(), 0, "", policy, default, adopted.state, loss, view=view, views=views)
@@ -181,7 +181,7 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
         case "close":
             outcome = fold.close(policy, row.state)
         case other:
-            raise RebuildError(series, sequence, f"is of kind {other!r}, which this version does not know")
+            raise RebuildError(series, sequence, f"has kind {other!r}, which this version does not know")
     if isinstance(outcome, Refused):
         raise RebuildError(series, sequence, f"was refused ({outcome.reason})")
     default = row.default if outcome.state.promise.landmarks is policy.landmarks else ""

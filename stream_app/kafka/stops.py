@@ -30,7 +30,8 @@ NO_FILES: Final = (errno.EMFILE, errno.ENFILE)
 """The system's errors when this process, or the machine, cannot open more files."""
 
 _RECOVER = (
-    "Stop the workers, run `landmark-stream recover`, which rebuilds the state from ledger and releases, and start them"
+    "Stop the workers, run `landmark-stream recover`, which rebuilds the state from the ledger and the releases, and "
+    "start the workers again"
 )
 
 _ANEW = (
@@ -41,8 +42,8 @@ _ANEW = (
 
 REASONS: Final[dict[StopReason, Advice]] = {
     "tail-differs": Advice(
-        "the ledger holds entries of an unfinished batch, and recomputing them gives other entries: the noise key, the "
-        "configuration or the way the program decides has changed since",
+        "the ledger contains entries of an unfinished batch, and recomputing them gives different entries: the noise "
+        "key, the configuration or the way the program decides has changed since",
         "Somebody may have read these entries. Restart with the key file, the configuration and the version of the "
         "program that wrote them. Change these only after this partition has resumed",
     ),
@@ -50,10 +51,10 @@ REASONS: Final[dict[StopReason, Advice]] = {
     "row-behind": Advice(
         "the state is older than the consumer group's offset, or than outputs whose input is deleted: somebody set the "
         "offset forward, or changelog rows are lost",
-        "If somebody set the group's offset forward, set it back to where the state ends, or before: "
+        "If somebody set the group's offset forward, set it back to where the state ends, or earlier: "
         + page_at("operating.md#the-groups-offsets")
-        + ". Otherwise stop the workers, run `landmark-stream recover`, which rebuilds the state from ledger and "
-        "releases and names the input that it would skip, and start them",
+        + ". Otherwise stop the workers, run `landmark-stream recover`, which rebuilds the state from the ledger and "
+        "the releases and names the input that it would skip, and start the workers again",
     ),
     "changelog-short": Advice(
         "the changelog begins too late, ends before its last known record, or was deleted and created again: rows are "
@@ -67,7 +68,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "events were deleted before they were processed, or contributions or readings of open steps were deleted, so "
         "that the rest would look complete",
         "Run `landmark-stream recover --accept-lost-input`. It continues after the deleted events, adopts what an "
-        "aborted batch wrote about them, because somebody may have read it, and gives such steps up. Raise the "
+        "aborted batch wrote about them, because somebody may have read it, and gives up such steps. Raise the "
         "retention of the events",
     ),
     "input-short": Advice(
@@ -80,25 +81,25 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "forward, and these records would never be processed",
         "Set the group's offset back to where the outputs end, and run `landmark-stream recover` again: "
         + page_at("operating.md#the-groups-offsets")
-        + ". To give these records up, `recover --accept-skipped-input` skips "
-        "them, and gives up the steps that may have been open",
+        + ". To give up these records, run `recover --accept-skipped-input`, which skips them and gives up the steps "
+        "that may have been open",
     ),
     "release-lost": Advice(
         "reported by `recover`: the worker died between writing a ledger entry and its release, and the input is "
         "deleted",
         "Restore all topics from one backup. Without a backup, `recover --accept-lost-input --accept-lost-releases` "
-        "gives the step up: its epsilon stays spent, and nothing is published for it",
+        "gives up the step: its epsilon stays spent, and nothing is published for it",
     ),
     "ledger-short": Advice(
-        "the ledger begins too late, or ends before entries that the state, a signed head or the releases know: "
+        "the ledger begins too late, or ends before entries that the state, a signed head or the releases refer to: "
         "entries are lost",
         "Restore the ledger topic from a backup; without it nobody can audit what was spent. If its beginning is "
         "missing, `landmark-stream recover` continues if heads or releases show that no series is missing: "
         + page_at("how-to/back-up-and-restore.md#logs-that-lost-an-end"),
     ),
     "releases-short": Advice(
-        "releases that the state or the ledger knows are missing, at the end of their log or before later ones: "
-        "anyone who reads them later misses steps",
+        "releases that the state or the ledger refers to are missing, at the end of their log or before later "
+        "releases: anyone who reads the releases later misses steps",
         "Run `landmark-stream recover`. If the last releases are missing and their input still exists, the next worker "
         "publishes them again. If releases are missing before later ones, `recover` names the first one; nobody can "
         "publish it in its place. In that case, or if the input is deleted, restore the releases topic from a backup, "
@@ -120,30 +121,30 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "it again with `topics`: heads then start at 1, and a witness of the old ones will show it",
     ),
     "foreign-writer": Advice(
-        "the outputs belong to another application: its claim rules the ledger, or they contain records that this "
-        "application did not write. Both would process every step and spend its budget twice",
-        "Give each `application` its own `prefix`. If another one wrote by mistake, stop it for good. "
-        "`landmark-stream audit` says whether both published the same step; if it holds, `recover` continues. "
-        "`recover` names a record that is no output at all, and stops: restore that topic from a backup",
+        "the outputs belong to another application: its claim applies to the ledger, or they contain records that "
+        "this application did not write. Both would process every step and spend its budget twice",
+        "Give each `application` its own `prefix`. If another application wrote by mistake, stop it for good. "
+        "`landmark-stream audit` says whether both published the same step; if it holds, `recover` continues. If a "
+        "record is not an output at all, `recover` names it and stops: restore that topic from a backup",
     ),
     "topic-replaced": Advice(
-        "the events topic was deleted and created again: offsets of the old topic mean nothing in it",
+        "the events topic was deleted and created again: offsets of the old topic mean nothing in the new one",
         f"Restore all topics from one backup. Without a backup, {_ANEW}",
     ),
     "partition-count": Advice(
-        "topics or settings have another number of partitions than when series were placed",
+        "topics or configuration have a different number of partitions than when series were placed",
         "If only the setting `partitions` changed, set it back. If the events topic got more partitions, or you want "
         "more, move each series, with its remaining budget and its waiting input, to new topics: "
         + page_at("how-to/more-partitions.md"),
     ),
     "separator-changed": Advice(
-        "the setting `member_separator` differs from the one by which series were placed and budgets per person kept: "
-        "series would be on other partitions, or reserve budget again",
+        "the setting `member_separator` differs from the separator by which series were placed and budgets per person "
+        "kept: series would be on other partitions, or reserve budget again",
         f"Set it back in all workers. If people are to have one budget from now on, {_ANEW}",
     ),
     "key-changed": Advice(
         "the partition was last written under another noise key than this worker's: somebody gave it a new key, or "
-        "its key file is a wrong one, and nobody keeps, distributes or erases that key as intended",
+        "its key file is the wrong one, and nobody keeps, distributes or erases that key as intended",
         "Give this worker the key file with the expected fingerprint. If you want a new key, stop all workers, "
         "give each the new file, and start them with `landmark-stream worker --accept-new-key` until each partition is "
         "written under it: " + page_at("how-to/keys.md#rotate"),
@@ -164,11 +165,11 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "The whole batch is discarded. Remove the cause and restart the worker",
     ),
     "transaction-open": Advice(
-        "reported by `recover`: a log holds a transaction that its producer will never end. The log lost the marker, "
-        "or a late request ended what came before, and the producer's id has expired since. Readers of committed "
-        "records cannot read past it",
-        "Abort it: `kafka-transactions.sh --bootstrap-server HOST:PORT abort` with the topic, partition and start "
-        "offset that are named. Then run `recover` again",
+        "reported by `recover`: a log contains a transaction that its producer will never end. The log lost the "
+        "marker, or a late request ended what came before, and the producer's id has expired since. Readers of "
+        "committed records cannot read past it",
+        "Abort it: `kafka-transactions.sh --bootstrap-server HOST:PORT abort` with the given topic, partition and "
+        "start offset. Then run `recover` again",
     ),
     "disk-full": Advice(
         "the disk of `data_folder`, or this user's quota on it, is full; the worker ends, so that another worker "
@@ -177,18 +178,18 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "not running; the changelog rebuilds it",
     ),
     "file-limit": Advice(
-        "this process, or its machine, cannot open more files and connections; the worker ends, so that another one "
-        "takes its partitions",
-        "Raise the limit (`ulimit -n`, `LimitNOFILE=`): 1,024 and 300 more for each partition are enough",
+        "this process, or its machine, cannot open more files and connections; the worker ends, so that another "
+        "worker takes over its partitions",
+        "Raise the limit (`ulimit -n`, `LimitNOFILE=`): 1,024 plus 300 for each partition is enough",
     ),
     "local-state": Advice(
         "the local copy of the rows cannot be opened, or is damaged and cannot be removed; the worker ends, so that "
         "another worker takes over its partitions",
-        "Delete the folder that is named, or make it writable for the worker's user. Nothing is lost, because the "
-        "changelog rebuilds it. If this happens again, the disk is failing",
+        "Delete the named folder, or make it writable for the worker's user. Nothing is lost, because the changelog "
+        "rebuilds it. If this happens again, the disk is failing",
     ),
     "internal-error": Advice(
-        "a bug of the program; the whole batch is discarded", "Report this as a bug; a restart tries again"
+        "a bug in the program; the whole batch is discarded", "Report this as a bug; restart the worker to try again"
     ),
 }
 """Every reason with its meaning and its remedy."""
@@ -251,7 +252,7 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
     if isinstance(error, UnreadableBatchError):
         return PartitionStoppedError(partition, "batch-unreadable", error.asked, error.found)
     if unauthorized(error):
-        return PartitionStoppedError(partition, "not-authorized", "what a worker needs of the brokers", found)
+        return PartitionStoppedError(partition, "not-authorized", "what a worker needs from the brokers", found)
     if isinstance(error, DamagedCopyError | LocalStateError):
         local: StopReason = "local-state" if isinstance(error, DamagedCopyError) else error.reason
         return PartitionStoppedError(partition, local, f"local state in {error.path}", error.found)

@@ -147,7 +147,7 @@ class Worker:
         silent = await silent_brokers(self._settings, _ANSWER_SECONDS)
         if silent:
             logger.info(
-                "stopped: %s do not answer. The next owner of the partitions aborts the open transaction, processes "
+                "stopped: no answer from %s. The next owner of the partitions aborts the open transaction, processes "
                 "its input again with the same result, and continues after the last transaction",
                 ", ".join(silent),
             )

@@ -99,7 +99,7 @@ class LocalBroker:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder / "start.lock"):
             if (running := cls.find(folder)) is not None:
-                found = f"one is already running, process {running.pid} at {running.bootstrap_servers}"
+                found = f"another broker is already running, process {running.pid} at {running.bootstrap_servers}"
                 raise LocalBrokerError(f"a broker in {folder}", found, "Use it, or stop it first: kafka stop")
             java, library = find_java(), fetch_jars(jars, progress)
             last = _remembered(folder)

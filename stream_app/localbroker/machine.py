@@ -49,7 +49,7 @@ def default_cache() -> Path:
     found = temporary.lstat()
     if found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise LocalBrokerError(
-            f"a folder at {temporary} that only this user can write to", "others can write there", "Remove it"
+            f"a folder at {temporary} that only this user can write to", "other users can write there", "Remove it"
         )
     return temporary / f"kafka-{KAFKA_VERSION}"
 
@@ -115,7 +115,7 @@ def _copy(pins: Path, work: Path, progress: Progress) -> None:
                 progress(f"fetched {jar[1]}")
     if run.returncode != 0:
         reason = next((line.strip() for line in said if "ERROR" in line), f"it ended with code {run.returncode}")
-        raise LocalBrokerError("Maven fetching Apache Kafka", reason, "Check the network, try again")
+        raise LocalBrokerError("Maven fetching Apache Kafka", reason, "Check the network and try again")
 
 
 def _verify(folder: Path, pins: Path) -> None:
@@ -123,8 +123,8 @@ def _verify(folder: Path, pins: Path) -> None:
     wanted = {name: digest for digest, name in pinned}
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
     if wrong := sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name)):
-        remedy = "Check the server that they come from, and try again"
-        raise LocalBrokerError("the pinned jars of Apache Kafka", f"other contents in {', '.join(wrong)}", remedy)
+        remedy = "Check the server that the jars come from, and try again"
+        raise LocalBrokerError("the pinned jars of Apache Kafka", f"different contents in {', '.join(wrong)}", remedy)
 
 
 HOST: Final = "127.0.0.1"

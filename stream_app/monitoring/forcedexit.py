@@ -58,11 +58,11 @@ class ForcedExit:
 
 def _exit(seconds: float, loop: asyncio.AbstractEventLoop | None) -> None:
     logger.error(
-        "did not end within %.0f seconds; exits by force. Report this as a bug, with the stacks below", seconds
+        "did not exit within %.0f seconds; forcing the exit. Report this as a bug, with the stacks below", seconds
     )
     # PRIVACY: files, lines and names of functions; no value of any variable.
     for task in asyncio.all_tasks(loop) if loop is not None else ():
-        logger.error("a task waits at: %s", " > ".join(_places(task.get_coro())))
+        logger.error("a task is waiting at: %s", " > ".join(_places(task.get_coro())))
     faulthandler.dump_traceback(all_threads=True)
     os._exit(1)
 

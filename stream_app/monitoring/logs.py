@@ -234,4 +234,4 @@ def configure_logs(level: str, form: Literal["text", "json"] = "text") -> None:
 def _log_uncaught(kind: type[BaseException], error: BaseException | None, frames: TracebackType | None) -> None:
     """Log what ends the process or a thread; Python would print many lines, with whatever the error holds."""
     told = kind.__name__ if error is None else traced(error.with_traceback(frames))
-    logging.getLogger(f"{_OWN}uncaught").critical("ends by an error: %s", told)
+    logging.getLogger(f"{_OWN}uncaught").critical("exiting because of an error: %s", told)

@@ -42,7 +42,7 @@ class WorkerMetric:
 
     EVENTS: Final = Counter(
         "landmark_events",
-        "Input records processed and committed, contributions included: for operators only.",
+        "Input records processed and committed, including contributions: for operators only.",
         ("partition",),
     )
     TOGETHER: Final = Counter("landmark_events_together", "Input records processed as columns.", ("partition",))
@@ -53,16 +53,16 @@ class WorkerMetric:
     )
     RENEWALS: Final = Counter(
         "landmark_renewals",
-        "Renewals of policies that an event reached: begun (the next version started), or refused (it has no budget, "
-        "so the version stays).",
+        "Renewals of policies that an event triggered: begun (the next version started), or refused (it has no "
+        "budget, so the current version continues).",
         ("outcome",),
     )
     REJECTS: Final = Counter("landmark_rejects", "Rejected records, by reason code.", ("reason",))
-    PASSED: Final = Counter("landmark_passed_views", "Records missed by views that could not start, as a reject said.")
+    PASSED: Final = Counter("landmark_passed_views", "Records missed by views that a reject says could not start.")
     SPEND_NANO_EPSILON: Final = Counter(
         "landmark_spend_nano_epsilon",
-        "Epsilon of everything that was measured, in 1e-9: releases, private dissimilarities and draws of dummies, "
-        "added up over all steps.",
+        "Epsilon spent on all measurements, in 1e-9: releases, private dissimilarities and draws of dummies, added up "
+        "over all steps.",
         ("scheme", "policy"),
     )
     BUDGET_USED_NANO_EPSILON: Final = Counter(
@@ -78,7 +78,8 @@ class WorkerMetric:
     )
     BUDGET_MOST_PROMISED_NANO_EPSILON: Final = Gauge(
         "landmark_budget_most_promised_nano_epsilon",
-        "Limit of that series: the epsilon of its policy, in 1e-9; 0 if no series changed.",
+        "Limit of the series in landmark_budget_most_used_nano_epsilon: the epsilon of its policy, in 1e-9; 0 if no "
+        "series changed.",
     )
     BUDGET_LEFT_NANO_EPSILON: Final = Gauge(
         "landmark_budget_left_nano_epsilon",
@@ -87,18 +88,18 @@ class WorkerMetric:
     )
     BUDGET_LEFT_SERIES: Final = Gauge(
         "landmark_budget_left_series",
-        "Series that changed last, by share of budget left: at most this, above the class before. Omits those that "
-        "have little left as planned, after all landmarks or their length.",
+        "Series that changed last, by share of budget left: at most this, above the previous class. Omits "
+        "series that have little left as planned, after all landmarks or their length.",
         ("scheme", "policy", "share"),
     )
     CAP_LEFT_MEMBERS: Final = Gauge(
         "landmark_cap_left_members",
-        "Persons with a limit, by the share that no series has reserved: at most this, above the class before.",
+        "People with a limit, by the share that no series has reserved: at most this, above the previous class.",
         ("partition", "share"),
     )
     SAMPLING_RATE_SERIES: Final = Gauge(
         "landmark_sampling_rate_series",
-        "Series that changed last, by sampling rate: at most this, above the class before.",
+        "Series that changed last, by sampling rate: at most this, above the previous class.",
         ("policy", "rate"),
     )
     BUDGET_LEFT_SHARE: Final = Histogram(
@@ -132,7 +133,7 @@ class WorkerMetric:
         "landmark_barrier_seconds", "Time until a transaction is committed and in RocksDB.", buckets=_SECONDS
     )
     DECISION_SECONDS: Final = Histogram(
-        "landmark_decision_seconds", "Time to process a batch, other partitions' turns included.", buckets=_SECONDS
+        "landmark_decision_seconds", "Time to process a batch, with other partitions' turns.", buckets=_SECONDS
     )
     APPEND_TO_COMMIT_SECONDS: Final = Histogram(
         "landmark_append_to_commit_seconds",
@@ -141,7 +142,7 @@ class WorkerMetric:
     )
     EVENT_LAG_SECONDS: Final = Gauge(
         "landmark_event_lag_seconds",
-        "Time from the append of a batch's last event until its commit; 0 if nothing waits.",
+        "Time from the append of a batch's last event until its commit; 0 if nothing is waiting.",
         ("partition",),
     )
     EVENT_LAG_RECORDS: Final = Gauge(
@@ -170,7 +171,7 @@ class WorkerMetric:
     RECOVERY_REMAINING: Final = Gauge("landmark_recovery_remaining", "Changelog offsets still to be read back.")
     STANDBY_REMAINING: Final = Gauge(
         "landmark_standby_remaining",
-        "Changelog offsets that the standby copies here were behind when they were assigned.",
+        "Changelog offsets by which the standby copies here lagged when they were assigned.",
     )
     RECOVERED_ROWS: Final = Gauge("landmark_recovered_rows", "Changelog rows read back since the start.")
     STATE_BYTES: Final = Gauge("landmark_state_bytes", "Size of the local state's files.")
@@ -185,11 +186,12 @@ class WorkerMetric:
         "1 while the brokers have not answered for 20 seconds, so that nothing can be processed; otherwise 0.",
     )
     IN_GROUP: Final = Gauge(
-        "landmark_in_group", "1 while the worker is a member of its consumer group; 0 outside, as during a rebalance."
+        "landmark_in_group", "1 while the worker is in its consumer group; 0 outside it, such as during a rebalance."
     )
     PARTITIONS_CONFIGURED: Final = Gauge(
         "landmark_partitions_configured",
-        "Partitions that all workers together should serve: the setting `partitions`, the same from each worker.",
+        "Partitions that all workers together should serve: the setting `partitions`, with the same value from each "
+        "worker.",
     )
     PARTITIONS_RUNNING: Final = Gauge(
         "landmark_partitions_running", "Partitions that this worker owns and serves; 0 outside its consumer group."
@@ -217,7 +219,7 @@ class AuditMetric:
     FINDINGS: Final = Counter(
         "landmark_audit_findings", "Findings of an audit that follows the ledger, by code.", ("code",)
     )
-    ENTRIES: Final = Gauge("landmark_audit_entries", "Ledger entries that were audited, without copies.")
+    ENTRIES: Final = Gauge("landmark_audit_entries", "Ledger entries that were audited, excluding copies.")
     SERIES: Final = Gauge("landmark_audit_series", "Series that were audited.")
     UNSIGNED_ENTRIES: Final = Gauge(
         "landmark_audit_unsigned_entries", "Audited entries that no signed head covers yet."

@@ -141,7 +141,7 @@ def snapshot_of(url: str, before: Scrape | None, scrape: Scrape) -> Snapshot:
     if AuditMetric.ENTRIES.sample in scrape.samples:
         return _audit(url, _Reading(before, scrape))
     if WorkerMetric.PARTITIONS_RUNNING.sample not in scrape.samples:
-        return Unreachable(url, "shows no metrics of a worker or an audit; it may be another program")
+        return Unreachable(url, "does not show metrics of a worker or an audit; it may be another program")
     return _worker(url, _Reading(before, scrape))
 
 

@@ -54,7 +54,9 @@ class ProtectionForm(Form):
         # PRIVACY: by its place alone: under dummy landmarks the timestamps are a secret.
         for number, span in enumerate(landmarks, 1):
             if not isinstance(span, int) and span[0] >= span[1]:
-                raise ValueError(f"an interval [start, end) needs start < end, found otherwise in number {number}")
+                raise ValueError(
+                    f"an interval [start, end) needs start < end, but interval number {number} does not meet this"
+                )
         return landmarks
 
 

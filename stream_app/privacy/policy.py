@@ -41,7 +41,7 @@ EITHER = {
     "categories": "is neither a string of 1 to 200 characters nor true or false",
 }
 """What is wrong with a member of `value` that may be one of several things: a form tells of each of them."""
-BEYOND = "lies after the year 9999: times are milliseconds since 1970; divide microseconds by 1,000"
+BEYOND = "is after the year 9999: times are milliseconds since 1970; divide microseconds by 1,000"
 
 
 @dataclass(frozen=True, slots=True)

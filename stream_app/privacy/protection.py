@@ -47,15 +47,15 @@ Protection = LandmarkLevel | EventLevel | UserLevel | WindowLevel
 def protection_faults(form: ProtectionForm) -> Iterator[tuple[str, str]]:
     """Yield the members that do not go with the level, and why."""
     if form.level != "landmark" and (form.landmarks or form.spare):
-        yield "protection", f"level {form.level} takes no landmarks and no spare; remove them"
+        yield "protection", f"level {form.level} does not allow landmarks or spare; remove them"
     if form.level == "user" and form.length is None:
-        yield "protection.length", "level user needs the number of steps it protects"
+        yield "protection.length", "level user needs the number of steps that it protects"
     if form.level != "user" and form.length is not None:
-        yield "protection.length", f"level {form.level} takes no length; remove it"
+        yield "protection.length", f"level {form.level} does not allow a length; remove it"
     if form.level == "w-event" and form.window is None:
-        yield "protection.window", "level w-event needs the number of steps of a window"
+        yield "protection.window", "level w-event needs the number of steps in a window"
     if form.level in {"event", "user"} and form.window is not None:
-        yield "protection.window", f"level {form.level} takes no window; remove it"
+        yield "protection.window", f"level {form.level} does not allow a window; remove it"
 
 
 def windows_of(protection: Protection, epsilon_nano: int, *, units: bool) -> WindowLevel | None:

@@ -46,11 +46,11 @@ REASONS: Final[dict[Reason, Advice]] = {
         "fix the producer",
     ),
     "wrong-type": Advice(
-        "the policy of the series does not take this type of record: a watermark needs `collect` or "
+        "the policy of the series does not accept this type of record: a watermark needs `collect` or "
         "`protection.within`, a contribution or an intrusion needs `collect`, and an observation needs a policy "
         "without `collect`",
-        "send what the policy takes; a series with one observation per step needs no watermarks, so omit it from the "
-        "command that sends them",
+        "send only what the policy accepts; a series with one observation per step needs no watermarks, so omit it "
+        "from the command that sends them",
     ),
     "invalid-value": Advice(
         "the value does not fit the policy's kind",
@@ -58,24 +58,24 @@ REASONS: Final[dict[Reason, Advice]] = {
     ),
     "misrouted": Advice(
         "the record key is not the series id (with `member_separator`: not the person), or the record is not on the "
-        "partition that murmur2 gives",
+        "partition that murmur2 selects",
         "key by series, or by person; clients on librdkafka need `partitioner=murmur2_random`",
     ),
     "no-policy": Advice("the series has no policy, and no default matches", "send a policy, or configure a default"),
     "invalid-policy": Advice(
-        "faults in a policy, a version that is not above the last one, landmarks before the last processed step, or "
-        "policies that are not accepted; with `member_separator` also `collect` in a series whose id holds it, or a "
-        "version that drops it",
-        "`check FILE` names the fault; if it names none, send a version above the last one in the ledger",
+        "faults in a policy, a version that is not above the last version, landmarks before the last processed step, "
+        "or policies that are not accepted; with `member_separator`, also `collect` in a series whose id contains the "
+        "separator, or a version that drops `collect`",
+        "`check FILE` names the fault; if it names none, send a version above the last version in the ledger",
     ),
     "late": Advice(
         "before the last processed step; for collected data and steps of several readings, before the first open step",
         f"sort a file by time, oldest first; otherwise {_NOTHING}",
     ),
     "early": Advice(
-        "collected data, or several readings per step with `absent`: the step is not open yet, or no step is",
-        "send a watermark first; after `recover --accept-lost-input` send two (without `absent` one, and readings need "
-        "it then)",
+        "collected data, or several readings per step with `absent`: the step is not open yet, or no step is open",
+        "send a watermark first; after `recover --accept-lost-input`, send two watermarks (without `absent`, send "
+        "one, which readings then also need)",
     ),
     "duplicate": Advice(
         "a second record for the last processed step; a limit that the person already has; a contributor's second item "
@@ -85,17 +85,18 @@ REASONS: Final[dict[Reason, Advice]] = {
     "future": Advice(
         "an observation or a watermark that is further ahead of the broker's clock than `max_future_ms`; or a "
         "watermark that would close too many steps",
-        "set the clock; send watermarks in between",
+        "correct the clock; send watermarks in between",
     ),
     "closed": Advice("the series ended", "nothing"),
     "refused-landmark": Advice(
-        "another level, an earlier version, too little budget for processed steps, dummies among the landmarks, or "
-        "more than 65,536 separate intervals",
-        "register landmarks in advance, and adjacent ones as intervals",
+        "a level other than landmark, an earlier version, too little budget for processed steps, dummies among the "
+        "landmarks, or more than 65,536 separate intervals",
+        "register landmarks in advance, and register adjacent landmarks as intervals",
     ),
     "weaker-policy": Advice(
-        "the version protects less together than the current one, and its record or the settings do not allow that",
-        'keep the landmarks that are still to come; or `"weaker":true` in the record with `accept_weaker_policies`',
+        "the version protects less together than the current one, and its record or the configuration does not allow "
+        "that",
+        'keep the future landmarks; or send `"weaker":true` in the record with `accept_weaker_policies`',
     ),
     "budget-cap": Advice(
         "above `max_epsilon`, or the lifetime has too little left; a person's limit above `member_epsilon`",
@@ -104,12 +105,12 @@ REASONS: Final[dict[Reason, Advice]] = {
     "member-cap": Advice(
         "the first policy of a series would reserve more than the person's limit has left, or would be the person's "
         "1,001st series; or a record would raise a person's limit, or lower it below what their series reserve",
-        "a smaller `lifetime` in the policy; reserved amounts are never returned, not even by closed series",
+        "use a smaller `lifetime` in the policy; reserved amounts are never returned, not even by closed series",
     ),
     "key-erased": Advice(
-        "the key epoch of the event was erased; or the epoch in which the dummies' range starts, of a policy or of the "
-        "default policy of a new series. Open steps of an erased epoch are skipped without a reject",
-        "nothing; keep epochs longer if events come that late; for dummies, a policy with a later range",
+        "the key epoch of the event was erased, or the epoch in which the dummies' range starts (in a policy, or in "
+        "the default policy of a new series). Open steps of an erased epoch are skipped without a reject",
+        "nothing; keep epochs longer if events arrive that late; for dummies, use a policy with a later range",
     ),
     "too-large": Advice(
         "over 256 KiB, a series id or a member over 200 bytes, or the 10,001st reading of a step", "send less"

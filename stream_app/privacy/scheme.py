@@ -206,7 +206,7 @@ def scheme_faults(form: ParametersForm) -> Iterator[tuple[str, str]]:
         yield "scheme.accept_risk", message
     if scheme.name not in SCHEMES[level]:
         known = ", ".join(SCHEMES[level])
-        yield "scheme.name", f"level {level} has no scheme {scheme.name}; its schemes are {known}"
+        yield "scheme.name", f"level {level} does not support scheme {scheme.name}; its schemes are {known}"
     elif level == "landmark" and isinstance(scheme, KellarisForm) and (form.protection.window or 1) == 1:
         message = f"{scheme.name} spreads budget over windows; add protection.window or choose another scheme"
         yield "scheme.name", message

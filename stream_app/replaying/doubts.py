@@ -22,10 +22,11 @@ Check = Literal["landmarks", "times", "order", "substituted", "clamped", "refuse
 
 CHECKS: Final[dict[Check, str]] = {
     "landmarks": "no landmark step has an event",
-    "times": "times look like seconds or digits of a date, lie before 1990 or after tomorrow, or all in one open step",
-    "order": "rows come after a later row of their series",
+    "times": "times look like seconds or the digits of a date, are before 1990 or after tomorrow, or are all in one "
+    "open step",
+    "order": "rows come after a newer row of their series",
     "substituted": "the policy's substitute replaces more than 1 % of the values",
-    "clamped": "most values of a series lie beyond one end of their range",
+    "clamped": "most values of a series are beyond one end of their range",
     "refused": "more than 1 % of the rows are rejected for another reason",
 }
 """Each check with what makes it fail; its name accepts that."""
@@ -176,12 +177,17 @@ class CheckedRows:
         late = self.refused["late"]
         if late and self._ahead is not None:
             number, at_ms, apart_ms = self._ahead
-            told = f"{moment_in_words(at_ms)} lies {duration_in_words(apart_ms)} after the rows of its series around it"
+            told = (
+                f"{moment_in_words(at_ms)} is {duration_in_words(apart_ms)} later than the neighbouring rows of its "
+                "series"
+            )
             remedy = "its clock may be ahead; correct its time, or omit the row"
-            yield Doubt("order", f"{told}, so that {late:,} of {self.count:,} rows would be rejected; {remedy}", number)
+            yield Doubt("order", f"{told}, so {late:,} of {self.count:,} rows would be rejected; {remedy}", number)
         elif late:
-            told = f"{late:,} of {self.count:,} rows lie before a row of their series that comes earlier in the input"
-            remedy = "rows are processed in their order, so these would be rejected; sort them by time, oldest first"
+            told = f"{late:,} of {self.count:,} rows are older than a row of their series that is earlier in the input"
+            remedy = (
+                "rows are processed in input order, so these rows would be rejected; sort them by time, oldest first"
+            )
             yield Doubt("order", f"{told}: {remedy}", self.first["late"])
         if met.missed:  # after the checks that tell why: rows out of order are not decided, and so meet no landmark
             yield Doubt("landmarks", met.sentence)
@@ -200,7 +206,7 @@ class CheckedRows:
             told = "the policy's substitute (`invalid`) replaces more than 1 % of the values, which do not fit"
             yield Doubt("substituted", told, ranges.first_substituted[0] if ranges.first_substituted else None)
         for series, side in ranges.mostly_beyond(FEWEST_VALUES):
-            told = f"most values of {series} lie {side} of their range, which is published for them"
+            told = f"most values of {series} are {side} of their range, so the limit is published instead"
             yield Doubt("clamped", f"{told}; the unit may differ, such as Wh for kWh; --multiply converts it")
 
 
@@ -238,7 +244,10 @@ class _OneStep:
         series, at_ms, policy = self._last
         begins, ends = (moment_in_words(policy.start_of(policy.index_of(at_ms) + one)) for one in (0, 1))
         step = f"one step, from {begins} to {ends}"
-        return f"all readings of {series} lie in {step}, which is open: nothing is released; are times in milliseconds?"
+        return (
+            f"all readings of {series} are in {step}, which is still open, so nothing is released; check that times "
+            "are in milliseconds"
+        )
 
 
 def strange_time(at_ms: int, latest_ms: int) -> str:
@@ -251,7 +260,7 @@ def strange_time(at_ms: int, latest_ms: int) -> str:
     if warning := moment_as_seconds(at_ms):
         return warning
     lies = "after tomorrow" if at_ms > latest_ms else "before 1990; times are in milliseconds since 1970"
-    return f"{at_ms} is {moment_in_words(at_ms)}, which lies {lies}"
+    return f"{at_ms} is {moment_in_words(at_ms)}, which is {lies}"
 
 
 _PLAUSIBLE_MS: Final = 631_152_000_000

@@ -178,7 +178,7 @@ class ReplayFolder:
             # PRIVACY: another key beside what was decided under this one is a second measurement, so nobody gets one
             # unasked; nor does what can still be read of a damaged key make noise, since it may be known. ``replaced``
             # keeps the file, as private as it was: a backup may still mend it, and its ledger holds until it is read.
-            why = f"{error}" + ("" if self.holds else "; it has no ledger, unless the ledger was moved")
+            why = f"{error}" + ("" if self.holds else "; the folder has no ledger, unless the ledger was moved")
             raise ReplayFolderError(f"--out {self.path}: {why}. Or {_REMEDY}", why) from None
         return keyfile.load(path, epoch_ms)
 
@@ -198,20 +198,22 @@ class ReplayFolder:
         if latest is None:
             if self.holds:
                 raise self.refused(
-                    f"it has no {RECORD_NAME} that can be read: an earlier version wrote it, or the file is lost"
+                    f"it has no readable {RECORD_NAME}: an earlier version wrote the folder, or the file is lost"
                 )
         elif latest.key != keys.fingerprint:
-            raise self.refused(f"its ledger was made under key {latest.key}, and this run has {keys.fingerprint}")
+            raise self.refused(
+                f"its ledger was created under key {latest.key}, but this run uses key {keys.fingerprint}"
+            )
         elif latest.configuration != found.configuration:
             raise self.refused(f"--policies, --config, {_OTHERS}", f"policies, configuration, {_OTHERS}")
         elif found.before is None:
-            raise self.refused(f"the input has {found.records} records, and its latest run had {latest.records}")
+            raise self.refused(f"the input has {found.records} records, but the latest run had {latest.records}")
         elif found.before != latest.digest:
-            raise self.refused(f"the first {latest.records} records are not those of its latest run")
+            raise self.refused(f"the first {latest.records} records are not those of the latest run")
 
     def refused(self, why: str, without_options: str = "") -> ReplayFolderError:
         """Return the error that says why this run may not go on here."""
-        held, plain = (f"holds a ledger, and {each}. {_RULE}" for each in (why, without_options or why))
+        held, plain = (f"contains a ledger, and {each}. {_RULE}" for each in (why, without_options or why))
         return ReplayFolderError(f"--out {self.path}: {held}; {_REMEDY}", plain)
 
     @contextmanager
@@ -273,9 +275,11 @@ def _beside(path: Path) -> Path:
 
 _OTHERS = "or the key's first epoch differs from that of the latest run"
 _RULE = (
-    "Only an input that begins with all records of that run, under the same policies, configuration and key, continues"
+    "A run can continue only with an input that begins with all records of the latest run, under the same policies, "
+    "configuration and key"
 )
 _REMEDY = (
-    "name another folder, or add --replace, which moves the old files aside: then both runs publish the same events, "
-    "and the budget is spent twice. After a correction, also use another --key: equal noise would show what changed"
+    "specify another folder, or add --replace, which moves the old files aside: both runs then publish the same "
+    "events, and the budget is spent twice. After a correction, also use another --key: equal noise would show what "
+    "changed"
 )

@@ -33,8 +33,8 @@ Watched = Callable[[Iterator[bytes], str], Iterable[bytes]]
 
 
 SHARED_KEY: Final = (
-    "under this key publish one run of these events, here or in production: after a correction of values or policies "
-    "equal values have equal noise, so that two runs show which values changed, and both budgets are spent"
+    "publish only one run of these events under this key, here or in production: after a correction of values or "
+    "policies, equal values have equal noise, so two runs show which values changed, and both budgets are spent"
 )
 """Where a key is the caller's: two measurements of one value cost both their budgets."""
 
@@ -136,13 +136,13 @@ def replay(
     if asked.replaces:
         number = folder.replaced(own_key=wanted.key is None)
         notes.append(
-            f"the earlier files of {folder.path} are now *.{number}. Both runs measure the same events: where "
-            "anything of the earlier one was published, both budgets are spent"
+            f"the earlier files of {folder.path} are now *.{number}. Both runs measure the same events: if anything "
+            "from the earlier run was published, both budgets are spent"
         )
         if wanted.key is not None:
             notes.append(
-                "under one --key equal values have equal noise: who sees both runs sees which values changed, "
-                "whatever epsilon is; publish only one of them"
+                "with the same --key, equal values have equal noise: anyone who sees both runs sees which values "
+                "changed, whatever epsilon is; publish only one of the runs"
             )
     folder.settle(asked.run)
     return answered._replace(notes=(*notes, *answered.notes))
@@ -190,7 +190,7 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
     rows, met, outputs = CheckedRows(asked.context, asked.earlier), _met(zone), map(_lines, files.values())
     answered = _answered(asked.context, events(), rows, met, outputs, mixes=asked.mixes)
     if taken.hex() != asked.run.digest:
-        raise ReplayFolderError("FILE: changed while it was read, so nothing is written; try again when complete")
+        raise ReplayFolderError("FILE: changed while it was read, so nothing is written; try again when it is complete")
     answered.rows.repeated(islice(records(), asked.earlier))
     return answered
 
@@ -276,7 +276,7 @@ def _left_open(steps: int) -> Iterator[str]:
     if steps:
         counted = "1 step is still open and has" if steps == 1 else f"{steps:,} steps are still open and have"
         record = '{"type":"watermark","series":..,"timestamp":..}'
-        yield f"{counted} no release yet; a later reading or the record {record} closes what is open"
+        yield f"{counted} no release yet; a later reading or the record {record} closes open steps"
 
 
 def _mixed(keys: KeyRing, found: dict[str, Any]) -> dict[str, Any]:

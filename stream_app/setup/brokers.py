@@ -40,7 +40,7 @@ class BrokerSettings(BaseSettings):
         0, ge=0, le=3, description="number of other workers that keep a copy of a partition's state"
     )
     session_timeout_ms: int = Field(
-        45_000, ge=6_000, le=300_000, description="time without a heartbeat after which a worker counts as gone"
+        45_000, ge=6_000, le=300_000, description="time without a heartbeat after which a worker is considered lost"
     )
     transaction_timeout_ms: int = Field(
         60_000, ge=10_000, le=900_000, description="time after which the broker aborts a transaction"
@@ -56,14 +56,14 @@ class BrokerSettings(BaseSettings):
     ca_file: PresentFile | None = Field(
         None, description="certificates of the authorities that sign the brokers' certificates; unset: the system's"
     )
-    certificate_file: PresentFile | None = Field(
-        None, description="the client's certificate; with certificate_key_file"
+    certificate_file: PresentFile | None = Field(None, description="client certificate; requires certificate_key_file")
+    certificate_key_file: PresentFile | None = Field(
+        None, description="private key of the client certificate; requires certificate_file"
     )
-    certificate_key_file: PresentFile | None = Field(None, description="its private key; with certificate_file")
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
         "SCRAM-SHA-512", description="SASL mechanism, if security_protocol is a SASL protocol"
     )
-    sasl_user: str | None = Field(None, description="SASL user; required with SASL, refused otherwise")
+    sasl_user: str | None = Field(None, description="SASL user; required with SASL, not allowed otherwise")
     sasl_password: SecretStr | None = Field(None, description="SASL password; SASL needs this or sasl_password_file")
     sasl_password_file: PresentFile | None = Field(None, description="file that holds only the password")
 
@@ -73,7 +73,7 @@ class BrokerSettings(BaseSettings):
         for each in value.split(","):
             _, colon, port = each.strip().rpartition("]")[2].rpartition(":")
             if colon and not (port.isascii() and port.isdigit() and 0 < int(port) <= LAST_PORT):
-                raise ValueError(f"write HOST:PORT, separated by commas, with ports from 1 to {LAST_PORT:,}")
+                raise ValueError(f"use HOST:PORT, separated by commas, with ports from 1 to {LAST_PORT:,}")
         return value
 
     @field_validator("allow_plaintext_credentials")
@@ -87,7 +87,7 @@ class BrokerSettings(BaseSettings):
     @classmethod
     def _certificate_has_key(cls, value: Path | None, info: ValidationInfo) -> Path | None:
         if (value is None) != (info.data.get("certificate_file") is None):
-            raise ValueError("certificate_file and certificate_key_file belong together: set both or none")
+            raise ValueError("certificate_file and certificate_key_file belong together: set both or neither")
         return value
 
     @field_validator("sasl_password_file", "certificate_key_file")
@@ -95,7 +95,9 @@ class BrokerSettings(BaseSettings):
     def _others_cannot_read(cls, value: Path | None) -> Path | None:
         mode = 0 if value is None else stat.S_IMODE(value.stat().st_mode)
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise ValueError(f"mode is {mode:04o}, so others can read it: run `chmod 600`, and treat it as disclosed")
+            raise ValueError(
+                f"mode is {mode:04o}, so other users can read it: run `chmod 600`, and treat it as disclosed"
+            )
         return value
 
     @field_validator("ca_file")
@@ -105,7 +107,7 @@ class BrokerSettings(BaseSettings):
             if value is not None:
                 ssl.create_default_context(cafile=value)
         except ssl.SSLError as error:
-            raise ValueError(f"holds no certificates in PEM form ({error.reason or error})") from None
+            raise ValueError(f"contains no certificates in PEM format ({error.reason or error})") from None
         return value
 
     @field_validator("certificate_key_file")
@@ -118,7 +120,7 @@ class BrokerSettings(BaseSettings):
             except (ssl.SSLError, OSError) as error:
                 found = getattr(error, "reason", None) or type(error).__name__
                 raise ValueError(
-                    f"{certificate} and this file are not a certificate and its unencrypted key in PEM form ({found})"
+                    f"{certificate} and this file are not a certificate and its unencrypted key in PEM format ({found})"
                 ) from None
         return value
 
@@ -129,7 +131,7 @@ class BrokerSettings(BaseSettings):
         if protocol.startswith("SASL") and not value:
             raise ValueError(f"security_protocol {protocol} needs a user")
         if protocol and not protocol.startswith("SASL") and value:
-            raise ValueError(f"security_protocol {protocol} would not use it: set SASL_SSL")
+            raise ValueError(f"security_protocol {protocol} would not use the user: set SASL_SSL")
         return value
 
     @field_validator("sasl_password_file")
@@ -138,9 +140,9 @@ class BrokerSettings(BaseSettings):
         passwords = (value is not None) + (info.data.get("sasl_password") is not None)
         wanted = int(info.data.get("security_protocol", "").startswith("SASL"))
         if passwords != wanted:
-            raise ValueError(f"found {passwords} passwords (sasl_password, sasl_password_file), {wanted} needed")
+            raise ValueError(f"found {passwords} passwords (sasl_password, sasl_password_file), but expected {wanted}")
         if value is not None and not value.read_text().strip("\r\n"):
-            raise ValueError("is empty: write only the password")
+            raise ValueError("is empty: it must contain only the password")
         return value
 
     def password(self) -> str | None:

@@ -68,7 +68,7 @@ def _unknown_correlations(settings: Settings, defaults: Sequence[DefaultPolicy])
     for default in defaults:
         name = default.policy.correlation
         if name is not None and name not in settings.correlations:
-            message = f"default policy {default.glob!r} names {name!r}, found {known}; add its file"
+            message = f"default policy {default.glob!r} names correlation {name!r}, but found {known}; add its file"
             yield Problem("correlations", message)
 
 
@@ -196,7 +196,7 @@ def _lines(path: Path) -> list[Written]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InvalidSettingsError((Problem(str(path), f"{unread(error)}; name a file of policies"),)) from None
+        raise InvalidSettingsError((Problem(str(path), f"{unread(error)}; specify a policy file"),)) from None
     found = documents.lines(content)
     if not found:
         raise InvalidSettingsError((Problem(str(path), NO_POLICY),))

@@ -24,9 +24,9 @@ def load(path: Path) -> Correlation:
     try:
         return correlation_of(decoded(path.read_text(encoding="utf-8")))
     except OSError as error:
-        raise CorrelationFileError(path, f"{unread(error)}; name a file of `correlate`") from None
+        raise CorrelationFileError(path, f"{unread(error)}; specify a file created by `correlate`") from None
     except UnicodeDecodeError:
-        raise CorrelationFileError(path, "not UTF-8; write JSON") from None
+        raise CorrelationFileError(path, "not UTF-8; save the JSON as UTF-8") from None
     except (CorrelationError, ValueError) as error:
         raise CorrelationFileError(path, str(error)) from None
 

@@ -111,8 +111,8 @@ class ClaimedKey(HeldKey):
             fresh.unlink(missing_ok=True)
             _write(fresh, _encode(later))
         except OSError as error:
-            problem = f"{fresh.name} cannot be written beside it ({error.strerror}), so nothing is erased"
-            raise KeyFileError(path, f"{problem}; make the folder writable for the user who erases") from None
+            problem = f"{fresh.name} cannot be written next to it ({error.strerror}), so nothing is erased"
+            raise KeyFileError(path, f"{problem}; make the folder writable for the user who erases keys") from None
         fresh.replace(path)  # a crash before here leaves the old key, after here the new one
         settle(path.parent)
         old.seek(0)
@@ -136,7 +136,7 @@ def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
     A worker that read the key before would go on with it, and could write entries that nobody can compute again once
     the key is gone: so no worker of this machine may run with it. Raises `KeyFileError`.
     """
-    remedy = "a worker of this machine uses it, and would continue with the erased keys; stop it first"
+    remedy = "a worker on this machine uses it, and would continue with the erased keys; stop it first"
     real = _real(path)
     with _locked(real, fcntl.LOCK_EX, remedy) as file:
         yield ClaimedKey(real, load(real, epoch_ms), file)
@@ -154,7 +154,10 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
         try:
             file = path.open("r+b" if operation == fcntl.LOCK_EX else "rb")
         except OSError as error:
-            remedy = "name the file of `keys new`, as a user who can read it (and write it, to erase)"
+            remedy = (
+                "specify the file created by `keys new`, and run as a user who can read it (and write it, to "
+                "erase keys)"
+            )
             raise KeyFileError(path, f"{unread(error)}; {remedy}") from None
         with file:
             try:
@@ -202,7 +205,7 @@ def read_private(path: Path) -> bytes:
         raise KeyFileError(path, f"{unread(error)}; create one with `keys new`") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise KeyFileError(
-            path, f"mode is {mode:04o}, so others can read it; run `chmod 600` and treat the key as disclosed"
+            path, f"mode is {mode:04o}, so other users can read it; run `chmod 600` and treat the key as disclosed"
         )
     return content
 

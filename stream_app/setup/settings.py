@@ -67,16 +67,18 @@ class Settings(BrokerSettings):
         None,
         description="key that signs checkpoints (heads) of the ledger, readable only by its owner; unset: none",
     )
-    head_interval_ms: int = Field(60_000, ge=100, description="time within which a change of the ledger is signed")
+    head_interval_ms: int = Field(60_000, ge=100, description="time within which a change to the ledger is signed")
     lifetime_epsilon: _Epsilon | None = Field(
         None, description="limit of a series over its policy versions; unset: its first policy's epsilon"
     )
     max_epsilon: _Epsilon | None = Field(None, description="limit of a policy's epsilon; unset: none")
     accept_policies: bool = Field(
-        default=True, description="whether policies in the events topic count; otherwise only default policies do"
+        default=True,
+        description="whether policies in the events topic are accepted; otherwise only default policies apply",
     )
     accept_weaker_policies: bool = Field(
-        default=False, description='whether a policy version with "weaker":true may protect less than the one before'
+        default=False,
+        description='whether a policy version with "weaker":true may protect less than the previous version',
     )
     member_separator: str | None = Field(
         None, pattern="^[!-~]$", description="ASCII character after a person's name in series ids; it can never change"
@@ -88,7 +90,7 @@ class Settings(BrokerSettings):
         86_400_000,
         ge=0,
         le=LAST_TIMESTAMP_MS,
-        description=f"how far ahead of its append time an event may lie; {LAST_TIMESTAMP_MS}: any",
+        description=f"how far an event may be ahead of its append time; {LAST_TIMESTAMP_MS}: any",
     )
     policies: tuple[dict[str, Any], ...] = Field((), description="default policies; the first matching glob applies")
     policies_file: PresentFile | None = Field(None, description="default policies as JSON Lines, after `policies`")
@@ -117,8 +119,8 @@ class Settings(BrokerSettings):
     fetch_bytes: int = Field(2 * _MEBIBYTE, ge=300_000, description="maximum bytes per fetch of a partition")
     exit_when_stopped: Literal["all", "any", "never"] = Field(
         "all",
-        description="end the worker when this many of its partitions have stopped; unless never, one stop by a full "
-        "disk, the limit on files or the local state is enough",
+        description="end the worker when this many of its partitions have stopped; unless never, one stop caused by a "
+        "full disk, the limit on files or the local state is enough",
     )
     exit_delay_ms: int = Field(
         20_000,
@@ -214,13 +216,15 @@ def _read(file: Path | None) -> dict[str, Any]:
 def _unread(file: str, error: Exception) -> Problem:
     """Return why a file holds no settings, at the line of the fault: no more of it, which may be a password."""
     if isinstance(error, OSError):
-        return Problem(file, f"{unread(error)}; give the path of a TOML file")
+        return Problem(file, f"{unread(error)}; specify the path of a TOML file")
     if isinstance(error, UnicodeDecodeError):
         return Problem(file, NOT_UTF8)
     if place := PLACE.search(str(error)):
         wanted = "write NAME = VALUE with text in double quotes, or a table as [NAME], each once"
         return Problem(f"{file}:{place[1]}", f"is not valid TOML, at character {place[2]}; {wanted}")
-    return Problem(file, "is not valid TOML: it ends before its last value does; close the quotes and brackets")
+    return Problem(
+        file, "is not valid TOML: the file ends before its last value is complete; close the quotes and brackets"
+    )
 
 
 def _no_field(name: str) -> str:

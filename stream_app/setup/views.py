@@ -26,13 +26,13 @@ def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, s
     if limits.member_separator is None or limits.member_nano is None:
         yield "view", "views share one budget: set member_separator and member_epsilon in the configuration"
     elif limits.member_separator in default.view:
-        yield "view", f"holds the member_separator {limits.member_separator!r}, so ids would be ambiguous"
+        yield "view", f"contains the member_separator {limits.member_separator!r}, so ids would be ambiguous"
     if policy.landmarks:
         yield "protection.landmarks", "a view has the landmarks of its series; remove them"
     if policy.dummies is not None:
         yield "dummies", "a view has the landmarks of its series; remove it"
     if policy.collect is not None:
-        yield "collect", "a view publishes one person's readings, and takes no contributions; remove it"
+        yield "collect", "a view publishes one person's readings, and does not accept contributions; remove it"
 
 
 def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, str]]:
@@ -42,12 +42,20 @@ def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, 
             continue
         beside = {one.view for one in defaults[: number + 1] if one.view and _may_meet(one.glob, view.glob)}
         if len(beside) > MOST_VIEWS:
-            yield number, "view", f"a series may have {MOST_VIEWS} views, and some have more; remove one"
+            yield (
+                number,
+                "view",
+                (f"a series may have at most {MOST_VIEWS} views, but some series have more; remove a view"),
+            )
         for base in defaults:
             if base.view or not (_covers(base.glob, view.glob) or _covers(view.glob, base.glob)):
                 continue
             if not takes_part(base.policy):
-                yield number, "view", f"series under {base.glob!r} have `collect` or `dummies`, so they have no views"
+                yield (
+                    number,
+                    "view",
+                    (f"series under {base.glob!r} have `collect` or `dummies`, so they cannot have views"),
+                )
             elif protected_by(base.policy) != protected_by(view.policy):
                 yield number, "protection", _OTHERWISE.format(base.glob)
             if _covers(base.glob, view.glob):
@@ -55,8 +63,8 @@ def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, 
 
 
 _OTHERWISE: Final = (
-    "level, unit (a policy without one counts its step), window, and offset modulo the unit are those of the series "
-    "that a view is of, else their budgets do not add up; they are others under {!r}"
+    "a view must have the same level, unit (a policy without a unit counts its step), window, and offset modulo the "
+    "unit as the series that it is a view of, because their budgets do not add up otherwise; they differ under {!r}"
 )
 
 

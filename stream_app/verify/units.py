@@ -49,7 +49,7 @@ class UnitCourse(NamedTuple):
 def unit_pairs(policy: Policy) -> tuple[neighbours.Pair, ...]:
     """Return the pairs of a policy with units; it is one that rules: its dummies are drawn."""
     kind = policy.kind
-    assert isinstance(kind, UnitStatistic), "the policy's steps hold units"
+    assert isinstance(kind, UnitStatistic), "the policy's steps have units"
     courses, ends = list(unit_courses(policy)), _ends(kind)
     found = [_pair(policy, course, ends) for course in courses]
     others = list(neighbours.invalid(kind.item))
@@ -151,7 +151,7 @@ def _both(
 ) -> list[tuple[RawCells, RawCells]]:
     """Return what each step comes to in the one history and in the other."""
     kind, units = policy.kind, _units(policy)
-    assert isinstance(kind, UnitStatistic), "the policy's steps hold units"
+    assert isinstance(kind, UnitStatistic), "the policy's steps have units"
 
     def cells(step: int, side: int) -> RawCells:
         held = _held(policy, course, ends, step, side)
@@ -177,7 +177,7 @@ def _held(policy: Policy, course: UnitCourse, ends: neighbours.Extremes, step: i
 def _is_read_twice(policy: Policy, ends: neighbours.Extremes) -> bool:
     """Return whether two readings of either value, 1 ms apart, come to what one of them does."""
     units, kind = _units(policy), policy.kind
-    assert isinstance(kind, UnitStatistic), "the policy's steps hold units"
+    assert isinstance(kind, UnitStatistic), "the policy's steps have units"
     return units.unit_ms > 1 and all(
         once.cell(units, kind) == twice.cell(units, kind)
         for once, twice in (_readings(units, one) for one in ends.cells)
@@ -196,5 +196,5 @@ def _which(course: UnitCourse, unit: int, side: int) -> int:
 
 
 def _units(policy: Policy) -> Units:
-    assert policy.units is not None, "the policy's steps hold units"
+    assert policy.units is not None, "the policy's steps have units"
     return policy.units

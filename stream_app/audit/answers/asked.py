@@ -21,12 +21,12 @@ from stream_app.words.odds import PRIOR, most_likely
 from stream_app.words.unit import Parameters, Unit, protected, resemblance, statistic_of
 
 _MARKED: Final = (
-    "Some of your moments were marked to be protected together, such as the hours of a visit: these are landmarks."
+    "Some of your moments, such as the hours of a visit, were marked to be protected together: these are landmarks."
 )
 _BOOKS: Final = (
-    "Anyone who has the secret key of the noise can remove it: ask the publisher who has the key. Anyone can check in "
-    "the ledger that the budget was kept, without that key and without your data. No ledger shows that the noise is "
-    "what the ledger says; the publisher has to answer for this."
+    "Anyone who has the secret key of the noise can remove it: ask the publisher who has the key. Anyone can use the "
+    "ledger to check that the budget was kept; this needs neither the key nor your data. No ledger can show that the "
+    "noise is as it says; the publisher is responsible for that."
 )
 
 
@@ -56,24 +56,24 @@ def for_the_person(
     yours = yours.replace("whether one contributor takes part", "whether you took part and what you sent")
     times = promise.changes(parameters)
     differ = (
-        f"Take two accounts of what happened that differ only {differing}{yours}. Whatever odds somebody gave to one "
-        f"account against the other, what is published about {series} changes these odds by a factor of at most "
+        f"Take two accounts of what happened that differ only {differing}{yours}. What is published about {series} "
+        "changes anyone's odds of one account against the other by a factor of at most "
         f"{promise.factor(times * epsilon_nano)}.{_chance(times * epsilon_nano)}"
     )
     capped = known.cap_nano is not None and not collect
     together = (
-        "For accounts that differ in each of your series as its guarantee says, all your series together change the "
-        f"odds by a factor of at most {promise.factor(known.cap_nano or 0)}."
+        "For accounts that differ in each of your series as its guarantee describes, all your series together change "
+        f"the odds by a factor of at most {promise.factor(known.cap_nano or 0)}."
     )
     marked = _MARKED * (parameters["protection"]["level"] == "landmark" and not collect)
     hidden = [*promise.blurred(parameters, known), promise.not_hidden(parameters, unit, known)]
-    elsewhere = "outside of these series" if capped else "in any other way"
+    elsewhere = "outside these series" if capped else "in any other way"
     uncounted = (
         f"Not covered: what neighbouring {unit.plural} reveal about each other, and what is published about you "
         f"{elsewhere} or about people near you."
     )
-    twice = "" if times == 1 else ", which counts a change of what you sent as two changes"
-    used = f"The part of your budget that is used so far is {of_limit(used_nano, epsilon_nano)}{twice}."
+    twice = "" if times == 1 else ", which counts a change to what you sent as two changes"
+    used = f"The part of your budget used so far is {of_limit(used_nano, epsilon_nano)}{twice}."
     stays = "What was published stays public, and its guarantee does not expire."
     ends = f"When publishing ends: {end[0].lower()}{end[1:]} {stays}"
     further = [*promise.beyond(parameters, unit), together * capped, versions]
@@ -88,11 +88,11 @@ def later(epsilon_nano: int, known: promise.Circumstances, parameters: Parameter
     bound_nano = known.lifetime_nano or known.first_nano
     if bound_nano is None or (known.lifetime_nano is not None and bound_nano <= epsilon_nano):
         return ""
-    unless = ", unless the publisher allows more; the ledger does not say" * (known.lifetime_nano is None)
+    unless = ", unless the publisher allows more, which the ledger does not show" * (known.lifetime_nano is None)
     anew = promise.factor(promise.changes(parameters) * bound_nano)
     return (
         "Later rules may give this guarantee again. For accounts that differ under each of them only as its guarantee "
-        f"says, all of them together change the odds by a factor of at most {anew}{unless}."
+        f"describes, all of them together change the odds by a factor of at most {anew}{unless}."
     )
 
 
@@ -102,8 +102,8 @@ def _chance(epsilon_nano: int) -> str:
         return ""
     likely = ceil(1000 * most_likely(PRIOR, epsilon_nano)) / 10
     return (
-        " Someone who thought one account 10 % likely and the other 90 % then thinks the first at most "
-        f"{likely:g} % likely."
+        " Someone who thought that one account was 10 % likely and the other 90 % then thinks that the first is at "
+        f"most {likely:g} % likely."
     )
 
 
@@ -208,7 +208,7 @@ def for_a_person(series: Series, members: Members, lifetime_nano: int | None) ->
 
 def parameters(series: Series) -> Mapping[str, Any]:
     """Return the parameters of the policy that a series is under, but for its landmarks."""
-    assert series.books is not None, "asked for a version whose terms are known"
+    assert series.books is not None, "the terms of the version must be known"
     terms = series.books.terms
     return {**terms.lasting, "renew": terms.renew}
 
@@ -216,7 +216,7 @@ def parameters(series: Series) -> Mapping[str, Any]:
 def circumstances(series: Series, members: Members, lifetime_nano: int | None) -> promise.Circumstances:
     """Return what besides its parameters a policy's paragraph says: bounds, and its landmarks by now."""
     spent, books = series.guarantee, series.books
-    assert books is not None, "asked for a version whose terms are known"
+    assert books is not None, "the terms of the version must be known"
     bounds = [nano for nano in (spent.claim_nano, lifetime_nano) if nano is not None]
     member = members.known.get(members.member_of(series.name))
     return promise.Circumstances(
@@ -240,8 +240,8 @@ def _before(series: Series, together_nano: int) -> str:
     began = moment_in_words(min(books.floor_ms, MAX_TIMESTAMP))  # a step may end in the year 10000
     return (
         f"This covers differences from {began} on. Earlier differences fall under earlier guarantees, which used "
-        f"epsilon {amount(closed_nano)}. For accounts that differ under each guarantee only as it says, all guarantees "
-        f"together cost at most epsilon {amount(together_nano)}. Other differences cost more."
+        f"epsilon {amount(closed_nano)}. For accounts that differ under each guarantee only as it describes, all "
+        f"guarantees together cost at most epsilon {amount(together_nano)}. Other differences cost more."
     )
 
 
@@ -257,7 +257,7 @@ def _end(series: Series, found: VersionStanding) -> str:
         return "It was closed: nothing more is published."
     said = ending(found)
     if found.level == "user" and found.ends_ms is not None:
-        return f"Its length ends {said}."
+        return f"The length of its guarantee ends {said}."
     return f"{said[0].upper()}{said[1:]}."
 
 

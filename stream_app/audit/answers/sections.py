@@ -45,10 +45,12 @@ class KeyTimes:
 
 
 NO_FAULT: Final = (
-    "A fully used limit is no fault. Other steps are still published if none costs more than the costliest so far. New "
-    "landmarks are not published, and neither is anything at level user."
+    "A fully used limit is not a fault. Other steps are still published if none costs more than the costliest step so "
+    "far. New landmarks are not published, and neither is anything at level user."
 )
-TO_HAND: Final = "One paragraph for the person, for each series that was examined closely (--series names others)."
+TO_HAND: Final = (
+    "One paragraph for the person, for each series that was examined closely (use --series to choose other series)."
+)
 WRONG_BOOKS: Final = "This is what the ledger says, but its audit failed."
 ALONE: Final = (
     "The ledger names no people, so it does not say which series belong to one person. The losses of several series "
@@ -88,8 +90,8 @@ def _members(answers: Answers) -> Section:
     if not answers.separator:
         return Section("Which series belong to one person", ALONE, "")
     rows = [(one.member, ", ".join(one.series) + one.more, str(one.many), one.claimed) for one in answers.people]
-    names = f"The part of a name before {answers.separator!r} names the person or household"
-    note = " ".join((f"{names}; {answers.members:,} of them.", *unlisted(answers)))
+    names = f"The part of a series name before {answers.separator!r} names the person or household"
+    note = " ".join((f"{names}; there are {answers.members:,} of them.", *unlisted(answers)))
     return Section(
         "Which series belong to one person", note, table(("person", "series", "number of series", "limit"), rows)
     )
@@ -99,7 +101,7 @@ def unlisted(answers: Answers) -> list[str]:
     """Return sentences on the members and series that the list of members does not have."""
     said, further = [], answers.members - len(answers.people)
     if further > 0:
-        said.append(f"{further:,} further {'person is' if further == 1 else 'people are'} not listed.")
+        said.append(f"{further:,} more {'person is' if further == 1 else 'people are'} not listed.")
     if answers.alone:
         belong = "belongs to no person: the ledger does not say whose it is."
         several = "belong to no person: the ledger does not say whose they are."
@@ -117,7 +119,7 @@ def _keys(keys: Sequence[tuple[str, int, int]]) -> Section:
 
 
 def _told(people: Sequence[str], *, holds: bool) -> Section:
-    note = "The audit found faults. Give none of this to anybody before they are explained."
+    note = "The audit found faults. Do not give any of this to anyone until they are explained."
     told = "\n".join(f"<p>{escape(text)}</p>" for text in people)
     return Section("What to tell the person", TO_HAND if holds else note, told if holds else "")
 
@@ -143,7 +145,7 @@ def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
         found.append((f"{name}: the guarantee", f"{WRONG_BOOKS} {promise}" if faults else promise))
         told = for_a_person(series, members, lifetime_nano)
         if faults:
-            told = f"Tell nothing yet: the ledger has {few} here, which `audit` names."
+            told = f"Do not tell the person anything yet: the ledger has {few} here; run `audit` for details."
         found.append((f"{name}: what to tell the person", told))
     return found
 

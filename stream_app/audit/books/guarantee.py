@@ -64,7 +64,7 @@ class Guarantee:
         if self.broken:
             return ""
         self.broken = True
-        return f"spends before {opens_ms}: until then windows hold steps that an earlier version spent on"
+        return f"spends before {opens_ms}: until then, windows contain steps on which an earlier version spent"
 
     def register(self, passed: int, window: int = 1) -> str:
         """Count `passed` decided steps as landmarks from now on; return the sentence of a broken theorem, or "".
@@ -86,8 +86,8 @@ class Guarantee:
         whose, bound = min(known.items(), key=lambda each: each[1])
         if self.promised_nano <= bound:
             return ""
-        parts = f"earlier periods lost {amount(self.closed_nano)}, this one may lose {amount(budget_nano)}"
-        return f"{parts}: {amount(self.promised_nano)} in total, more than {whose}, which is {amount(bound)}"
+        parts = f"earlier periods lost {amount(self.closed_nano)}, and this period may lose {amount(budget_nano)}"
+        return f"{parts}: {amount(self.promised_nano)} in total, more than {whose} of {amount(bound)}"
 
     def begin_unknown(self, budget_nano: int) -> None:
         """Begin a period of a promise that is not known: what it spends counts over all periods, and breaks none."""
@@ -114,8 +114,8 @@ class Guarantee:
         if self.period_nano <= self.budget_nano or self.broken:
             return ""
         self.broken = True
-        parts = f"landmarks {amount(self.landmark_nano)} and {other} {amount(self.peak_nano)}"
-        return f"{parts}: more than epsilon, which is {amount(self.budget_nano)}"
+        parts = f"landmarks spent {amount(self.landmark_nano)} and {other} {amount(self.peak_nano)}"
+        return f"{parts}: more than the epsilon of {amount(self.budget_nano)}"
 
 
 class SeriesLoss(NamedTuple):

@@ -80,17 +80,19 @@ def intrusion_faults(books: Books, entry: IntrusionEntry) -> list[str]:
     """Return why no worker can have written an intrusion under the policy in force."""
     terms = books.terms
     if not terms.intrusion_nano:
-        return ["the policy keeps no noise in its counters: an intrusion cannot be announced"]
+        return ["the policy has no noise in its counters, so an intrusion cannot be announced"]
     faults = []
     if entry.intrusion_nano != terms.intrusion_nano:
-        faults.append(f"`intrusion_nano` {entry.intrusion_nano}, the policy says {terms.intrusion_nano}")
+        faults.append(f"`intrusion_nano` is {entry.intrusion_nano}, but the policy says {terms.intrusion_nano}")
     start, end = entry.exposed[0][0], entry.exposed[-1][1]
     if len(entry.exposed) > 1 or start % terms.step_ms or end % terms.step_ms:
         faults.append(f"open steps are consecutive, and each begins at a multiple of {terms.step_ms} ms")
     elif (end - start) // terms.step_ms > terms.open_steps:
-        faults.append(f"{(end - start) // terms.step_ms} steps are exposed, but at most {terms.open_steps} are open")
+        faults.append(
+            f"{(end - start) // terms.step_ms} steps are exposed, but at most {terms.open_steps} steps are open"
+        )
     if start < books.end_ms:
-        faults.append(f"exposed from {start} on, but everything before {books.end_ms} is processed")
+        faults.append(f"steps from {start} on are exposed, but everything before {books.end_ms} is already processed")
     if end - terms.step_ms > MAX_TIMESTAMP:
         faults.append(f"no step begins after {MAX_TIMESTAMP}")
     return faults

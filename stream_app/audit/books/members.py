@@ -53,7 +53,7 @@ def claim_faults(entry: PolicyEntry, terms: Terms) -> list[Fault]:
             return []
         return [("claim", f"reserves nothing, although its `lifetime` is {amount(most)}")]
     if entry.sequence > 1:
-        return [("claim", f"reserves {amount(claim)}; only the first entry of a series reserves")]
+        return [("claim", f"reserves {amount(claim)}; only the first entry of a series may reserve epsilon")]
     if not terms.budget_nano <= claim <= (claim if most is None else most):
         bounds = f"epsilon is {amount(terms.budget_nano)}" + ("" if most is None else f", `lifetime` {amount(most)}")
         return [("claim", f"reserves {amount(claim)}; {bounds}")]
@@ -103,7 +103,7 @@ class Members:
         if collects and self.separator not in series:
             return []
         collecting = (
-            "collects under the id of a person's series" if collects else "stops collecting, and reserves nothing"
+            "collects under the id of a person's series" if collects else "stops collecting but reserves nothing"
         )
         return [("claim", f"{series!r} {collecting}")]
 
@@ -111,10 +111,12 @@ class Members:
         """Take the cap that an entry of a member's chain says; return what is wrong."""
         name, separator = entry.series[:-1], entry.series[-1]
         if not name or not separator.isascii() or separator in name:
-            return [("member-chain", "the name of a person's chain is the person plus one character")]
+            return [("member-chain", "the name of a person's chain must be the name of the person plus one character")]
         faults = [] if self.separator else self._learn(separator)
         if separator != self.separator:
-            return [("member-chain", f"ends in {separator!r}, other people in {self.separator!r}")]
+            return [
+                ("member-chain", f"ends in {separator!r}, but the chains of other people end in {self.separator!r}")
+            ]
         member = self.known.setdefault(name, Member())
         if member.cap_nano is not None and entry.cap_nano > member.cap_nano:
             faults.append(
@@ -132,7 +134,7 @@ class Members:
             return None
         fullest, cap, claims = "", 0, 0
         for name, member in capped.items():
-            assert member.cap_nano is not None, "only these were taken"
+            assert member.cap_nano is not None, "only people with a limit were selected"
             if not cap or member.claims_nano * cap > claims * member.cap_nano:
                 fullest, cap, claims = name, member.cap_nano, member.claims_nano
         return MembersRead(self.separator or None, self._count, len(capped), fullest, cap, claims)
@@ -152,14 +154,17 @@ class Members:
         member = self.known.setdefault(self.member_of(series), Member())
         if claim_nano is None:
             if member.cap_nano is not None:
-                return [("claim", f"reserves nothing, although {self.member_of(series)!r} has a cap")]
+                return [("claim", f"reserves nothing, although {self.member_of(series)!r} has a limit")]
             member.unclaimed += (series,)
             return []
         member.claims_nano += claim_nano
         member.series += 1
         faults = _exceeding(member)
         if member.series == MOST_SERIES + 1:
-            told = f"series {member.series} of {self.member_of(series)!r}, which may have {MOST_SERIES}"
+            told = (
+                f"series number {member.series} of {self.member_of(series)!r}, who may have at most {MOST_SERIES} "
+                "series"
+            )
             return [("member-series", told), *faults]
         return faults
 
@@ -168,5 +173,5 @@ def _exceeding(member: Member) -> list[Fault]:
     if member.cap_nano is None or member.claims_nano <= member.cap_nano or member.broken:
         return []
     member.broken = True
-    sentence = f"{member.series} series reserve {amount(member.claims_nano)}: more than the limit, which is"
+    sentence = f"{member.series} series reserve {amount(member.claims_nano)}, more than the limit of"
     return [("member-cap", f"{sentence} {amount(member.cap_nano)}")]

@@ -152,15 +152,16 @@ def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
     if step < 0 or terms.steps.start(step) != entry.timestamp:
         note(findings, "step-alignment", entry, f"{entry.timestamp} is not the start of a step of {terms.step_ms} ms")
     if entry.timestamp < books.end_ms:
-        note(findings, "step-order", entry, f"step {entry.timestamp} begins before {books.end_ms}, already processed")
+        note(
+            findings, "step-order", entry, f"step {entry.timestamp} begins before the last step ends at {books.end_ms}"
+        )
     if terms.units is not None and not terms.units.counted(entry.timestamp, books.landmarks):
-        note(findings, "decision", entry, f"decides step {entry.timestamp}, in which every unit is a landmark")
+        note(findings, "decision", entry, f"processes step {entry.timestamp}, in which every unit is a landmark")
     landmark, left = books.standing(step)
     if entry.landmark is not landmark:
-        note(findings, "landmark-flag", entry, f"step {entry.timestamp} is {'a' if landmark else 'no'} landmark")
+        note(findings, "landmark-flag", entry, f"step {entry.timestamp} is {'a' if landmark else 'not a'} landmark")
     left_after = left - landmark if left > 0 else 0
-    if entry.budget_nano != terms.budget_nano:
-        note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
+    agree(findings, "budget", entry, budget_nano=terms.budget_nano)
     window = books.window
     if books.sure:
         _decision(findings, books, entry, books.due(step, left, landmark=landmark))
@@ -197,29 +198,26 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
     terms = books.terms
     findings: Findings = []
     if terms.level != "landmark":
-        note(findings, "refused-landmark", entry, f"level {terms.level} takes no landmarks")
+        note(findings, "refused-landmark", entry, f"level {terms.level} does not allow landmarks")
         return 0, findings
     if books.fixed:
-        note(findings, "refused-landmark", entry, "registers landmarks, although dummies hide those of this policy")
+        note(findings, "refused-landmark", entry, "registers landmarks, although dummies hide the policy's landmarks")
     if books.landmarks.count_joined(added) > MOST_INTERVALS:
-        note(findings, "refused-landmark", entry, f"makes more than {MOST_INTERVALS} intervals of landmarks")
+        note(findings, "refused-landmark", entry, f"results in more than {MOST_INTERVALS} intervals of landmarks")
         books.sure = False
         return 0, findings
     if any(terms.marks.start(end - 1) > MAX_TIMESTAMP for _, end in added):
-        note(findings, "refused-landmark", entry, "reaches beyond the year 9999")
+        note(findings, "refused-landmark", entry, "extends past the year 9999")
     if any(terms.marks.start(start) < books.floor_ms for start, _ in added):
-        note(findings, "refused-landmark", entry, f"reaches back before {books.floor_ms}, where this period begins")
+        note(findings, "refused-landmark", entry, f"extends back before {books.floor_ms}, the start of this period")
     passed = books.join(added)
     if books.sure:
         charge, what = _charge(books, entry, passed), "steps" if terms.units is None else "units"
         if passed and books.spent_nano + charge + books.peak_nano > terms.budget_nano:
-            message = f"{passed} processed {what} at {charge} together no longer fit within {terms.budget_nano}"
+            message = f"{passed} processed {what}, charged {charge} in total, no longer fit within {terms.budget_nano}"
             note(findings, "refused-landmark", entry, message)
-        if entry.charged_nano != charge:
-            message = f"charges {entry.charged_nano} for {passed} processed {what}, expected {charge}"
-            note(findings, "charge", entry, message)
-        if entry.budget_nano != terms.budget_nano:
-            note(findings, "budget", entry, f"`budget_nano` {entry.budget_nano}, the policy says {terms.budget_nano}")
+        agree(findings, "charge", entry, charged_nano=charge)
+        agree(findings, "budget", entry, budget_nano=terms.budget_nano)
         _figures(findings, entry, books.spent_nano + charge, books.peak_nano, books.standing(books.next_step)[1])
     books.spent_nano, books.peak_nano = entry.landmark_spent_nano, entry.regular_peak_nano
     return passed, findings
@@ -250,18 +248,19 @@ def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
     terms = books.terms
     findings: Findings = []
     if terms.level != "landmark" or terms.spare:
-        note(findings, "dummies", entry, "hides landmarks at another level, or beside spare ones")
+        note(findings, "dummies", entry, "hides landmarks at another level, or together with spare landmarks")
     if books.sure and (books.fixed or books.first_step is not None or books.landmarks is not terms.landmarks):
-        note(findings, "dummies", entry, "does not come right after its policy")
+        note(findings, "dummies", entry, "does not directly follow its policy")
     # What is to come of the version before joins what is drawn.
     drawn = books.landmarks.total - books.landmarks.count_common(books.carried)
     # Without landmarks of its own padding may draw none; the other methods draw one at least.
     if (not books.landmarks.total and entry.method != PADDING) or drawn > MOST_STEPS[entry.method]:
-        note(findings, "dummies", entry, f"no range of {entry.method} draws {drawn} landmarks")
+        note(findings, "dummies", entry, f"method {entry.method} cannot draw {drawn} landmarks")
     if entry.method == PADDING and entry.charged_nano:
         note(findings, "charge", entry, f"charges {entry.charged_nano}; padding charges nothing")
     if entry.method != PADDING and not 0 < entry.charged_nano <= terms.budget_nano:
-        note(findings, "charge", entry, f"charges {entry.charged_nano}, none of 1 to {terms.budget_nano}")
+        message = f"charges {entry.charged_nano}, but expected a charge from 1 to {terms.budget_nano}"
+        note(findings, "charge", entry, message)
     books.fixed = True
     books.spent_nano += entry.charged_nano
     return findings
@@ -270,12 +269,13 @@ def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
 def _decision(findings: Findings, books: Books, entry: ReleaseEntry, due: int) -> None:
     if entry.decision == PERTURBED:
         if entry.epsilon_nano != due:
-            message = f"spends {entry.epsilon_nano}, {books.terms.scheme} proposes {due}"
+            message = f"spends {entry.epsilon_nano}, but {books.terms.scheme} proposes {due}"
             note(findings, "share", entry, message)
         return
     released_before = books.source_ms is not None
     if due > 0 and not books.tosses and not books.terms.gaps:
-        note(findings, "decision", entry, f"{entry.decision}, although {books.terms.scheme} publishes with {due}")
+        message = f"{entry.decision}, although {books.terms.scheme} publishes the step and spends {due}"
+        note(findings, "decision", entry, message)
     elif entry.decision == APPROXIMATED and not released_before:
         note(findings, "decision", entry, "approximated, although this period has released nothing to repeat")
     elif entry.decision == WITHHELD and released_before:
@@ -283,12 +283,17 @@ def _decision(findings: Findings, books: Books, entry: ReleaseEntry, due: int) -
 
 
 def _figures(findings: Findings, entry: ReleaseEntry | LandmarksEntry, spent: int, peak: int, left: int) -> None:
-    if entry.landmark_spent_nano != spent:
-        note(findings, "landmark-spent", entry, f"`landmark_spent_nano` {entry.landmark_spent_nano}, expected {spent}")
-    if entry.regular_peak_nano != peak:
-        note(findings, "regular-peak", entry, f"`regular_peak_nano` {entry.regular_peak_nano}, expected {peak}")
-    if entry.landmarks_left != left:
-        note(findings, "landmarks-left", entry, f"`landmarks_left` {entry.landmarks_left}, expected {left}")
+    agree(findings, "landmark-spent", entry, landmark_spent_nano=spent)
+    agree(findings, "regular-peak", entry, regular_peak_nano=peak)
+    agree(findings, "landmarks-left", entry, landmarks_left=left)
+
+
+def agree(findings: Findings, code: Code, entry: Entry, **due: int) -> None:
+    """Note a finding about each figure of an entry that is not what is due."""
+    for member, expected in due.items():
+        found = getattr(entry, member)
+        if found != expected:
+            note(findings, code, entry, f"`{member}` is {found}, but expected {expected}")
 
 
 def note(findings: Findings, code: Code, entry: Entry, message: str) -> None:

@@ -30,7 +30,7 @@ def share_of(scheme: str, budget: int, regular_millionths: int) -> Share:
         case "uniform" | "adaptive" | "bd" | "ba":
             return uniform(budget)
         case _:
-            raise ValueError(f"scheme {scheme!r}: its share is not known")
+            raise ValueError(f"scheme {scheme!r}: the share of this scheme is not known")
 
 
 def rule_of(scheme: str) -> str:

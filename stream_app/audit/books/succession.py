@@ -33,19 +33,19 @@ def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
     found = []
     missing = _outside(coming(before, begin), own)
     if missing:
-        found.append(f"future landmarks are given up, the first from {missing[0]} on")
+        found.append(f"future landmarks are dropped, the first at {missing[0]}")
     reach, former = terms.reach.length_ms, ruling.reach.length_ms
     common = gcd(terms.marks.length_ms, ruling.marks.length_ms)
     shift = (ruling.marks.origin_ms - terms.marks.origin_ms) % common
     if reach < former + terms.marks.length_ms - common + shift:
         found.append(f"windows of {former} ms become windows of {reach} ms")
         if reach >= former:
-            found[-1] += ", which begin elsewhere"
+            found[-1] += ", which begin at other times"
     if ruling.level == "user":
         first = begin if before.first_step is None else ruling.steps.start(before.first_step)
         end = first + ruling.length * ruling.step_ms
         if end > begin and _outside([(begin, end)], own):
-            found.append(f"the level user, which was to last until {end}, is given up")
+            found.append(f"level user is dropped before its planned end at {end}")
     found += _narrower(ruling, terms)
     return found
 
@@ -161,10 +161,10 @@ def _narrower(ruling: Terms, terms: Terms) -> list[str]:
     if new["kind"] == "location":
         shrunk = any(sign * (new["bounds"][side] - old["bounds"][side]) > 0 for side, sign in _SIDES)
         if shrunk or terms.scale_nano < ruling.scale_nano:
-            found.append("radius or bounds shrink")
+            found.append("the radius or the bounds shrink")
     hidden = _substitutes(old) and not _substitutes(new)
     if hidden and (new["kind"] in ("category", "vector") or (new["kind"] == "number" and _is_whole(new))):
-        found.append("invalid values are told")
+        found.append("invalid values are revealed")
     if ruling.neighbours != terms.neighbours:
         found.append("collected data are protected differently")
     return found + _told(ruling, terms)
@@ -184,7 +184,7 @@ def _dropped(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     known = set(new.get(name, ()))
     hidden = name == "categories" and _substitutes(new)
     gone = [] if hidden else [each for each in old.get(name, ()) if each not in known]
-    return [f"{name} become invalid, which is visible, the first of them {gone[0]!r}"] if gone else []
+    return [f"{name} become invalid, and this is visible, starting with {gone[0]!r}"] if gone else []
 
 
 def _is_whole(value: Mapping[str, Any]) -> bool:

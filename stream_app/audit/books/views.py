@@ -91,7 +91,10 @@ def view_faults(view: Side, base: Side, first_ms: int) -> Iterator[Fault]:
         return
     for side in (view, base):
         if side.books.fixed or side.books.terms.neighbours:
-            yield "view", f"{side.series!r} has dummies or contributors, which views and series with views cannot have"
+            yield (
+                "view",
+                (f"{side.series!r} has dummies or contributors, but views and series with views cannot have them"),
+            )
     if first_ms < 0:
         return
     first, end = _common(terms).covering(first_ms, view.books.end_ms)
@@ -102,7 +105,7 @@ def view_faults(view: Side, base: Side, first_ms: int) -> Iterator[Fault]:
         count = lacking.total - lacking.count_before(first)
         if count:
             passed = lacking.count_before(end) - lacking.count_before(first)
-            what = f"{count} landmarks of {one.series!r} from {first_ms} on are none of {other.series!r}"
+            what = f"{count} landmarks of {one.series!r} from {first_ms} on are not landmarks of {other.series!r}"
             yield code if passed else "view", what
 
 

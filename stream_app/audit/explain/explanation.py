@@ -70,18 +70,28 @@ class Explanation(NamedTuple):
         """What of the step's value no record tells, as a sentence; "" where a value is one event's."""
         terms = self.terms
         if terms.units is not None:
-            told = "Its release says how many these are. " if self.entry.decision == PERTURBED else ""
-            found = f"The value is the {terms.statistic} of the step's units that have a reading and are no landmarks."
-            return f"{found} {told}No record says what was read in them."
+            told = "Its release says how many units these are. " if self.entry.decision == PERTURBED else ""
+            found = f"The value is the {terms.statistic} of the step's units that have a reading and are not landmarks."
+            return f"{found} {told}No record shows what was read in them."
         if terms.neighbours:
             what = {"choice": "the choice among"}.get(terms.value["kind"], f"the {terms.statistic or 'counts'} of")
-            told = "Its release tells how many; what" if terms.counts_items else "How many, and what"
-            return f"The value is {what} the items that contributors sent. {told} they were, no record tells."
+            told = (
+                "Its release says how many; no record shows what"
+                if terms.counts_items
+                else "No record shows how many or what"
+            )
+            return f"The value is {what} the items that contributors sent. {told} they were."
         if not terms.within:
             return ""
-        found = f"The value is the {terms.within} of the step's readings. How many, and what they were, no record tells"
+        found = (
+            f"The value is the {terms.within} of the step's readings. No record shows how many there were or what "
+            "they were"
+        )
         if terms.hides_absence:
-            return f"{found}, nor whether there were any: without one, `absent` of the policy counts as the reading."
+            return (
+                f"{found}, or whether there were any: without a reading, the policy's `absent` value counts as the "
+                "reading."
+            )
         return f"{found}."
 
     @property
@@ -90,18 +100,18 @@ class Explanation(NamedTuple):
         entry, scheme = self.entry, self.terms.scheme.capitalize()
         if entry.decision == PERTURBED:
             if self.is_tossed:
-                return f"{self._drawn} said to publish. {self._secret}"
+                return f"{self._drawn} decided to publish. {self._secret}"
             if self.terms.compares:
-                return "The first release of a period is compared with none."
+                return "The first release of a period is not compared with an earlier one."
             if self.terms.tosses:
                 return f"{scheme} publishes at rate 1 until two releases of the period can be compared."
             return f"{scheme} publishes whenever there is a share."
-        why = f"{self._drawn} said not to publish. {self._secret}" if self.is_tossed else self._nothing
+        why = f"{self._drawn} decided not to publish. {self._secret}" if self.is_tossed else self._nothing
         if self.is_tossed and self.terms.gaps:
             why = f"The step had no reading, or {why[0].lower()}{why[1:]}"
         if entry.decision == APPROXIMATED:
             return f"{why} The release repeats what is known from step {self.source_ms}."
-        return f"{why} Nothing was released before in this period, so there is nothing to repeat."
+        return f"{why} Nothing was released earlier in this period, so there is nothing to repeat."
 
     @property
     def _nothing(self) -> str:
@@ -112,7 +122,10 @@ class Explanation(NamedTuple):
         if self.share_nano > 0:
             return f"A share of {self.share_nano} was left unused, which {self.terms.scheme} never does."
         if self.entry.timestamp < self.opens_ms:
-            return f"Until {self.opens_ms} windows hold steps that an earlier version spent on, so this one waits."
+            return (
+                f"Until {self.opens_ms}, windows contain steps on which an earlier version spent, so this version "
+                "waits."
+            )
         if self.landmark and self.leaves_out:
             of_share = "" if self.terms.scheme == "skip" else ": its regular share is 1"
             return f"{self.terms.scheme.capitalize()} gives landmarks nothing{of_share}."
@@ -132,12 +145,12 @@ class Explanation(NamedTuple):
     @property
     def _secret(self) -> str:
         if self.terms.compares:
-            return "It was measured with noise under the key and cannot be shown."
+            return "It was measured with noise drawn from the key and cannot be shown."
         rate = "follows from earlier releases, which were not read or are incomplete"
         if self.rate_nano is not None:
             whole, rest = divmod(self.rate_nano, NANO)
-            rate = f"was {f'{whole}.{rest:09d}'.rstrip('0').rstrip('.')}, as follows from the releases before"
-        return f"It is drawn under the noise key and cannot be shown; the rate {rate}."
+            rate = f"was {f'{whole}.{rest:09d}'.rstrip('0').rstrip('.')}, as follows from the earlier releases"
+        return f"It is drawn from the noise key and cannot be shown; the rate {rate}."
 
     def document(self) -> dict[str, Any]:
         """Return the explanation for programs; all amounts in nano-epsilon."""

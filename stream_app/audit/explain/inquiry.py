@@ -80,7 +80,7 @@ class Inquiry:
         """Return the explanation; raises `UndecidedError` when the ledger has none to give."""
         if self._found is None:
             many = len(self._findings)
-            doubt = f" (the ledger does not hold: {many} findings; run `audit`)" if many else ""
+            doubt = f" (the ledger has faults: {many} findings; run `audit`)" if many else ""
             raise UndecidedError(self._series.name, self._timestamp, self._instead() + doubt)
         return self._found._replace(rate_nano=self._rate(self._found))
 
@@ -116,7 +116,7 @@ class Inquiry:
         elif books is None or policy is None or entry.policy != policy.policy:
             self._account(entry)
             tale = "; ".join(finding.message for finding in self._findings[-2:])
-            message = f"entry {entry.sequence} decides it, under no policy that can be read: {tale}; run `audit`"
+            message = f"entry {entry.sequence} processed the step without a readable policy: {tale}; run `audit`"
             raise UndecidedError(entry.series, self._timestamp, message)
         else:
             self._explain(entry, books, policy)
@@ -159,17 +159,17 @@ class Inquiry:
 
     def _instead(self) -> str:
         if not self._known:
-            return "the series is not in the ledger; is it spelt right, and is it the ledger that was meant?"
+            return "the series is not in the ledger; check the series id, and check that this is the right ledger"
         end = "; the series is closed" if self._series.closed else ""
         if self._earlier_ms is None and self._later_ms is None:
-            return f"the ledger decides no step of the series{end}"
+            return f"the ledger has no processed step of the series{end}"
         if self._earlier_ms is None:
-            return f"the step was not decided: the first decided one begins later, at {self._later_ms}"
+            return f"the step was not processed: the first processed step begins later, at {self._later_ms}"
         if self._later_ms is None:
-            return f"the step is not decided: the last decided one is at {self._earlier_ms}{end}"
+            return f"the step is not processed: the last processed step is at {self._earlier_ms}{end}"
         return (
-            "the step was not decided and cost nothing: no event of it came, or it was rejected; decided are the "
-            f"step at {self._earlier_ms} before it and the one at {self._later_ms} after it"
+            "the step was not processed and cost nothing: no event arrived for it, or the event was rejected; the "
+            f"processed steps before and after it are at {self._earlier_ms} and {self._later_ms}"
         )
 
     def _rate(self, found: Explanation) -> int | None:

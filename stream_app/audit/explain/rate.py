@@ -63,7 +63,7 @@ def _still(space: points.Space, terms: Terms, former: Measured, latter: Measured
             )
             return Fraction(len(lines) ** 2 * NANO, epsilon_nano) > moved
         case points.Quotients() | points.Profile():
-            raise RateError("two measurements of a mean have no rate")
+            raise RateError("a mean with two measurements has no publishing rate")
         case points.Bars(bins):
             pairs = zip(_bars(measurement, bins), _bars(before, bins), strict=True)
             bars: int = sum(abs(bar - former) for bar, former in pairs)
@@ -88,7 +88,7 @@ def _still(space: points.Space, terms: Terms, former: Measured, latter: Measured
 def _cell(line: points.Line, published: object) -> Fraction:
     cell = line.cell(published) if type(published) is float else None
     if cell is None:
-        raise RateError("a measurement is no value of this policy's grid")
+        raise RateError("a measurement is not on this policy's value grid")
     return Fraction(cell)
 
 
@@ -98,11 +98,11 @@ def _place(line: points.Line, published: object) -> Fraction:
 
 def _bars(published: object, bins: int) -> list[Any]:
     if not isinstance(published, list) or len(published) != bins:
-        raise RateError("a measurement is no histogram of this policy's edges")
+        raise RateError("a measurement is not a histogram with this policy's edges")
     return published
 
 
 def _part(published: object, name: str) -> Any:
     if not isinstance(published, dict) or name not in published:
-        raise RateError("a measurement is no value of this policy's grid")
+        raise RateError("a measurement is not on this policy's value grid")
     return published[name]

@@ -20,27 +20,27 @@ WIDTH: Final = 110  # characters of a line of the text
 _LEGEND: Final = (
     ("E", "budget"),
     ("S", "spent on landmarks"),
-    ("M", "largest spend on another step"),
-    ("R", "landmarks from this step on, unused spare included"),
+    ("M", "largest cost of another step"),
+    ("R", "landmarks from this step on, including unused spare landmarks"),
 )
 _BOTH_LEGEND: Final = (
     *_LEGEND[:2],
-    ("M", "largest sum of spends on other steps in a window"),
+    ("M", "largest total cost of the other steps in a window"),
     _LEGEND[3],
-    ("w", "steps of a window"),
-    ("H", "spent by the other steps of the window that ends here, without landmarks"),
+    ("w", "steps in a window"),
+    ("H", "spent on the other steps of the window that ends here, excluding landmarks"),
 )
 _WINDOW_LEGEND: Final = (
     ("E", "budget of a window"),
-    ("w", "steps of a window"),
+    ("w", "steps in a window"),
     ("e1", "cost of a private dissimilarity, at every event"),
-    ("H", "spent by the other steps of the window that ends here"),
+    ("H", "spent on the other steps of the window that ends here"),
 )
 _UNITS_LEGEND: Final = (
     *_LEGEND[:2],
-    ("M", "largest spend on a step"),
-    ("R", "spare left: units that may become landmarks after their step"),
-    ("w", "units of a window"),
+    ("M", "largest cost of a step"),
+    ("R", "spare units left: they may become landmarks after their step"),
+    ("w", "units in a window"),
 )
 _USER_LEGEND: Final = (("E", "budget"), ("S", "spent"), ("M", "0: all steps are landmarks"), ("R", "steps left"))
 
@@ -61,10 +61,10 @@ def text_of(found: Explanation) -> str:
     lines += _figures(found)
     if found.dummies is not None:
         lines.append(
-            f"  Of S, {found.dummies.charged_nano} were charged for drawing the landmarks ({found.dummies.method});"
+            f"  {found.dummies.charged_nano} of S was charged for drawing the landmarks ({found.dummies.method});"
         )
-        lines.append("  the ledger does not say which of them are true and which are dummies.")
-    lines += ["", f"The share, by {terms.scheme}"]
+        lines.append("  the ledger does not say which landmarks are real and which are dummies.")
+    lines += ["", f"The share according to {terms.scheme}"]
     for formula in found.shares.formulas:
         lines += _derived(formula)
     whose = "The step is a landmark" if found.landmark else "The step is not a landmark"
@@ -81,7 +81,9 @@ def text_of(found: Explanation) -> str:
     if found.unknown:
         lines += [f"  {line}" for line in wrap(found.unknown, WIDTH)]
     if found.scale is not None:
-        lines += [f"  {line}" for line in wrap(f"{entry.epsilon_nano} were spent on {_noise(found)}.", WIDTH)]
+        lines += [
+            f"  {line}" for line in wrap(f"{entry.epsilon_nano} nano-epsilon was spent on {_noise(found)}.", WIDTH)
+        ]
     if found.reach is not None and found.reach.charge_nano and entry.timestamp >= found.opens_ms:
         lines.append(f"  The private dissimilarity cost {found.reach.charge_nano}, as at every event.")
     lines += ["", "After the step, in nano-epsilon", *_rest(found)]
@@ -100,7 +102,7 @@ def _noise(found: Explanation) -> str:
 def _doubts(found: Explanation) -> list[str]:
     if not found.findings:
         return []
-    lines = [f"THE LEDGER DOES NOT HOLD up to here: {len(found.findings)} findings; `audit` lists all of them"]
+    lines = [f"THE LEDGER HAS FAULTS up to here: {len(found.findings)} findings; `audit` lists all of them"]
     return lines + [f"  {line_of(finding)}" for finding in found.findings[:SHOWN]]
 
 
@@ -133,18 +135,18 @@ def _rest(found: Explanation) -> list[str]:
     lines = [f"  {spent}: {after.left_nano} of {after.budget_nano} left"]
     if found.terms.units is not None:
         lines.append(
-            f"  spare left: {after.landmarks_left}, for which {found.reserved_nano} are reserved; the next step would "
+            f"  spare left: {after.landmarks_left}, with {found.reserved_nano} reserved for it; the next step would "
             f"get {rest.regular_nano}"
         )
     elif found.terms.level == "user":
         lines.append(f"  steps left: {after.landmarks_left}; the next landmark would get {rest.landmark_nano}")
     else:
         lines.append(
-            f"  landmarks left: {after.landmarks_left}, for which {found.reserved_nano} are reserved; the next one "
-            f"would get {rest.landmark_nano}, another step {rest.regular_nano}"
+            f"  landmarks left: {after.landmarks_left}, with {found.reserved_nano} reserved for them; the next "
+            f"landmark would get {rest.landmark_nano}, another step {rest.regular_nano}"
         )
     if found.earlier_nano:
-        lines.append(f"  {found.earlier_nano} were lost under earlier policy versions")
+        lines.append(f"  {found.earlier_nano} was lost under earlier policy versions")
     return lines
 
 
@@ -230,7 +232,10 @@ def _noise_in_words(found: Explanation) -> str:
     if kind == "category":
         # exp(e) / (exp(e) + k - 1), of Kairouz et al. (2016), in a form that no epsilon takes out of range
         chance = 1 / (1 + (len(terms.value["categories"]) - 1) * exp(-nano / NANO))
-        return f"It is the true category with a probability of {100 * chance:.3g} %, and otherwise any of the others."
+        return (
+            f"It is the true category with a probability of {100 * chance:.3g} %, and otherwise any of the other "
+            "categories."
+        )
     if kind == "choice":
         fewer = (2 if terms.neighbours == "replace" else 1) * NANO / nano
         return f"An item that {fewer:.4g} fewer contributors chose is e (2.72) times less likely to be drawn."
@@ -265,8 +270,10 @@ def _cost(found: Explanation) -> Iterator[str]:
             yield f"{amount(found.reserved_nano)} is reserved for {left:,} {noun}."
             return
         if found.leaves_out:
-            yield f"The scheme gives nothing to the {left:,} {noun} to come, unused spare included."
+            yield f"The scheme gives nothing to the {left:,} future {noun}, including unused spare landmarks."
             return
-        yield f"{amount(found.reserved_nano)} is reserved for {left:,} {noun} to come, unused spare included."
+        yield (
+            f"{amount(found.reserved_nano)} is reserved for {left:,} future {noun}, including unused spare landmarks."
+        )
     if left and terms.level == "user":
         yield f"{left:,} {'step is' if left == 1 else 'steps are'} left."

@@ -26,17 +26,17 @@ def needed(domain: Domain) -> Domain:
 
 def whole(least: int, most: int) -> Domain:
     """Return the domain of whole numbers, without booleans."""
-    return Domain(lambda found: type(found) is int and least <= found <= most, f"a whole number of {least} to {most}")
+    return Domain(lambda found: type(found) is int and least <= found <= most, f"a whole number from {least} to {most}")
 
 
 def number(least: float, most: float) -> Domain:
     """Return the domain of numbers, whole ones too."""
-    return Domain(lambda found: is_number(found) and least <= found <= most, f"a number of {least} to {most}")
+    return Domain(lambda found: is_number(found) and least <= found <= most, f"a number from {least} to {most}")
 
 
 def positive(most: float) -> Domain:
     """Return the domain of numbers above 0."""
-    return Domain(lambda found: is_number(found) and 0 < found <= most, f"a number above 0, at most {most}")
+    return Domain(lambda found: is_number(found) and 0 < found <= most, f"a number above 0 and at most {most}")
 
 
 def one_of(*texts: str) -> Domain:
@@ -66,7 +66,7 @@ def ascending(domain: Domain, most: int) -> Domain:
             and all(map(domain.fits, found))
             and all(map(lt, found, found[1:]))
         ),
-        f"a list of at most {most}, ascending, each {domain.says}",
+        f"a list of at most {most} items in ascending order, each {domain.says}",
     )
 
 
@@ -105,7 +105,7 @@ def _is_landmark(found: object) -> bool:
 _TIMESTAMP: Final = whole(0, MAX_TIMESTAMP)
 OBJECT: Final = Domain(lambda found: isinstance(found, dict), "an object", needed=True)
 FLAG: Final = Domain(lambda found: isinstance(found, bool), "true or false")
-_TEXT: Final = Domain(is_text, "a text of 1 to 200 characters")
+_TEXT: Final = Domain(is_text, "a string of 1 to 200 characters")
 DOUBLE: Final = number(-float_info.max, float_info.max)  # any finite number
 COORDINATE: Final = number(-1e100, 1e100)
 _SHARE: Final = number(0, 1)
@@ -113,7 +113,7 @@ ANY: Final = Domain(lambda _: True, "")  # of `invalid`, whose domain depends on
 
 _EPSILON: Final = Domain(
     lambda found: is_number(found) and found <= 1e6 and decimal_of(found) >= Fraction(1, 10**9),
-    "a number of 1e-9 to 1e6",
+    "a number from 1e-9 to 1e6",
 )
 
 PARAMETERS: Final = {
@@ -200,7 +200,9 @@ OF_UNITS: Final = {
     "edges": or_null(ascending(DOUBLE, MOST_EDGES)),
     "by": or_null(one_of(*BINS)),
     "transitions": or_null(
-        Domain(_are_transitions, f"a list of 1 to {MOST_TRANSITIONS} pairs of a timestamp, ascending, and a shift")
+        Domain(
+            _are_transitions, f"a list of 1 to {MOST_TRANSITIONS} [timestamp, shift] pairs with ascending timestamps"
+        )
     ),
 }
 """The members of a number's `value` that say which statistic of its units is published."""

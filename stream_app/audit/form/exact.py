@@ -62,7 +62,7 @@ _JSON: Final[dict[type, str]] = {
 
 def misfit(name: str, found: object, due: type) -> str:
     """Return the sentence that a member is of another type than it is to be; of its value it tells nothing."""
-    return f"`{name}` is {_JSON[type(found)]}, where {_JSON[due]} is due"
+    return f"`{name}` is {_JSON[type(found)]}, but must be {_JSON[due]}"
 
 
 def shown(found: object) -> str:
@@ -80,12 +80,12 @@ def is_hash(text: str) -> bool:
 
 def _perturbed(entry: ReleaseEntry) -> str:
     is_due = entry.decision == PERTURBED and entry.epsilon_nano > 0
-    return _release(entry) if is_due else "`epsilon_nano` is above 0 where perturbed"
+    return _release(entry) if is_due else "`epsilon_nano` must be above 0 in a perturbed release"
 
 
 def _unperturbed(entry: ReleaseEntry) -> str:
     is_due = entry.decision in (APPROXIMATED, WITHHELD)
-    return _release(entry) if is_due else "`decision` is approximated or withheld where no epsilon is spent"
+    return _release(entry) if is_due else "`decision` must be approximated or withheld if no epsilon is spent"
 
 
 def _release(entry: ReleaseEntry) -> str:
@@ -95,15 +95,15 @@ def _release(entry: ReleaseEntry) -> str:
 
 
 def _claiming(entry: PolicyEntry) -> str:
-    return "" if (entry.lifetime_nano or 0) > 0 else "`lifetime_nano` is above 0 or absent"
+    return "" if (entry.lifetime_nano or 0) > 0 else "`lifetime_nano` must be above 0 or absent"
 
 
 def _viewing(entry: PolicyEntry) -> str:
-    return _claiming(entry) if entry.view else "`view` is true or absent"
+    return _claiming(entry) if entry.view else "`view` must be true or absent"
 
 
 def _weaker(entry: PolicyEntry) -> str:
-    return "" if entry.weaker else "`weaker` is true or absent"
+    return "" if entry.weaker else "`weaker` must be true or absent"
 
 
 def _dummies(entry: DummiesEntry) -> str:
@@ -118,7 +118,7 @@ def _landmarks(entry: LandmarksEntry) -> str:
 
 def _intrusion(entry: IntrusionEntry) -> str:
     if not _are_intervals(entry.exposed):
-        return "`exposed` is not a list of disjoint [start, end) pairs, ascending, one at least"
+        return "`exposed` is not a list of at least one disjoint [start, end) pair in ascending order"
     return "" if 1 <= entry.intrusion_nano <= MAX_SEQUENCE else "`intrusion_nano` is out of range"
 
 
@@ -144,7 +144,7 @@ def _link_fault(entry: Known) -> str:
     if not 1 <= entry.sequence <= MAX_SEQUENCE or entry.epoch < 0:
         return "`sequence` or `epoch` is out of range"
     if not entry.series or (not isinstance(entry, MemberEntry) and entry.policy < 1):
-        return "`series` is empty or `policy` below 1"
+        return "`series` is empty, or `policy` is below 1"
     if _KEY.fullmatch(entry.key) is None:
         return "`key` is not 16 hexadecimal digits"
     are_hashes = is_hash(entry.previous) and is_hash(entry.hash)
@@ -218,16 +218,16 @@ def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
         **{name: part for name, part in members.items() if name != "count"}, items=members.get("count")
     )
     if not release.series or release.policy < 1:
-        return "`series` is empty or `policy` below 1"
+        return "`series` is empty, or `policy` is below 1"
     if not all(0 <= at <= MAX_TIMESTAMP for at in (release.timestamp, release.source or 0)):
         return "`timestamp` or `source` is out of range"
     if decision == PERTURBED and (members["epsilon_nano"] < 1 or not _is_scale(members["scale"])):
-        return "`epsilon_nano` or `scale` is not above 0, or `scale` no number with a point or exponent"
+        return "`epsilon_nano` or `scale` is not above 0, or `scale` is not a number with a point or exponent"
     fault = statistic_fault(members) if "statistic" in members else ""
     if fault:
         return fault
     if not all(_is_published(members[name]) for name in ("value", "measurement") if name in members):
-        return "`value` or `measurement` is no number, category, position, counts, parts or bins"
+        return "`value` or `measurement` is not a number, category, position, counts, parts or bins"
     return release
 
 

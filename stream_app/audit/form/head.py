@@ -67,7 +67,7 @@ def proof_of(members: dict[str, Any], record: bytes) -> Proof | str:
     leaves = _leaves(0, 1, 0, [members["leaf"]])
     index, path = members["index"], members["path"]
     if not isinstance(head, Head):
-        return "`head` is no signed head" if isinstance(head, Leaves) else f"`head`: {head}"
+        return "`head` is not a signed head" if isinstance(head, Leaves) else f"`head`: {head}"
     if isinstance(leaves, str):
         return leaves
     if (
@@ -75,7 +75,7 @@ def proof_of(members: dict[str, Any], record: bytes) -> Proof | str:
         or type(path) is not list
         or not all(type(node) is str and is_hash(node) for node in path)
     ):
-        return "`index` is no integer or `path` no list of hashes"
+        return "`index` is not an integer, or `path` is not a list of hashes"
     return Proof(leaves.leaves[0], index, tuple(path), head, record)
 
 
@@ -99,7 +99,7 @@ def _head(head: Head) -> Head | str:
     if not is_hash(head.root) or not is_hash(head.previous):
         return "`root` or `previous` is not 64 hexadecimal digits"
     if _FINGERPRINT.fullmatch(head.key) is None or _SIGNATURE.fullmatch(head.signature) is None:
-        return "`key` is not 16 or `signature` not 128 hexadecimal digits"
+        return "`key` is not 16 hexadecimal digits, or `signature` is not 128 hexadecimal digits"
     return head
 
 

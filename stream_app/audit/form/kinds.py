@@ -56,7 +56,9 @@ KINDS: Final[dict[str, dict[str, Domain]]] = {
     "category": {
         "kind": ANY,
         "categories": needed(
-            listed(lambda found: is_text(found) or isinstance(found, bool), 2, "texts of 1 to 200 characters or flags")
+            listed(
+                lambda found: is_text(found) or isinstance(found, bool), 2, "strings of 1 to 200 characters or flags"
+            )
         ),
         "clamp": FLAG,
         "invalid": ANY,
@@ -68,7 +70,7 @@ KINDS: Final[dict[str, dict[str, Domain]]] = {
         "parts": needed(
             Domain(
                 lambda found: isinstance(found, dict) and 1 <= len(found) <= MOST_PARTS and all(map(is_text, found)),
-                f"an object of 1 to {MOST_PARTS} parts, named by texts of 1 to 200 characters",
+                f"an object of 1 to {MOST_PARTS} parts, whose names are strings of 1 to 200 characters",
             )
         ),
         "clamp": FLAG,

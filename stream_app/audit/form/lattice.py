@@ -49,9 +49,9 @@ def grid_fault(value: Members) -> str:
     """Return the sentence that says why a number's range makes no grid, or ""."""
     low, high = grid_of(value)
     if high <= low:
-        return "value.lower and value.upper hold fewer than two grid points"
+        return "the range from value.lower to value.upper contains fewer than two grid points"
     if max(high - low, -low, high) > MOST_CELLS:
-        return "value.lower and value.upper hold more than 2^50 grid points"
+        return "the range from value.lower to value.upper contains more than 2^50 grid points"
     return ""
 
 
@@ -59,12 +59,12 @@ def box_fault(value: Members) -> str:
     """Return the sentence that says why a location's bounds make no lattice, or ""."""
     south, west, north, east = (decimal_of(value["bounds"][name]) for name in ("south", "west", "north", "east"))
     if south >= north or west >= east:
-        return "value.bounds are empty: south lies below north, and west below east"
+        return "value.bounds are empty: south must be below north, and west below east"
     if max(north - south, east - west) > WIDEST_DEGREES:
-        return "value.bounds are so wide that the plane breaks the promise within the radius"
+        return "value.bounds are so wide that the planar projection violates the guarantee within the radius"
     per_degree, along = cells_per_degree(value)
     if not (_holds_two(south * per_degree, north * per_degree) and _holds_two(west * along, east * along)):
-        return "value.bounds hold fewer than two lattice points a side"
+        return "value.bounds contain fewer than two lattice points per side"
     return ""
 
 

@@ -146,11 +146,15 @@ class Points:
         """Return what is wrong with the two values of a perturbed release; `count` are the items of a mean."""
         due = self._estimate(measurement, count)
         if due is None:
-            return ["`measurement` is not a value of this policy's grid"]
+            return ["`measurement` is not on this policy's value grid"]
         if not self.filtered:
-            return [] if repr(value) == repr(due) else ["`value` is not the measurement, clamped as the policy asks"]
+            return [] if repr(value) == repr(due) else ["`value` is not the measurement clamped as the policy requires"]
         least = self._estimate(value, count)
-        return [] if least is not None and repr(least) == repr(value) else ["`value` is no estimate of this policy"]
+        return (
+            []
+            if least is not None and repr(least) == repr(value)
+            else ["`value` is not a valid estimate under this policy"]
+        )
 
     def _estimate(self, published: object, count: Count) -> object:
         """Return the estimate of a value that is not filtered, or None when it is no value of the policy."""

@@ -39,22 +39,22 @@ def sensitivity_of(parameters: Members) -> int:
 def _collect(parameters: Members) -> str:
     collect, value = parameters.get("collect"), parameters["value"]
     if collect is None:
-        return "" if value["kind"] != "choice" else "a choice is made of what is collected"
+        return "" if value["kind"] != "choice" else "kind choice is only for collected data"
     fault = fault_in("collect", collect, domains.COLLECT)
     if fault:
         return fault
     if value["kind"] not in ("counts", "number", "choice"):
-        return f"nothing of kind {value['kind']} is collected"
+        return f"data of kind {value['kind']} cannot be collected"
     if (value["kind"] == "number") is (collect.get("statistic") is None):
-        return "collect.statistic applies only to numbers"
+        return "collect.statistic is required for numbers and does not apply to other kinds"
     if value.get("invalid", "reject") != "reject":
-        return "what is collected has no substitute"
+        return "collected data cannot have a substitute for invalid values"
     if collect["neighbours"] == "add-remove" and collect.get("intrusion_nano") is not None:
         return "collect.intrusion_nano has no effect with neighbours add-remove"
     if parameters["scheme"].get("dissimilarity") == "private":
         return "collected data cannot be compared privately"
     if value["kind"] != "counts" and parameters.get("filter") == "level":
-        return "filter level takes no sum, no mean and no choice"
+        return "filter level does not apply to a sum, a mean or a choice"
     return _added(parameters) if value["kind"] == "number" else _counted(parameters)
 
 
@@ -64,9 +64,9 @@ def _counted(parameters: Members) -> str:
     if collect["open_steps"] * len(counters) > domains.MOST_OPEN_COUNTERS:
         return f"collect.open_steps times the number of counters is above {domains.MOST_OPEN_COUNTERS}"
     if value["kind"] == "choice":
-        return "" if collect.get("intrusion_nano") is None else "collect.intrusion_nano has no meaning for a choice"
+        return "" if collect.get("intrusion_nano") is None else "collect.intrusion_nano does not apply to a choice"
     if value.get("sensitivity", sensitivity_of(parameters)) != sensitivity_of(parameters):
-        return f"value.sensitivity is not that of neighbours {collect['neighbours']}"
+        return f"value.sensitivity does not match neighbours {collect['neighbours']}"
     return ""
 
 
@@ -74,16 +74,16 @@ def _added(parameters: Members) -> str:
     collect, value = parameters["collect"], parameters["value"]
     low, high = grid_of(value)
     if max(-low, high) > domains.MOST_CELLS_OF_AN_ITEM:
-        return "an item lies more than 2^31 grid points from 0"
+        return "an item may be more than 2^31 grid points from 0"
     if value.get("sensitivity") is not None:
-        return "value.sensitivity is that of the neighbours, for what is added up"
+        return "value.sensitivity does not apply to collected numbers: collect.neighbours determines it"
     split = collect["statistic"] == "mean" and collect["neighbours"] == "add-remove"
     if split and domains.SCHEMES[parameters["scheme"]["name"]].has_rate:
-        return "two measurements of a mean have no rate"
+        return "a mean with two measurements has no publishing rate"
     centre = (low + high) // 2
     look = collect.get("intrusion_nano")
     if look is not None and 2 * max(high - centre, centre - low) * 10**9 > look * MOST_CELLS:
-        return "collect.intrusion_nano is too small: the noise of counters passes 2^50 grid points"
+        return "collect.intrusion_nano is too small: the noise of the counters exceeds 2^50 grid points"
     return ""
 
 
@@ -91,13 +91,13 @@ def _readings(parameters: Members) -> str:
     protection, value = parameters["protection"], parameters["value"]
     within = protection.get("within")
     if protection.get("unit") is None and (within is None) is not (protection.get("open_steps") is None):
-        return "protection.within and protection.open_steps go together"
+        return "protection.within and protection.open_steps must be used together"
     if within is None:
         return "" if "absent" not in protection else "protection.absent needs protection.within"
     if parameters.get("collect") is not None:
-        return "protection.within has no meaning for what is collected"
+        return "protection.within does not apply to collected data"
     if within != "last" and value["kind"] != "number":
-        return f"the {within} of readings is one of numbers, not of {value['kind']}"
+        return f"the {within} of readings requires kind number, not {value['kind']}"
     return "" if "absent" not in protection else _absent(parameters)
 
 
@@ -105,21 +105,25 @@ def _absent(parameters: Members) -> str:
     absent, value = parameters["protection"]["absent"], parameters["value"]
     if absent == "approximated":
         if value["kind"] == "category" and absent in value["categories"]:
-            return "protection.absent is a category, or says that a gap is filled: which is not clear"
-        return "" if parameters["scheme"].get("dissimilarity") != "private" else "a gap would cost a comparison"
+            return "protection.absent is ambiguous: it is a category, but also says that gaps are filled"
+        return (
+            ""
+            if parameters["scheme"].get("dissimilarity") != "private"
+            else "filling a gap would cost a private comparison"
+        )
     if value["kind"] in ("location", "counts"):
-        return f"a {value['kind']} may be no neighbour of protection.absent"
+        return f"a {value['kind']} is not always a neighbour of protection.absent"
     if value["kind"] == "number" and value.get("sensitivity") is not None and cells_of(value) < width_of(value):
         return "numbers beyond value.sensitivity are not neighbours of protection.absent"
-    return "" if is_value(absent, value) else f"protection.absent is no {value['kind']} of this policy"
+    return "" if is_value(absent, value) else f"protection.absent is not a {value['kind']} of this policy"
 
 
 def _renewal(parameters: Members) -> str:
     if parameters.get("renew") is None:
         return ""
     if parameters["protection"]["level"] not in ("landmark", "user"):
-        return f"level {parameters['protection']['level']} has no budget that is used up, so none to renew"
-    return "" if parameters.get("collect") is None else "what is collected is not renewed"
+        return f"level {parameters['protection']['level']} has no budget to renew, because its budget is never used up"
+    return "" if parameters.get("collect") is None else "the budget of collected data cannot be renewed"
 
 
 def _protection(protection: Members) -> str:
@@ -128,12 +132,12 @@ def _protection(protection: Members) -> str:
         return fault
     level = protection["level"]
     if level != "landmark" and (protection.get("landmarks") or protection.get("spare")):
-        return f"level {level} takes no landmarks and no spare"
+        return f"level {level} does not allow landmarks or spare"
     if (level == "user") is (protection.get("length") is None):
-        return "level user needs a length" if level == "user" else f"level {level} takes no length"
+        return "level user needs a length" if level == "user" else f"level {level} does not allow a length"
     if protection.get("window") is None:
         return "level w-event needs a window" if level == "w-event" else ""
-    return "" if level in ("w-event", "landmark") else f"level {level} takes no window"
+    return "" if level in ("w-event", "landmark") else f"level {level} does not allow a window"
 
 
 def _scheme(scheme: Members, protection: Members) -> str:
@@ -143,7 +147,7 @@ def _scheme(scheme: Members, protection: Members) -> str:
     level = protection["level"]
     meant = {level, domains.WIDE} if level == "landmark" and (protection.get("window") or 1) > 1 else {level}
     if meant.isdisjoint(domains.SCHEMES[name].levels):
-        return f"scheme {name!r} has no meaning at level {level}"
+        return f"scheme {name!r} does not support level {level}"
     return fault_in("scheme", scheme, {"name": domains.ANY, **domains.SCHEMES[name].members})
 
 
@@ -152,13 +156,13 @@ def _private(parameters: Members) -> str:
     if scheme.get("dissimilarity") != "private":
         return ""
     if parameters["protection"]["level"] != "w-event":
-        return "a private dissimilarity has no meaning beside landmarks"
+        return "a private dissimilarity requires level w-event"
     if scheme.keys() & domains.RATES.keys():
-        return "a private dissimilarity has no rate"
+        return "a private dissimilarity does not use a rate"
     if parameters["value"]["kind"] not in ("number", "counts"):
-        return "a private dissimilarity compares numbers or counts"
+        return "a private dissimilarity can compare only numbers or counts"
     if parameters.get("collect") is not None:
-        return "a private dissimilarity does not look at collected counts"
+        return "a private dissimilarity does not support collected counts"
     if decimal_of(parameters["epsilon"]) * 10**9 < 2 * parameters["protection"]["window"]:
         return "epsilon is too small for a private dissimilarity at every step of a window"
     return ""
@@ -200,19 +204,19 @@ def _unit_grid(protection: Members) -> str:
 def _beside_units(parameters: Members) -> str:
     protection, value = parameters["protection"], parameters["value"]
     if protection["level"] not in ("landmark", "event"):
-        return f"level {protection['level']} has no units"
+        return f"level {protection['level']} does not support units"
     if value["kind"] not in ("number", "category"):
-        return f"kind {value['kind']} has no statistic of units"
+        return f"kind {value['kind']} does not support a statistic of units"
     if parameters.get("collect") is not None:
-        return "what is collected has no units"
+        return "collected data cannot have units"
     if "absent" in protection:
         return "protection.absent has no effect with units"
     if parameters.get("correlation") is not None:
-        return "correlation is not known of units"
+        return "a correlation does not support units"
     if value.get("sensitivity") is not None:
-        return "value.sensitivity has no meaning beside units"
+        return "value.sensitivity does not apply to units"
     if value["kind"] == "number" and max(map(abs, grid_of(value))) > domains.MOST_CELLS_OF_AN_ITEM:
-        return "a unit lies more than 2^31 grid points from 0"
+        return "a unit may be more than 2^31 grid points from 0"
     return ""
 
 
@@ -221,20 +225,20 @@ def _unit_statistic(value: Members) -> str:
     if kind == "category":
         names = [str(each).lower() if isinstance(each, bool) else each for each in value["categories"]]
         if len(set(names)) < len(names):
-            return "value.categories have two of one name: a flag and a text"
-        return "" if statistic == "histogram" else f"a {statistic} is one of numbers, not of categories"
+            return "value.categories contain the same name twice: once as a flag and once as text"
+        return "" if statistic == "histogram" else f"a {statistic} requires kind number, not category"
     due = {"share": {"from", "to"}, "histogram": {"edges"}}.get(statistic, set())
     said = {name for name in ("from", "to", "edges") if value.get(name) is not None}
     if said != due:
-        return f"value.{min(said ^ due)} has no meaning beside {statistic}, or is missing"
+        return f"value.{min(said ^ due)} is missing, or does not apply to {statistic}"
     edges = [value["from"], value["to"]] if statistic == "share" else value.get("edges") or []
     cells = [floor(decimal_of(edge) / decimal_of(value["resolution"]) + decimal_of(0.5)) for edge in edges]
     if statistic == "histogram" and not edges:
         return "value.edges are none"
     if not all(map(lt, cells, cells[1:])):
-        return "value.from and value.to, or value.edges, do not ascend on the grid"
+        return "value.from and value.to, or value.edges, are not in ascending order on the grid"
     if value.get("by") is not None and statistic not in ("mean", "sum"):
-        return f"value.by has no meaning beside {statistic}"
+        return f"value.by does not apply to {statistic}"
     if value.get("transitions") is not None and value.get("by") is None:
         return "value.transitions need value.by"
     return ""
@@ -243,9 +247,9 @@ def _unit_statistic(value: Members) -> str:
 def _unit_scheme(parameters: Members) -> str:
     scheme, value = parameters["scheme"]["name"], parameters["value"]
     if scheme not in ("uniform", "balanced", "adaptive"):
-        return f"scheme {scheme!r} has no meaning beside units"
+        return f"scheme {scheme!r} does not support units"
     if scheme == "adaptive" and value.get("by") is not None:
-        return "several means of a step have no rate"
+        return "a step with several means has no publishing rate"
     if parameters.get("filter") == "level" and (value["statistic"] != "mean" or value.get("by") is not None):
-        return "filter level takes one mean of numbers, and no other statistic"
+        return "filter level supports only a single mean of numbers"
     return ""

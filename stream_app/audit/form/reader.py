@@ -18,7 +18,9 @@ from stream_app.audit.form.head import Head, Leaf, Leaves, Proof, head_record_of
 SERIES_AT: Final = len(b'{"series":')  # where an entry spells its series, which its sequence follows
 SEQUENCE: Final = b',"sequence":'
 CLAIM: Final = b'{"entry":"claim"'  # how a claim begins; entries begin with their series
-SPELLING = "not spelt in the exact form: spaces, doubled members, or numbers and texts in another notation"
+SPELLING = (
+    "not spelt in the exact form: it has extra spaces, duplicate members, or numbers or strings in another notation"
+)
 _PLACE: Final = {"series": str, "sequence": int, "key": str, "epoch": int, "previous": str, "hash": str}
 """The members that give an entry its place in a chain."""
 _NOT_ASCII: Final = re.compile("[^\n -~]")
@@ -93,7 +95,7 @@ def read_proof(data: bytes) -> Proof | str:
     try:
         record = orjson.dumps(members["head"])
     except orjson.JSONEncodeError:  # nested deeper than any record is
-        return "`head` is no signed head"
+        return "`head` is not a signed head"
     return proof_of(members, record)
 
 
@@ -135,7 +137,7 @@ def _members(data: bytes, other: str = "not a JSON object") -> dict[str, Any] | 
         members = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
-        return f"not JSON from {line}character {error.colno} on"
+        return f"invalid JSON from {line}character {error.colno} on"
     return members if type(members) is dict else other
 
 
@@ -149,10 +151,10 @@ def _is_canonical(members: dict[str, Any], data: bytes) -> bool:
 def _unknown(members: dict[str, Any]) -> Entry | Finding:
     kind = members.get("entry")
     if isinstance(kind, str) and kind in ENTRY_KINDS:
-        return _opaque(members, "malformed-entry", f"its members are not those of a {kind} entry, in their order")
+        return _opaque(members, "malformed-entry", f"its members are not those of a {kind} entry in the required order")
     if not isinstance(kind, str):
-        return _opaque(members, "unknown-entry", "it has no member `entry` for its kind")
-    return _opaque(members, "unknown-entry", f"entries of kind {kind[:40]!r} are not known")
+        return _opaque(members, "unknown-entry", "it has no `entry` member that names its kind")
+    return _opaque(members, "unknown-entry", f"unknown entry kind {kind[:40]!r}")
 
 
 def _opaque(members: dict[str, Any], code: Code, message: str) -> Entry | Finding:

@@ -25,12 +25,12 @@ def statistic_fault(members: Mapping[str, Any]) -> str:
             statistic == "mean" and isinstance(members["measurement"], dict) and _is_number(members["value"])
         )
     elif type(count) is not int or not 0 <= count <= MAX_SEQUENCE:
-        return "`count` is out of range, or no whole number or numbers"
+        return "`count` is out of range, or is neither a whole number nor an object of whole numbers"
     else:
         fits = isinstance(members["scale"], float) and (count > 0 or statistic == "mean")
         several = _are(members, is_bars) or _are(members, _are_counts)
         fits = fits and (several if statistic == "histogram" else _are(members, _is_number))
-    return "" if fits else f"`value`, `measurement`, `scale` and `count` are not those of a {statistic}"
+    return "" if fits else f"`value`, `measurement`, `scale` and `count` do not fit a {statistic}"
 
 
 def is_bars(found: object) -> bool:

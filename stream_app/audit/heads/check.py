@@ -113,7 +113,7 @@ class HeadsCheck:
             self._tell(found)
             return
         if place is not None and found.partition != place:
-            self._add("head-place", f"a record of partition {found.partition} lies on partition {place}")
+            self._add("head-place", f"a record of partition {found.partition} is on partition {place}")
             return
         partition = self._partitions.setdefault(found.partition, _Partition())
         if isinstance(found, Leaves):
@@ -130,7 +130,7 @@ class HeadsCheck:
             self._check_signature(found, data)
             digest = _digest(data)
             if self._witnessed.setdefault((found.partition, found.number), digest) != digest:
-                self._add("head-conflict", f"the witness holds two heads {_name(found)}")
+                self._add("head-conflict", f"the witness has two different heads {_name(found)}")
 
     def finish(self) -> HeadsRead:
         """Report what is missing at the end, and return what was read."""
@@ -145,7 +145,7 @@ class HeadsCheck:
         for before, after in pairwise([-1, *sorted(end.partition for end in ends), beyond]):
             if after - before > 1:
                 some = f"partition {before + 1}" if after - before == 2 else f"partitions {before + 1}..{after - 1}"
-                self._add("head-missing", f"no head of {some}: nothing vouches for it")
+                self._add("head-missing", f"no head of {some}: nothing vouches for its entries")
         return HeadsRead(
             topic=None if not ends else self._topic,
             heads=sum(partition.digests.count for partition in self._partitions.values()),
@@ -164,14 +164,19 @@ class HeadsCheck:
         last = partition.leaves[-1].series if partition.leaves else ""
         if found.first != len(partition.leaves) or not last < found.leaves[0].series:
             name = f"head {found.head} of partition {found.partition}"
-            self._add("head-leaves", f"leaves {len(partition.leaves)} and on of {name} are missing or in another order")
+            self._add(
+                "head-leaves", f"leaves of {name} from number {len(partition.leaves)} on are missing or out of order"
+            )
         partition.leaves += found.leaves
 
     def _head(self, partition: _Partition, head: Head, data: bytes) -> None:
         digest = _digest(data)
         if head.number <= partition.digests.last:
             if partition.digests.get(head.number) != digest:
-                self._add("head-conflict", f"head {_name(head)} comes after later ones, or twice with different bytes")
+                self._add(
+                    "head-conflict",
+                    f"head {_name(head)} appears after later heads, or appears twice with different bytes",
+                )
             return
         if partition.head != head.number:
             self._drop(head.partition, partition)
@@ -187,14 +192,16 @@ class HeadsCheck:
     def _drop(self, number: int, partition: _Partition) -> None:
         """Report leaves whose head did not come, and forget them: nobody signed them."""
         if partition.leaves:
-            self._add("head-leaves", f"leaves of head {partition.head} of partition {number} without the head")
+            self._add(
+                "head-leaves", f"leaves of head {partition.head} of partition {number} are present without the head"
+            )
             partition.leaves = []
 
     def _cover(self, head: Head, leaves: list[Leaf]) -> None:
         """Expect the entries that a signed head's leaves name, if the leaves are those that it signs."""
         texts = [leaf_bytes(leaf) for leaf in leaves]
         if len(leaves) != head.leaves or root_of([leaf_hash(text) for text in texts]).hex() != head.root:
-            message = f"the {len(leaves)} leaves of head {_name(head)} do not give its root over {head.leaves}"
+            message = f"the {len(leaves)} leaves of head {_name(head)} do not give its root over {head.leaves} leaves"
             self._add("head-leaves", message)
             return
         for leaf, text in zip(leaves, texts, strict=True):
@@ -204,10 +211,10 @@ class HeadsCheck:
         body, _, _ = data.partition(SIGNATURE_MEMBER)
         signed = self._keys.signed(head.key, body, bytes.fromhex(head.signature))
         if signed is None:
-            message = f"head {_name(head)} is signed by key {head.key}; trusted is {self._keys.fingerprints}"
+            message = f"head {_name(head)} is signed by key {head.key}; trusted keys: {self._keys.fingerprints}"
             self._add("head-signature", message)
         elif not signed:
-            self._add("head-signature", f"head {_name(head)} has not the signature of key {head.key}")
+            self._add("head-signature", f"head {_name(head)} has no valid signature by key {head.key}")
         return signed is True
 
     def _check_place(self, head: Head) -> None:
@@ -215,26 +222,28 @@ class HeadsCheck:
         self._count = self._count or head.partitions
         if (head.topic, head.partitions) != (self._topic, self._count):
             found = f"{head.topic} with {head.partitions} partitions"
-            self._add("head-place", f"head {_name(head)} is of {found}, not of {self._topic} with {self._count}")
+            self._add(
+                "head-place", f"head {_name(head)} is for {found}, not for {self._topic} with {self._count} partitions"
+            )
 
     def _check_link(self, partition: _Partition, head: Head) -> None:
         due = partition.digests.last + 1
         if head.number != due:
             self._add("head-missing", f"heads {due}..{head.number - 1} of partition {head.partition} are missing")
         elif head.previous != (partition.digests.get(due - 1).hex() if due > 1 else ZEROS):
-            self._add("head-chain", f"head {_name(head)} does not name the head before it")
+            self._add("head-chain", f"head {_name(head)} does not name the previous head")
         last = partition.last
         if last is not None and (head.time < last.time or head.ledger_offset < last.ledger_offset):
-            self._add("head-order", f"head {_name(head)} has an earlier time or ledger offset than the one before it")
+            self._add("head-order", f"head {_name(head)} has an earlier time or ledger offset than the previous head")
 
     def _compare(self, number: int, head: int, digest: bytes) -> None:
         digests = self._partitions.get(number, _Partition()).digests
         if head > digests.last:
             self._add(
-                "witness", f"the witness holds head {head} of partition {number}; the heads end at {digests.last}"
+                "witness", f"the witness has head {head} of partition {number}, but the heads end at {digests.last}"
             )
         elif digests.get(head) != digest:
-            self._add("witness", f"the witness holds another head {head} of partition {number}")
+            self._add("witness", f"the witness has a different head {head} of partition {number}")
 
     def _add(self, code: Code, message: str) -> None:
         self._tell(Finding(code, "", 0, message))

@@ -119,11 +119,16 @@ class Expected:
                 self._differs(signed, due, digest, found.decode(errors="replace"))
 
     def _missing(self, signed: _Signed, sequence: int, digest: bytes, count: int) -> None:
-        more = f", nor {count - 1} later ones" if count > 1 else ""
-        self._add("signed-missing", signed, sequence, f"signed with hash {digest.hex()[:16]}..; it is not there{more}")
+        more = f", nor are {count - 1} later entries" if count > 1 else ""
+        self._add(
+            "signed-missing",
+            signed,
+            sequence,
+            f"signed with hash {digest.hex()[:16]}.., but the entry is not in the ledger{more}",
+        )
 
     def _differs(self, signed: _Signed, sequence: int, digest: bytes, found: str) -> None:
-        message = f"its hash was signed as {digest.hex()[:16]}.., it says {found[:16]}.."
+        message = f"its hash was signed as {digest.hex()[:16]}.., but the entry says {found[:16]}.."
         self._add("signed-differs", signed, sequence, message)
 
     def _add(self, code: Code, signed: _Signed, sequence: int, message: str) -> None:

@@ -57,10 +57,12 @@ def read_public_keys(paths: Iterable[Path]) -> PublicKeys:
         try:
             key = load_pem_public_key(path.read_bytes())
         except OSError as error:
-            raise PublicKeyError(f"{path}: {unread(error)}; name a file that can be read") from error
+            raise PublicKeyError(f"{path}: {unread(error)}; specify a file that can be read") from error
         except (ValueError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, Ed25519PublicKey):
-            raise PublicKeyError(f"{path}: holds no Ed25519 public key in PEM; `keys public FILE` prints one")
+            raise PublicKeyError(
+                f"{path}: does not contain an Ed25519 public key in PEM format; `keys public FILE` prints one"
+            )
         keys.append(key)
     return PublicKeys(keys)

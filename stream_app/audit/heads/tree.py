@@ -113,7 +113,7 @@ def check_proof(proof: Proof, keys: PublicKeys, entries: Iterable[bytes]) -> lis
     findings = []
     body, _, _ = record.partition(SIGNATURE_MEMBER)
     if not keys.signed(head.key, body, bytes.fromhex(head.signature)):
-        message = f"the head has no signature of a trusted key ({keys.fingerprints}); it names key {head.key}"
+        message = f"the head is not signed by a trusted key ({keys.fingerprints}); it names key {head.key}"
         findings.append(Finding("head-signature", *leaf[:2], message))
     root = rooted(leaf_hash(leaf_bytes(leaf)), place, head.leaves, [bytes.fromhex(node) for node in path])
     if root is None or root.hex() != head.root:
@@ -128,6 +128,6 @@ def _entry_findings(leaf: Leaf, entries: Iterable[bytes]) -> list[Finding]:
             digest = digest_of(data).hex()
             if entry.hash == digest == leaf.hash:
                 return []
-            message = f"its bytes hash to {digest[:16]}.., signed is {leaf.hash[:16]}.."
+            message = f"its bytes hash to {digest[:16]}.., but {leaf.hash[:16]}.. was signed"
             return [Finding("signed-differs", *leaf[:2], message)]
-    return [Finding("signed-missing", *leaf[:2], "the ledger given does not hold the entry that was signed")]
+    return [Finding("signed-missing", *leaf[:2], "the given ledger does not contain the signed entry")]

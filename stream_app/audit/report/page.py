@@ -151,7 +151,7 @@ def shares_left(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
     )
     axes.set_xlim(0, 100)
     axes.locator_params(axis="y", integer=True)
-    axes.set_xlabel("remaining budget in the present period (%)")
+    axes.set_xlabel("remaining budget in the current period (%)")
     axes.set_ylabel("number of series")
 
 

@@ -12,8 +12,8 @@ from stream_app.audit.heads.check import HeadsRead
 from stream_app.words.amount import Used, amount, quoted, summed
 
 SHOWN: Final = 20  # changes of a key in the text
-UNTOLD: Final = "no finding says so, but a ledger with integrity errors cannot show that it holds"
-NOTHING: Final = "NOTHING WAS AUDITED: the ledger has no entries; is it the ledger that you meant?"
+UNTOLD: Final = "no finding says so, but a ledger with integrity errors cannot show that the guarantee holds"
+NOTHING: Final = "NOTHING WAS AUDITED: the ledger has no entries; check that this is the right ledger"
 """The verdict on a ledger without an entry."""
 AT_LEAST: Final = "at least "  # before what was used, if there are findings: what faulty entries spent is missing
 
@@ -131,7 +131,7 @@ class Report(NamedTuple):
         if self.lifetime_nano is not None:
             return f"{needed}; {epsilon(self.lifetime_nano)} is allowed"
         if any(finding.code == "lifetime" for finding in self.findings):
-            return f"{needed}; if that much was configured as lifetime_epsilon, name it with --lifetime"
+            return f"{needed}; if lifetime_epsilon was set to that much, specify it with --lifetime"
         claims = self.members is not None and self.members.claims > 0
         return f"{needed}; a series may use {'what it reserved, or else ' * claims}its first epsilon"
 
@@ -186,7 +186,7 @@ def _keys(keys: KeysUsed, series: int) -> list[str]:
     if len(keys.series) < 2:
         return []
     named = ", ".join(f"{key} (in {count} series)" for key, count in keys.series.items())
-    note = "this is right if you changed the key on purpose; otherwise a worker had a wrong key"
+    note = "this is correct if you changed the key on purpose; otherwise a worker had the wrong key"
     lines = [f"keys used: {len(keys.series)}: {named}; {note}"]
     if keys.changed:
         times = f"{keys.changed} time{'s' if keys.changed > 1 else ''}"
@@ -196,7 +196,7 @@ def _keys(keys: KeysUsed, series: int) -> list[str]:
         for change in keys.changes[:SHOWN]
     ]
     if keys.changed > SHOWN:
-        lines.append(f"  and {keys.changed - SHOWN} more; --json has {len(keys.changes)} of them")
+        lines.append(f"  and {keys.changed - SHOWN} more; --json lists {len(keys.changes)} of them")
     return lines
 
 
@@ -223,7 +223,7 @@ def _members(found: MembersRead) -> list[str]:
     lines = [f"{found.claims} series reserve amounts, {found.capped} people have a limit"]
     if found.capped:
         told = f"{epsilon(found.fullest_claims_nano)} of {epsilon(found.fullest_cap_nano)} ({quoted(found.fullest)})"
-        lines.append(f"largest part of a limit that is reserved: {told}")
+        lines.append(f"largest reserved share of a limit: {told}")
     return lines
 
 

@@ -88,9 +88,14 @@ class StandingInquiry:
     def _instead(self, separator: str) -> str:
         near = sorted(name for name, one in self._found.items() if not one.series.member)
         if near:
-            why = "no cap in the ledger tells the separator of members" if not separator else "of other members"
-            return f"neither a series nor a member of this ledger; {len(near)} begin so ({why}), the first {near[0]!r}"
-        return "neither a series nor a member of this ledger; is it spelt right, and is it the ledger that was meant?"
+            why = "no limit in the ledger shows the separator of people" if not separator else "of other members"
+            return (
+                f"neither a series nor a person of this ledger; {len(near)} series begin with this name ({why}), "
+                f"the first is {near[0]!r}"
+            )
+        return (
+            "neither a series nor a person of this ledger; check the spelling, and check that this is the right ledger"
+        )
 
 
 class _Followed:

@@ -136,7 +136,7 @@ class Standing(NamedTuple):
 def version_of(series: Series, version: int, sequence: int, *, rules: bool) -> VersionStanding:
     """Return how a version of known terms stands; ``rules`` while it is in force. ``sequence`` is that of its entry."""
     spent, books = series.guarantee, series.books
-    assert books is not None, "asked for a version whose terms are known"
+    assert books is not None, "the terms of the version must be known"
     terms = books.terms
     left = held = 0
     if rules and terms.level in ("landmark", "user"):

@@ -21,11 +21,11 @@ _PROTECTED: Final = {
     "user": "for all steps of its length together",
     "w-event": "for any {} steps in a row; nothing limits what many windows reveal together",
 }
-_UNKNOWN: Final = "this version of the program does not know its terms, and so not what it used"
+_UNKNOWN: Final = "this version of the program does not know its terms, so the epsilon used is unknown"
 _BOUNDS: Final = {
     "claim": "reserved by its first entry",
-    "lifetime": "the lifetime that was named or configured",
-    "first policy": "the epsilon of its first policy, unless the settings allow more",
+    "lifetime": "the specified or configured lifetime",
+    "first policy": "the epsilon of its first policy, unless the configuration allows more",
 }
 
 
@@ -33,7 +33,7 @@ def text_of(found: Standing) -> str:
     """Return the standing for a reader."""
     lines = []
     if found.findings:
-        lines.append(f"THE LEDGER DOES NOT HOLD here: {len(found.findings)} findings; `audit` lists all of them")
+        lines.append(f"THE LEDGER HAS FAULTS here: {len(found.findings)} findings; `audit` lists all of them")
         lines += [f"  {line_of(finding)}" for finding in found.findings[:SHOWN]]
     if found.member is not None:
         lines += _member(found.member)
@@ -65,10 +65,10 @@ def _member(one: MemberStanding) -> list[str]:
         return [
             f"{quoted(one.member)}: a person without a limit; {one.series} series reserve {amount(one.claims_nano)}"
         ]
-    assert one.cap_nano is not None, "something is left of a cap alone"
+    assert one.cap_nano is not None, "only a person with a limit has a remaining budget"
     return [
         f"{quoted(one.member)}: a person with a limit of {amount(one.cap_nano)}; amounts are in epsilon",
-        f"  reserved   {amount(one.claims_nano)}, by {one.series} series, for ever",
+        f"  reserved   {amount(one.claims_nano)}, by {one.series} series, permanently",
         f"  left       {amount(one.left_nano)} for new series",
     ]
 
@@ -94,7 +94,11 @@ def _ended(version: VersionStanding, least: str) -> str:
 def _ruling(version: VersionStanding, least: str) -> list[str]:
     if not version.level:
         return [f"  policy {version.version}, in force: {_UNKNOWN}"]
-    what = "steps of its length" if version.level == "user" else "landmarks to come, unused spare included"
+    what = (
+        "remaining steps of its length"
+        if version.level == "user"
+        else "future landmarks, including unused spare landmarks"
+    )
     step = duration_in_words(version.step_ms)
     lines = [f"  policy {version.version}, in force: level {version.level}, {version.scheme}, steps of {step}"]
     protected = _PROTECTED["windows" if version.level == "landmark" and version.window > 1 else version.level]
@@ -120,18 +124,18 @@ def _parts(version: VersionStanding) -> str:
     what = "on the costliest other step" if version.window == 1 else "in the costliest window"
     if version.unit_ms is not None:
         what = "on the costliest step"
-    return f": {spent} on landmarks, {peak} {what}; others may cost as much without adding to it"
+    return f": {spent} on landmarks, {peak} {what}; others may cost as much without adding to the total"
 
 
 def ending(version: VersionStanding) -> str:
     """Return when a version that is in force ends, and what then."""
     match version.level:
         case "user" if version.ends_ms is None:
-            return "after its length, which begins with the first event; nothing is spent after that"
+            return "after its length has passed, counted from the first event; nothing is spent after that"
         case "user":
-            return f"{moment_in_words(version.ends_ms or 0)}; nothing is spent after it"
+            return f"{moment_in_words(version.ends_ms or 0)}; nothing is spent after that"
         case "landmark" if version.ends_ms is not None:
             end = moment_in_words(version.ends_ms)
             return f"the last landmark known so far ends {end}; other steps continue until the series is closed"
         case _:
-            return "not by itself: until another version begins or the series is closed"
+            return "not by itself, only when another version begins or the series is closed"

@@ -272,8 +272,8 @@ def _sections(seen: SecondLook) -> list[Section]:
     return [
         Section(
             "Worst series",
-            "Largest losses of a series: the epsilon spent on all landmarks plus the largest cost of one other step, "
-            "summed over policy versions.",
+            "Largest losses of a series, summed over policy versions. At level landmark, the loss is the epsilon spent "
+            "on all landmarks plus the largest cost of one other step.",
             svg(partial(worst, ranked), height=1.6 + 0.26 * len(ranked)),
         ),
         *(shares if len(seen.losses) >= SPREAD else ()),

@@ -107,8 +107,8 @@ def _epoch(text: str, epoch_ms: int) -> int:
     now = int(time.time() * 1000) // epoch_ms
     if not 0 <= epoch <= now:
         raise UsageError(
-            f"--before {text}: the first epoch to keep would be {epoch}, but the current epoch is {now}, and its "
-            f"events would be rejected for good. Use 0 to {now}"
+            f"--before {text}: the first epoch to keep would be {epoch}; use 0 to {now}, the current epoch, because "
+            "events of an erased epoch are rejected for good"
         )
     return epoch
 

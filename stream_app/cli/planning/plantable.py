@@ -171,7 +171,7 @@ def _lines(plan: Plan) -> list[str]:
     if plan.ward is not None:
         lines.append(
             f"contributors: this many are needed for {plan.ward}, {WANTED:.0%} of the time, at each published step; - "
-            f"means none, or more than {MOST_CONTRIBUTORS:,}."
+            f"means more than {MOST_CONTRIBUTORS:,}, or no noise budget."
         )
     if plan.note:
         lines.append(f"{plan.note}.")

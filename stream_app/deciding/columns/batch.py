@@ -132,7 +132,7 @@ class BatchDecider:
             if put is not None:
                 put()
         for _ in made:  # behind its last step it gives the hashes back to the states
-            raise ValueError("more steps were decided than records were chosen")
+            raise ValueError("more steps were processed than records were chosen")
 
     def _put_together(self, made: Iterable[Output], offsets: list[int]) -> None:
         """Put out what the records at these offsets came to."""

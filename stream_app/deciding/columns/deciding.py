@@ -86,7 +86,7 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
         promise = Promise(landmarks=sets, spare_left=held.spare_left, prior_nano=0, first_budget_nano=0)
         before = state_of(held, tuple(levels[series].T), promise, 0, rule)
         secret = keys.secret_of(epoch)
-        assert secret is not None, "steps of erased epochs are not decided together"
+        assert secret is not None, "steps of erased epochs are not processed together"
         draws = Draws(secret, epoch, [names[event] for event in events.tolist()])
         stepped: Any = publish(rule, before, starts_ms // rule.step_ms, draws, (cells[events],))
         guard, latest = stepped.state.guard, stepped.state.latest

@@ -97,7 +97,7 @@ class Blocks:
             raise LostUnitsError(key, "is missing")
         secret = self._secret_of(epoch)
         if secret is None:
-            raise LostUnitsError(key, "is of an epoch whose key was erased")
+            raise LostUnitsError(key, "belongs to an epoch whose key was erased")
         return Block(place, epoch, *opened(secret, table.topic, place, row))
 
     def fresh(self, key: bytes, policy: Policy, step: OpenStep, number: int, epoch: int) -> Block:

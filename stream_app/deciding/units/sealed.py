@@ -75,7 +75,7 @@ def opened(secret: bytes, topic: str, place: Place, row: bytes) -> tuple[int, by
     try:
         units = _cipher(secret).decrypt(row[_HEAD.size :], [place.described(topic, offset)])
     except InvalidTag:
-        raise LostUnitsError(place.key, "is not the one of its step, or sealed under another key") from None
+        raise LostUnitsError(place.key, "does not belong to its step, or is sealed under another key") from None
     return offset, bytearray(units)
 
 

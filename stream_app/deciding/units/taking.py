@@ -85,7 +85,7 @@ def closed(keys: KeyRing, row: SeriesRow, blocks: Blocks, before: OpenUnits, ind
         LostUnitsError: if its rows are not in the table.
     """
     policy, step = row.policy, before.step(index)
-    assert step is not None, "what closes was open"
+    assert step is not None, "a step that closes was open before"
     epoch = keys.epoch_of(policy.start_of(index))
     # One whose rows open for nobody any more is passed over.
     gone = _is_sealed_for_good(keys, step, epoch)

@@ -67,7 +67,7 @@ class Handing:
             return base if row is None or isinstance(base, Refused) else self._ended(row, base, found)
         after = base.row if isinstance(base, Decided | Advanced) else row
         if after is None:
-            assert isinstance(base, Refused), "what is taken makes a row"
+            assert isinstance(base, Refused), "a record without a row was refused"
             return base  # there is no view without its base
         return self._shared(after, base, found)
 

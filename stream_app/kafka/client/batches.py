@@ -31,11 +31,11 @@ class UnreadableBatchError(KafkaError):
         self.topic, self.partition, self.offset, self.codec = topic, partition, offset, codec_name
         self.asked = f"a decodable batch at offset {offset} of {topic}, partition {partition}"
         if isinstance(cause, UnsupportedCodecError):
-            self.found = f"codec {codec_name}, for which this installation has no library"
+            self.found = f"codec {codec_name}, but this installation has no library for it"
             self.remedy = "Install `cramjam`, which every installation of this program needs, and start again"
         else:
             # PRIVACY: what a decoder says can quote what it decodes; only the kind of its error is told.
-            self.found = f"a damaged one (codec {codec_name}, {type(cause).__name__})"
+            self.found = f"a damaged batch (codec {codec_name}, {type(cause).__name__})"
             self.remedy = "Restore the topic from a complete replica or from a backup, and start again"
         super().__init__(f"expected {self.asked}; found {self.found}. {self.remedy}")
 

@@ -86,7 +86,7 @@ class Cluster:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while missing := names - (found := await self.find(names)).keys():
             if time.monotonic() > deadline:
-                raise ClusterError("making topics", f"not seen {_PATIENCE_SECONDS} s later: {', '.join(missing)}")
+                raise ClusterError("making topics", f"still missing after {_PATIENCE_SECONDS} s: {', '.join(missing)}")
             await asyncio.sleep(0.05)
         return found
 

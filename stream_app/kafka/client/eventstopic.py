@@ -155,7 +155,10 @@ class EventsTopic:
             return None
         wanted, found = f"id {began.id}, with which this worker started", f"id {now.id}"
         if self.state == "grown":
-            wanted, found = f"{began.partitions} partitions, which decide where series are placed", f"{now.partitions}"
+            wanted, found = (
+                f"{began.partitions} partitions, which determine where series are placed",
+                f"{now.partitions}",
+            )
             reason = "partition-count"
         return f"expected topic {self.name} with {wanted}; found {found} ({reason}). {REASONS[reason].remedy}"
 

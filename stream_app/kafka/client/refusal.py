@@ -65,7 +65,7 @@ def refusal_of(settings: Settings, error: Exception) -> Refusal:
 def _said(error: Exception) -> str:
     """Return an error in words, as Kafka describes it: without its class and its number."""
     if isinstance(error, errors.KafkaTimeoutError | errors.RequestTimedOutError):
-        return "no answer came in time"
+        return "no answer arrived in time"
     of = ", ".join(_named(error))
     if described := getattr(error, "description", ""):
         told = described[0].lower() + described[1:].rstrip(".")
@@ -145,17 +145,21 @@ def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, s
         remedy = "Correct sasl_user, sasl_password_file and sasl_mechanism, or create the user on the brokers"
         return f"they refuse the password of {_principal(settings)} ({found})", remedy
     if isinstance(error, ssl.SSLCertVerificationError):
-        remedy = "Name the signer's certificate in ca_file, and hosts that the certificate covers in bootstrap_servers"
+        remedy = (
+            "Set ca_file to the signer's certificate, and bootstrap_servers to hosts that the brokers' "
+            "certificate covers"
+        )
         return f"their certificate is not trusted ({error.verify_message})", remedy
     if isinstance(error, ssl.SSLError):
         remedy = (
-            "Compare security_protocol with the brokers' listener, and certificate_file with the signers they trust"
+            "Compare security_protocol with the brokers' listener, and certificate_file with the signers that they "
+            "trust"
         )
         return f"the TLS handshake failed ({found})", remedy
     if isinstance(error, errors.KafkaConnectionError) and settings.security_protocol != "PLAINTEXT":
-        remedy = "Check that a broker listens there with security_protocol and accepts certificate_file: "
+        remedy = "Check that a broker listens there with security_protocol and accepts certificate_file, which must be "
         return found, f"{remedy}trusted, in date"
-    remedy = "Start one with `kafka start`, or name other brokers"
+    remedy = "Start a broker with `kafka start`, or specify other brokers"
     return _unreached(error) if isinstance(error, OSError) else found, remedy
 
 
@@ -163,9 +167,9 @@ def _unreached(error: OSError) -> str:
     """Return why no connection came to be; Python joins the errors of several addresses into one without a number."""
     match error:
         case ConnectionRefusedError():
-            return "no program listens there"
+            return "nothing is listening there"
         case TimeoutError():
-            return "no answer came in time"
+            return "no answer arrived in time"
         case socket.gaierror():
             return "the host name is unknown"
         case _ if error.errno is not None and error.strerror == os.strerror(error.errno):

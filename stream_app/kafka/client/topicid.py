@@ -110,7 +110,9 @@ async def assert_there(settings: Settings, *topics: str) -> None:
             raise TopicAuthorizationFailedError(name)
     if missing := [name for name in topics if found.get(name) == UnknownTopicOrPartitionError.errno]:
         said = f"topic {missing[0]} is" if len(missing) == 1 else f"topics {', '.join(missing)} are"
-        raise LookupError(f"{said} missing; create what is missing with `topics`, or set `prefix` as the workers do")
+        raise LookupError(
+            f"{said} missing; create missing topics with `topics`, or set `prefix` to the same value as the workers"
+        )
 
 
 async def _asked(settings: Settings, topics: Iterable[str]) -> Sequence[Any]:

@@ -95,7 +95,7 @@ class Difference:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.topic}: {self.field} is {self.found}, must be {self.wanted}. {self.remedy}"
+        return f"{self.topic}: {self.field} is {self.found}, but must be {self.wanted}. {self.remedy}"
 
 
 def wanted_topics(names: TopicNames, partitions: int, replication: int) -> tuple[Topic, ...]:
@@ -134,12 +134,12 @@ def _of_topic(wanted: Topic, found: Topic | None) -> list[Difference]:
     if found.partitions != wanted.partitions:
         # More partitions move series to others, whose state rows do not know them: their events would be misrouted.
         remedy = (
-            "All topics need the same number, for good: set `partitions` to that of the ledger. If another topic grew, "
-            "or you want more: " + page_at("how-to/more-partitions.md")
+            "All topics need the same number of partitions, which cannot change later: set `partitions` to the number "
+            "of the ledger. If another topic grew, or you want more partitions: " + page_at("how-to/more-partitions.md")
         )
         result.append(Difference(name, "partition count", str(wanted.partitions), str(found.partitions), remedy))
     if found.replication < wanted.replication:
-        remedy = "Add copies with kafka-reassign-partitions, or accept fewer: topics --replication"
+        remedy = "Add replicas with kafka-reassign-partitions, or accept fewer with `topics --replication`"
         result.append(Difference(name, "replication", str(wanted.replication), str(found.replication), remedy))
     for field, value in wanted.settings.items():
         has = found.settings.get(field, "unset")

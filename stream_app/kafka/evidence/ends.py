@@ -135,7 +135,7 @@ def input_lost(next_offset: int, first: int) -> Shortage:
 def counts_lost(recall_offset: int, first: int) -> Shortage:
     """Return what an input that begins at ``first`` lacks, where open steps are counted from ``recall_offset`` on."""
     asked = f"input from offset {recall_offset} on, from which open steps are counted"
-    found = f"that the log starts at {first}: the count of the rest would look complete"
+    found = f"that the log starts at {first}: the count of the remaining records would look complete"
     return Shortage("input-lost", asked, found)
 
 
@@ -143,7 +143,10 @@ def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
     """Return what a changelog lacks that ends within a transaction: the next commit would commit that half as well."""
     if committed_end >= changelog.end:
         return None
-    asked, found = f"a changelog whose transactions have ended at {changelog.end}", f"one open from {committed_end} on"
+    asked, found = (
+        f"a changelog with no transaction open before offset {changelog.end}",
+        f"a transaction open from offset {committed_end} on",
+    )
     return Shortage("changelog-short", asked, f"{found}: its end is lost")
 
 
@@ -155,15 +158,15 @@ async def cut_short(reader: Reader, names: TopicNames, partition: int) -> Shorta
     last = await reader.last(names.changelog, partition)
     if last is None or last.key == PARTITION_KEY:
         return None
-    found = f"that a series' row, at offset {last.offset}, is its last: only a part of a batch was committed"
+    found = f"that it ends with a series row at offset {last.offset}: only part of a batch was committed"
     return Shortage("changelog-short", "a changelog that ends with the partition row", found)
 
 
 def adopted(row: PartitionRow, ends: Ends) -> tuple[PartitionRow, tuple[str, ...]]:
     """Return the row, with the ends of today for those that an earlier version did not keep, and what to warn of."""
     late = tuple(
-        f"{log} begins at offset {first}, and the row, from an earlier version, does not show whether the log ever "
-        "held more"
+        f"{log} begins at offset {first}, and the partition row, written by an earlier version, does not show whether "
+        "the log ever held more"
         for log, known, first in (
             ("the changelog", row.changelog_first, ends.changelog.first),
             ("the ledger", row.ledger_first, ends.ledger.first),

@@ -49,8 +49,8 @@ def input_offset(record: Any) -> int:
 
 def stray(record: Any) -> PartitionStoppedError:
     """Return why nobody goes on over a record that this application cannot have written."""
-    asked = f"no records in {record.topic} but this application's"
-    found = f"at offset {record.offset} a record that no version of it writes"
+    asked = f"only records of this application in {record.topic}"
+    found = f"a record at offset {record.offset} that no version of it writes"
     return PartitionStoppedError(record.partition, "foreign-writer", asked, found)
 
 
@@ -92,6 +92,6 @@ class Ownership:
         async for records in reader.records(topic, self._partition, start, end):
             for record in records:
                 if record.offset < end and record.producer not in own and not is_claim(record):
-                    asked = f"no records in {topic} but this application's"
+                    asked = f"only records of this application in {topic}"
                     found = f"a record of another producer ({record.producer}) at offset {record.offset}"
                     raise PartitionStoppedError(self._partition, "foreign-writer", asked, found)

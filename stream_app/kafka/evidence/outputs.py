@@ -53,7 +53,9 @@ class Committed:
             return True
         # An entry came out as its log has it before its release is looked for: that one is missing, and none differs.
         if left is not None and self._reason == "ledger-short":
-            raise self._stopped("tail-differs", f"the output of input {offset} recomputed", "another one in its place")
+            raise self._stopped(
+                "tail-differs", f"the recomputed output of input {offset}", "a different output in its place"
+            )
         if left is not None or offset < self._whole:
             found = "none, although a later output exists"
             raise self._stopped(self._reason, f"the {_OUTPUTS[self._reason]} for input {offset}", found)
@@ -169,9 +171,9 @@ def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shor
     steps, series = len(lost), len({one.series for one in lost})
     asked = f"the release for input {lost[0].offset}, whose ledger entry exists"
     found = (
-        f"none, although later ones exist, up to input {answered.release}: the releases of {steps} steps of {series} "
-        "series are lost, and would be out of order if they were published now. `recover --accept-lost-releases` "
-        "gives these steps up"
+        f"no release, although later releases exist, up to input {answered.release}: the releases of {steps} steps of "
+        f"{series} series are lost, and would be out of order if they were published now. `recover "
+        "--accept-lost-releases` gives up these steps"
     )
     return Shortage("releases-short", asked, found)
 

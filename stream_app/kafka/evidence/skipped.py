@@ -30,9 +30,11 @@ class Skipped(NamedTuple):
     def refused(self, names: TopicNames, partition: int, told: int, committed: int) -> PartitionStoppedError:
         """Return why recovery does not pass over them; outputs name input below offset ``told`` alone."""
         asked = f"outputs for all input from {names.events} below the group's offset {committed}"
-        unsure = f", of which {self.unsure} are contributions or watermarks, which need none" if self.unsure else ""
-        found = f"none of {self.records} records, offsets {self.first} to {self.last}{unsure}"
-        end = f"the outputs end with the input below offset {told}"
+        unsure = (
+            f", of which {self.unsure} are contributions or watermarks, which need no output" if self.unsure else ""
+        )
+        found = f"no output for {self.records} records, offsets {self.first} to {self.last}{unsure}"
+        end = f"the outputs end with the input before offset {told}"
         return PartitionStoppedError(partition, "input-skipped", asked, f"{found}; {end}")
 
 

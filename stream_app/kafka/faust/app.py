@@ -269,5 +269,5 @@ def _credentials(settings: Settings) -> CredentialsT | None:
     )
     chosen = credentials.protocol.value
     if chosen != settings.security_protocol:
-        raise AssertionError(f"Faust would use {chosen} where the settings say {settings.security_protocol}")
+        raise AssertionError(f"Faust would use {chosen}, but the configuration says {settings.security_protocol}")
     return credentials

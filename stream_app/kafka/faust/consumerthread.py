@@ -245,7 +245,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             ended = group._coordination_task.done()  # noqa: SLF001 (nobody would join again)
             if ended or unauthorized(error) or isinstance(error, InconsistentGroupProtocolError):
                 raise
-            logger.warning("the group: %r; retrying", error)
+            logger.warning("consumer group: %r; retrying", error)
             if group._heartbeat_task is not None and group._heartbeat_task.done():  # noqa: SLF001
                 # An error ended the heartbeats. aiokafka begins none before the next rebalance, which would not come.
                 await group._stop_heartbeat_task()  # noqa: SLF001

@@ -35,17 +35,17 @@ class Membership:
             self._inside_seconds = now
         outside_seconds = now - self._inside_seconds
         if outside_seconds > _PATIENCE_SECONDS and not self._told:
-            what = "waits for its consumer group, which counts a worker that was killed for up to %.0f s"
+            what = "waiting for its consumer group, which still counts a killed worker for up to %.0f s"
             logger.info(what, self._session_seconds)
         self._told = outside_seconds > _PATIENCE_SECONDS
         if outside_seconds > self.grace_seconds and not self.lost:
             self.lost = True
             logger.error(
-                "outside its consumer group for %.0f s: it gets no events, and others may own its partitions. Restart "
-                "it. See %s",
+                "outside its consumer group for %.0f s: it gets no events, and other workers may own its partitions. "
+                "Restart this worker. See %s",
                 outside_seconds,
                 page_at("alerts/LandmarkOutsideGroup.md"),
             )
         if member and self.lost:
             self.lost = False
-            logger.info("in its consumer group again")
+            logger.info("back in its consumer group")

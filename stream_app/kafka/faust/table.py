@@ -92,7 +92,7 @@ class StateStore(rocksdb.Store):
         try:
             self.offset(partition)
         except DamagedCopyError as damage:
-            raise LocalStateError("local-state", damage.path, f"a new one cannot be created: {damage.found}") from None
+            raise LocalStateError("local-state", damage.path, f"a new copy cannot be created: {damage.found}") from None
         return fault
 
     def read(self, partition: int, key: bytes) -> bytes | None:

@@ -84,7 +84,7 @@ class ChangelogCopy:
         start = 0 if done is None else done + 1
         _, end = await reader.bounds(self._topic, self._partition)
         if start > end:
-            asked = f"changelog offsets up to {start}, which the local state holds"
+            asked = f"changelog offsets up to {start}, which the local state contains"
             raise PartitionStoppedError(self._partition, "changelog-short", asked, f"that the changelog ends at {end}")
         progress = self._progress
         progress.remaining[self._partition] = end - start

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 _NOT_RENEWED = (
     "partition %s: %d policies were not renewed at a bound, because lifetime_epsilon or max_epsilon leaves no room "
-    "for another version; the present versions continue with their remaining budget, and renewal is tried again at "
+    "for another version; the current versions continue with their remaining budget, and renewal is tried again at "
     "their next bound"
 )
 
@@ -70,7 +70,7 @@ class PartitionMetrics:
         if self._assigned is not None:
             seconds = time.perf_counter() - self._assigned
             self._metrics.set(WorkerMetric.RESTORE_SECONDS, seconds, self._name)
-            logger.info("partition %s: decides, %.1f s after it was assigned", self._name, seconds)
+            logger.info("partition %s: processes records, %.1f s after it was assigned", self._name, seconds)
             self._assigned = None
 
     def withdraw(self) -> None:

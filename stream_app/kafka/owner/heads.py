@@ -158,7 +158,7 @@ class Heads:
             raise self._stopped("head-damaged", asked, f"a different record at offset {found.offset}")
         if head.key != key.fingerprint:
             logger.info(
-                "partition %d: checkpoints were signed with key %s, and now with %s",
+                "partition %d: checkpoints were signed with key %s, and are now signed with %s",
                 self._partition,
                 head.key,
                 key.fingerprint,

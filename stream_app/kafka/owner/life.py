@@ -50,15 +50,15 @@ class Stopped:
 State = Away | TakingOver | Recalling | Working | Held | Stopped
 
 LIFE: Final[Mapping[tuple[type[State], type[State]], str]] = {
-    (Away, TakingOver): "assigned, or still the owner after trouble",
+    (Away, TakingOver): "assigned, or still the owner after an error",
     (TakingOver, Recalling): "changelog read back, row checked, ledger's tail read",
-    (Recalling, Working): "input of open steps read again",
+    (Recalling, Working): "input of open steps was read again",
     (Working, Held): "the group rebalances",
     (Held, Working): "still the owner",
     (TakingOver, Away): "trouble",
     (Recalling, Away): "trouble",
     (Working, Away): "trouble: producer lost, local copy damaged",
-    (Away, Stopped): "a new producer cannot mend it",
+    (Away, Stopped): "a new producer cannot fix it",
 }
 """Why each state follows another. No other step is possible; a revocation ends the life in any state."""
 

@@ -151,7 +151,7 @@ class Partition:
                 else:
                     await self._parts.feed.seek(self.number, self.next_offset)
             except Exception as error:  # noqa: BLE001 (brokers are away; or others own it, which an assignment tells)
-                logger.info("partition %d: asks again later where its input is: %s", self.number, loggable(error))
+                logger.info("partition %d: will ask again later where its input is: %s", self.number, loggable(error))
                 await self._pause(_OWNER_SECONDS)
             else:
                 return

@@ -42,8 +42,8 @@ async def recall(
     if first > row.recall_offset:
         raise counts_lost(row.recall_offset, first).stopped(partition)
     if collection.floor() != row.recall_offset:
-        asked = f"the oldest step still open opened by the watermark at offset {row.recall_offset}"
-        found = f"offset {collection.floor()} when the input was read again"
+        asked = f"the oldest open step to be opened by the watermark at offset {row.recall_offset}"
+        found = f"offset {collection.floor()} after the input was read again"
         raise PartitionStoppedError(partition, "state-damaged", asked, found)
     count, seconds = row.next_offset - row.recall_offset, time.perf_counter() - began
     logger.info("partition %d: read %d records of open steps again in %.1f s", partition, count, seconds)

@@ -37,7 +37,7 @@ class Restored:
 def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:
     """Return why series that were placed by the separator ``was`` cannot go on under another; empty: none."""
     asked = f"member_separator {was or None!r}, by which series were placed"
-    return PartitionStoppedError(partition, "separator-changed", asked, f"{now or None!r} in the settings")
+    return PartitionStoppedError(partition, "separator-changed", asked, f"{now or None!r} in the configuration")
 
 
 class Restorer:
@@ -69,7 +69,10 @@ class Restorer:
             placed = await placed_by(reader, self._names, events) if row is None else None
             if placed is not None and placed.partitions != events:
                 # Series that the new count puts here have spent elsewhere.
-                asked = f"{placed.partitions} partitions, by which another partition's row says that series were placed"
+                asked = (
+                    f"{placed.partitions} partitions, the number used to place series according to another "
+                    "partition's row"
+                )
                 raise self._stopped("partition-count", asked, f"{events} in the cluster")
             placing = placed if row is None else row
             other = placing is not None and placing.separator != self._separator
@@ -116,8 +119,8 @@ class Restorer:
         # The owner of a partition whose first transaction failed may have committed offset 0: no input lies below it.
         # Any other offset may be of input that was decided and has expired since, so it tells of a lost row.
         if decided or (committed or 0) > 0:
-            asked = "the partition's row in the state table, since something was decided before"
-            found = f"none; the group's offset is {committed}, the ledger ends at {ends.ledger.end}"
+            asked = "the partition's row in the state table, because input was processed before"
+            found = f"none; the group's offset is {committed}, and the ledger ends at {ends.ledger.end}"
             raise self._stopped("row-missing", asked, found)
         row = PartitionRow(
             topic=self._facts[self._names.events].id,
@@ -156,18 +159,18 @@ class Restorer:
         changelog = self._facts[self._names.changelog]
         if row.changelog != changelog.id:
             # Made again under a running worker, it holds only what was written since.
-            asked = f"changelog {self._names.changelog} with id {row.changelog}, which the state was written to"
+            asked = f"changelog {self._names.changelog} with id {row.changelog}, to which the state was written"
             raise self._stopped("changelog-short", asked, f"id {changelog.id}: it was deleted and created again")
         if row.partitions != events.partitions or row.partitions != self._site.settings.partitions:
-            found = f"{events.partitions} in the cluster, {self._site.settings.partitions} in the settings"
-            raise self._stopped("partition-count", f"{row.partitions} partitions, when series were placed", found)
+            found = f"{events.partitions} in the cluster, {self._site.settings.partitions} in the configuration"
+            raise self._stopped("partition-count", f"{row.partitions} partitions, as when series were placed", found)
 
     def _rekeyed(self, row: PartitionRow) -> bool:
         """Return whether the row was written under another noise key; erased epochs of a key make it no other."""
         own = self._context.keys.fingerprint
         if row.key != own and not self._site.accept_new_key:
             asked = f"the noise key with fingerprint {row.key}, under which the partition was last written"
-            raise self._stopped("key-changed", asked, f"one with fingerprint {own}")
+            raise self._stopped("key-changed", asked, f"a key with fingerprint {own}")
         return row.key != own
 
     async def _check_separators(self, reader: Reader, partitions: int) -> None:
@@ -182,10 +185,12 @@ class Restorer:
     def _settled(self, row: PartitionRow, answered: int, first: int) -> PartitionRow:
         """Return the row to settle from: committed outputs of input below ``answered`` tell that it lost others."""
         if first > row.recall_offset:
-            asked = f"a state as new as the outputs of input below {answered}"
-            found = f"one that ends at {row.next_offset}, and input that is kept from {first} on"
+            asked = f"a state that is up to date with the outputs of input before {answered}"
+            found = f"a state that ends at {row.next_offset}, and input that is kept only from {first} on"
             raise self._stopped("row-behind", asked, found)
-        what = "partition %d: behind the state, input from %d to %d has its outputs: what lacks alone is written"
+        what = (
+            "partition %d: beyond the state, input from %d to %d already has outputs: only missing outputs are written"
+        )
         logger.warning(what, self._partition, row.next_offset, answered - 1)
         return replace(row, life=new_life(self._site))
 
@@ -196,8 +201,8 @@ class Restorer:
             passed = await skipped(reader, self._names.events, self._partition, answered, committed)
         # Behind the last record that has an output, the group's offset may have passed markers alone.
         if answered <= row.next_offset or passed is not None:
-            found = f"one that ends at {row.next_offset}: committed changelog rows are lost"
-            raise self._stopped("row-behind", f"a state as new as the group's offset {committed}", found)
+            found = f"a state that ends at {row.next_offset}: committed changelog rows are lost"
+            raise self._stopped("row-behind", f"a state that is up to date with the group's offset {committed}", found)
 
     def _check(self, row: PartitionRow, first: int) -> None:
         if first > row.next_offset:
@@ -216,8 +221,10 @@ class Restorer:
                 return
             first, _ = await reader.bounds(events, self._partition)
             if first <= last:
-                asked = f"at offset {last} the record appended at {row.last_append_ms}, the last that was decided"
-                raise self._stopped("input-short", asked, f"at offset {found.offset} one appended at {found.timestamp}")
+                asked = f"the last processed record, appended at {row.last_append_ms}, at offset {last}"
+                raise self._stopped(
+                    "input-short", asked, f"a record appended at {found.timestamp} at offset {found.offset}"
+                )
             return
 
     def _sequence_of(self) -> Callable[[str], int]:
@@ -238,18 +245,18 @@ class Restorer:
     def _changes(self, row: PartitionRow) -> list[str]:
         key = (NOISE_KEY, row.key, self._context.keys.fingerprint)
         pairs = (key, ("configuration", row.configuration, self._context.fingerprint))
-        text = "the {} has fingerprint {}, the state was made with {}"
+        text = "the {} has fingerprint {}, but the state was created with {}"
         return [text.format(name, new, old) for name, old, new in pairs if old != new]
 
     def _tell_changes(self, row: PartitionRow, tail: Tail) -> None:
         for change in self._changes(row):
             if tail:
-                text = "partition %d: %s, and %d ledger entries bind: recomputing must give the same entries"
+                text = "partition %d: %s, and %d ledger entries are binding: recomputing must give the same entries"
                 logger.warning(text, self._partition, change, len(tail))
             elif NOISE_KEY in change:
-                logger.warning("partition %d: adopted, as --accept-new-key says: %s", self._partition, change)
+                logger.warning("partition %d: accepted because of --accept-new-key: %s", self._partition, change)
             else:
-                logger.info("partition %d: adopted: %s", self._partition, change)
+                logger.info("partition %d: accepted: %s", self._partition, change)
 
     def _stopped(self, reason: StopReason, asked: str, found: str) -> PartitionStoppedError:
         return PartitionStoppedError(self._partition, reason, asked, found)

@@ -21,8 +21,8 @@ from stream_app.kafka.evidence.outputs import Outputs, unless_held
 from stream_app.kafka.stops import PartitionStoppedError
 
 _UNCHANGED = (
-    "key and configuration are those that the state was made with: a version of the program that decides otherwise may "
-    "have written it"
+    "key and configuration are the same as those of the state: a version of the program that decides differently may "
+    "have written the entries"
 )
 
 
@@ -52,7 +52,7 @@ class Tail:
                     continue
                 if self._hashes.setdefault(place, entry["hash"]) != entry["hash"]:
                     raise self._stopped(
-                        "one entry for each place of a chain", f"two different ones, sequence {place[1]}"
+                        "one entry for each place in a chain", f"two different entries with sequence {place[1]}"
                     )
                 self._inputs[place] = input_offset(record)
 
@@ -65,7 +65,7 @@ class Tail:
             place = (key, entry.sequence)
             bound = self._hashes.pop(place, None)
             if bound is not None and bound != entry.hash:
-                asked = f"entry {entry.sequence} of a series recomputed with hash {bound}"
+                asked = f"a recomputed entry {entry.sequence} of a series with hash {bound}"
                 raise self._stopped(asked, f"hash {entry.hash}")
             self._inputs.pop(place, None)
 
@@ -88,12 +88,12 @@ class Tail:
     def overdue(self, next_offset: int) -> None:
         """Check that nothing is left to be recomputed from input below ``next_offset``; raises if an entry is."""
         left = [place for place, offset in self._inputs.items() if offset < next_offset]
-        none = "that the input gives none any more"
+        none = "that the input no longer gives any"
         if left:
             entries = f"{len(left)} ledger entries recomputed from the same input, the first with sequence {left[0][1]}"
             raise self._stopped(entries, none)
         if self._outputs is not None and (offset := self._outputs.left(next_offset)) is not None:
-            raise self._stopped(f"a committed output of input {offset} recomputed", none)
+            raise self._stopped(f"a committed output of input {offset} when it is recomputed", none)
 
     def _stopped(self, asked: str, found: str) -> PartitionStoppedError:
         found = f"{found}; {' and '.join(self._changes) or _UNCHANGED}"

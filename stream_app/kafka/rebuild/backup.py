@@ -75,7 +75,7 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
     facts = await describe(settings, names)
     missing = [name for name in (names.events, names.rejects, names.changelog) if name not in facts]
     if missing:
-        raise LookupError(f"topics {', '.join(missing)} are missing: name their `prefix` and `application`")
+        raise LookupError(f"topics {', '.join(missing)} are missing: specify their `prefix` and `application`")
     found = dict.fromkeys(range(facts[names.events].partitions), 0)
     found |= await group_offsets(settings, names.events)
     async with (
@@ -88,7 +88,7 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
         for partition in range(facts[topic].partitions):
             first, end = await whole.bounds(topic, partition)
             if first > 0:
-                raise LookupError(f"{topic}: what was before offset {first} of partition {partition} is deleted")
+                raise LookupError(f"{topic}: the records before offset {first} of partition {partition} are deleted")
             # A transaction ends in one partition after the other: what its input came to may not show here yet.
             while (await committed.bounds(topic, partition))[1] < end:  # noqa: ASYNC110 (brokers tell nobody)
                 await asyncio.sleep(_PAUSE_SECONDS)
@@ -112,17 +112,19 @@ def refused_in(path: Path) -> RefusedEvents:
         try:
             reason, (topic, partition, offset) = fields["reason"], _place(fields)
         except (KeyError, TypeError, ValueError):
-            raise BackupError(f"{path}:{number}: not a reject; use the output of `read rejects`") from None
+            raise BackupError(f"{path}:{number}: not a rejected record; use the output of `read rejects`") from None
         if reason == "input-lost":
             raise BackupError(
                 f"{path}:{number}: input of partition {partition} was given up (`recover --accept-lost-input` or "
-                "`--accept-skipped-input`), so what was decided since does not follow from it; begin anew with what "
-                "`left` prints"
+                "`--accept-skipped-input`), so later decisions do not follow from it; start over with the output of "
+                "`left`"
             )
         topics.add(topic)
         offsets.setdefault(partition, Refusals()).add(offset, fields.get("series"), reason)
     if len(topics) > 1:
-        raise BackupError(f"{path}: rejects of several topics, {', '.join(sorted(topics))}; give those of one")
+        raise BackupError(
+            f"{path}: rejected records of several topics, {', '.join(sorted(topics))}; pass those of one topic"
+        )
     return RefusedEvents(next(iter(topics), None), offsets, ends)
 
 
@@ -152,11 +154,13 @@ class Resent:
                 raise BackupError(f"{path}:{number}: not an event; use the output of `read events`") from None
             if refused.topic not in (None, topic):
                 raise BackupError(
-                    f"{path}: events of {topic}, but the rejects are of {refused.topic}; give two files of one topic"
+                    f"{path}: events of {topic}, but the rejected records are of {refused.topic}; pass two files of "
+                    "one topic"
                 )
             if offset <= reached.get(partition, -1):
                 raise BackupError(
-                    f"{path}:{number}: offset {offset} of partition {partition} does not follow; read anew"
+                    f"{path}:{number}: offset {offset} of partition {partition} does not follow the previous offset; "
+                    "read the topic again"
                 )
             reached[partition] = offset
             is_refused = self._is_refused(partition, offset, value)
@@ -168,8 +172,9 @@ class Resent:
             known = refused.ends.get(partition, 0)
             if known < end:
                 raise BackupError(
-                    f"--rejects: they end at offset {known} of partition {partition}, the events at {end}: what was "
-                    "refused between them could be accepted now; read the rejects after the events"
+                    f"--rejects: the rejected records end at offset {known} of partition {partition}, and the events "
+                    f"at {end}: events that were rejected in between could be accepted now; read the rejected records "
+                    "after the events"
                 )
 
     def __iter__(self) -> Iterator[Event]:
@@ -198,16 +203,21 @@ def _lines(path: Path, ends: dict[int, int], command: str) -> Iterator[tuple[int
             try:
                 fields: Any = wire.load(line)
                 if ended:
-                    raise ValueError("lines behind the end")  # noqa: TRY301 (told as every other fault of a line)
+                    raise ValueError("lines after the end")  # noqa: TRY301 (told as every other fault of a line)
                 if "end" in fields:
                     ends.update({int(partition): int(offset) for partition, offset in fields["end"].items()})
                     ended = True
                     continue
             except (ValueError, TypeError, AttributeError):
-                raise BackupError(f"{path}:{number}: no line of `{command}`, or after its end; read it again") from None
+                raise BackupError(
+                    f"{path}:{number}: not a line of `{command}`, or a line after its end; read it again"
+                ) from None
             yield number, fields
     if not ended:
-        raise BackupError(f"{path}: no last line `end`: it is not whole; read all of it anew, with `{command}` alone")
+        raise BackupError(
+            f"{path}: the last line `end` is missing, so the file is incomplete; read all of it again, "
+            f"with `{command}` alone"
+        )
 
 
 async def assert_empty(settings: Settings, topic: str) -> None:
@@ -219,6 +229,7 @@ async def assert_empty(settings: Settings, topic: str) -> None:
             _, end = await reader.bounds(topic, partition)
             if end > 0:
                 raise BackupError(
-                    f"{topic}: partition {partition} has had {end} records; what is sent again must come first, and "
-                    "whole: make new topics, under another `prefix` and `application` where these are still needed"
+                    f"{topic}: partition {partition} has had {end} records, but the records that are sent again must "
+                    "come first and be complete: create new topics, under another `prefix` and `application` if these "
+                    "topics are still needed"
                 )

@@ -158,7 +158,7 @@ async def dry_runs(
     facts = await describe(settings, names)
     missing = [name for name in names if name not in facts]
     if missing:
-        raise LookupError(f"topics {', '.join(missing)} are missing: name their `prefix` and `application`")
+        raise LookupError(f"topics {', '.join(missing)} are missing: specify their `prefix` and `application`")
     committed = await group_offsets(settings, names.events)
     brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
     site = Site(settings=settings, context=later, names=names, brokers=brokers, accept_new_key=accept_new_key)

@@ -73,7 +73,7 @@ async def aborted_entries(
             known = given_up.or_given_up(entry, input_offset(record), by_hash)
             if entry["release"] not in known:
                 asked = f"the release of an aborted ledger entry, sequence {entry['sequence']}, whose input is lost"
-                found = "none in the log: the worker died between the two"
+                found = "none in the log: the worker died between the entry and the release"
                 raise PartitionStoppedError(partition, "release-lost", asked, found)
             if entry["release"] in releases:
                 moved.releases.append(releases[entry["release"]])
@@ -110,8 +110,8 @@ async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partit
                     break
                 await asyncio.sleep(_LOOK_SECONDS)
             else:
-                asked = f"{topic} without a transaction of a producer that is gone"
-                left = f"one open on its partition {partition} from start offset {record.offset} on"
+                asked = f"{topic} without a transaction of a producer that no longer exists"
+                left = f"a transaction open on its partition {partition} from start offset {record.offset} on"
                 raise PartitionStoppedError(partition, "transaction-open", asked, left)
 
 

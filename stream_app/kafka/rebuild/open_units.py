@@ -128,5 +128,7 @@ def check_key(partition: int, told: Folded, keys: KeyRing) -> None:
     """
     if told.key in {"", keys.fingerprint} or not units_of(told):
         return
-    asked = f"the noise key with fingerprint {told.key}, under which the rows of open steps are to be sealed"
-    raise PartitionStoppedError(partition, "key-changed", asked=asked, found=f"one with fingerprint {keys.fingerprint}")
+    asked = f"the noise key with fingerprint {told.key}, under which the rows of open steps must be sealed"
+    raise PartitionStoppedError(
+        partition, "key-changed", asked=asked, found=f"a key with fingerprint {keys.fingerprint}"
+    )

@@ -16,11 +16,11 @@ ACCEPTED_BY: Final[dict[StopReason, str]] = {
 }
 """The loss that the operator accepts so that recovery goes on."""
 _CONSEQUENCES: Final = {
-    "lost_input": "input that is gone is passed over, and steps that it left open are given up",
-    "skipped_input": "input that the group's offset skips is never decided",
+    "lost_input": "lost input is skipped, and the steps that it left open are given up",
+    "skipped_input": "input that the group's offset skips is never processed",
     "lost_ledger": "nobody can tell whether a series is missing",
-    "lost_releases": "steps whose releases are missing are given up, their epsilon stays spent, and rejects that are "
-    "missing are never published",
+    "lost_releases": "steps whose releases are missing are given up, their epsilon stays spent, and missing rejects "
+    "are never published",
 }
 
 

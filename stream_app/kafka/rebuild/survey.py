@@ -32,9 +32,9 @@ Witness = Literal["ledger", "heads", "releases", "nobody"]
 
 TOLD: Final[Mapping[Witness, str]] = {
     "ledger": "",
-    "heads": "; the ledger lost its beginning, and signed heads tell that no series is missing",
-    "releases": "; the ledger lost its beginning, and the releases tell that no series that released is missing",
-    "nobody": "; the ledger lost its beginning, and nobody can tell whether series are missing",
+    "heads": "; the beginning of the ledger is lost, but signed heads show that no series is missing",
+    "releases": "; the beginning of the ledger is lost, but the releases show that no series with releases is missing",
+    "nobody": "; the beginning of the ledger is lost, and nobody can tell whether series are missing",
 }
 
 _PUBLISHED_AGAIN: Final = frozenset({"releases-short", "rejects-short"})
@@ -98,7 +98,7 @@ def vouched(
     stale = held is not None and ledger.first > held
     if lacking:
         asked = "a row for every series in heads, releases or entries, and for its person"
-        return Shortage("ledger-short", asked, f"none of {lacking}, whose entries are missing")
+        return Shortage("ledger-short", asked, f"no row for {lacking} of them, whose entries are missing")
     if ledger.first == 0 or (expected and not stale):
         return "ledger"
     if heads is not None and heads.offset >= ledger.first:
@@ -109,12 +109,13 @@ def vouched(
         return "nobody"
     if stale:
         asked = (
-            f"a ledger from offset {held} on, up to which the rows that are left hold it, or signed heads that reach it"
+            f"a ledger that begins at offset {held} or earlier, because the remaining rows cover it only up to there, "
+            "or signed heads that reach its beginning"
         )
-        found = f"one that begins at {ledger.first}, and none: what was spent between is lost"
+        found = f"a ledger that begins at {ledger.first}, and no such heads: what was spent in between is lost"
         return Shortage("ledger-short", asked, found)
-    asked = "a ledger from offset 0 on, or signed heads or whole releases that tell of every series"
-    return Shortage("ledger-short", asked, f"one that begins at {ledger.first}, and neither")
+    asked = "a ledger that begins at offset 0, or signed heads or complete releases that cover every series"
+    return Shortage("ledger-short", asked, f"a ledger that begins at {ledger.first}, and neither of these")
 
 
 class Accepted(NamedTuple):
@@ -262,7 +263,7 @@ class Survey:
             last.update((entry["series"], entry["sequence"]) for entry in map(entry_of, filterfalse(is_claim, records)))
         if lacking := sum(last.get(name, 0) < sequence for name, sequence in heads.sequences.items()):
             asked = "the last signed entry of every series"
-            unfound = f"an older entry, or none, of {lacking} series, whose entries are missing"
+            unfound = f"an older entry, or no entry, of {lacking} series, whose entries are missing"
             raise Shortage("ledger-short", asked, unfound).stopped(partition)
 
     async def _again(

@@ -95,6 +95,9 @@ def _findings(about: AboutAudit, seen: AuditSnapshot) -> Markup:
         parts += [element("h2", "Latest findings"), table("Latest findings", heads, listed)]
     else:
         first = about.latest[0].when if about.latest else ""
-        hint = f"Latest finding: {first}. The log and the report name the series; http_series shows them here too."
+        hint = (
+            f"Latest finding: {first}. The log and the report name the series; set http_series to show the series "
+            "here too."
+        )
         parts.append(element("p", hint, class_="note"))
     return section("Findings", *parts, kind="trouble")

@@ -56,7 +56,7 @@ def page(subject: str, name: str, state: PageState, view: View, sections: Iterab
         "footer",
         element(
             "p",
-            "Nothing on this page is a raw value. ",
+            "This page never shows raw values. ",
             *joined_by(" · ", [element("a", path, href=path) for path in ("/metrics", "/healthz", "/readyz")]),
             f" · landmark-stream {__version__}",
         ),

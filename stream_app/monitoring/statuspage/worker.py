@@ -70,7 +70,7 @@ def worker_page(about: AboutWorker, view: View) -> str:
     """Return the page."""
     seen = view.snapshot
     assert isinstance(seen, WorkerSnapshot), "a worker's registry has a worker's metrics"
-    assert seen.detail is not None, "it was made of a scrape"
+    assert seen.detail is not None, "the snapshot was made from a scrape"
     return page("worker", about.application, about.state, view, _sections(about, view, seen, seen.detail))
 
 
@@ -92,7 +92,9 @@ def _troubles(about: AboutWorker) -> Markup:
     for number, reason in sorted(about.stopped.items()):
         known = [prose(_sentence(each)) for each in (about.advice[reason].meaning, about.advice[reason].remedy)]
         rows.append((f"Partition {number}", (element("code", reason), *known)))
-    note = element("p", "The events of these partitions wait. The worker's log says what was found.", class_="note")
+    note = element(
+        "p", "The events of these partitions are waiting. The worker's log shows what was found.", class_="note"
+    )
     heads = ("", "reason", "what happened", "what to do")
     return section("Stopped", table("Stopped partitions", heads, rows), note, kind="trouble")
 
@@ -230,7 +232,7 @@ def _rejects(seen: WorkerSnapshot) -> Markup:
         for reason, number in seen.rejects.items()
     ]
     if not rows:
-        return element("p", "No rejects since the start.")
+        return element("p", "No rejected records since the start.")
     return table("Rejects", ("reason", "records", "meaning and remedy"), rows, (0,))
 
 

@@ -180,7 +180,7 @@ def collect_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[st
         return
     yield from _value_faults(form, collect, kind)
     if collect.intrusion_nano is not None and collect.neighbours == "add-remove":
-        message = "the members' digests in memory would show who takes part; use neighbours replace, or omit it"
+        message = "the contributors' digests in memory would show who takes part; use neighbours replace, or omit it"
         yield "collect.intrusion_nano", message
     if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
         message = "private would read the counters of steps that are not published; use released"
@@ -193,7 +193,10 @@ def _value_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None)
     match value:
         case NumberForm() if collect.statistic is not None:
             if value.sensitivity is not None:
-                yield "value.sensitivity", f"neighbours {collect.neighbours} and the range imply it; omit it"
+                yield (
+                    "value.sensitivity",
+                    (f"neighbours {collect.neighbours} and the range determine the sensitivity; omit it"),
+                )
             yield from _statistic_faults(form, collect, kind)
         case ChoiceForm():
             names = value.items
@@ -201,16 +204,17 @@ def _value_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None)
         case CountsForm():
             names, implied = value.keys, SENSITIVITY[collect.neighbours]
             if "sensitivity" in value.model_fields_set and value.sensitivity != implied:
-                message = f"neighbours {collect.neighbours} imply {implied}, found {value.sensitivity}; omit it"
+                message = f"neighbours {collect.neighbours} imply {implied}, but found {value.sensitivity}; omit it"
                 yield "value.sensitivity", message
         case _:
             message = f"found kind {value.kind}; use kind counts or choice, or kind number with collect.statistic"
-            yield "collect", f"members' items become counts, a choice, a sum or a mean, {message}"
+            yield "collect", f"contributors' items become counts, a choice, a sum or a mean, but {message}"
     if collect.statistic is not None and not isinstance(value, NumberForm):
-        yield "collect.statistic", f"sums and means need kind number, found {value.kind}; omit it"
+        yield "collect.statistic", f"sums and means need kind number, but found {value.kind}; omit it"
     if (cells := collect.open_steps * len(names)) > MOST_OPEN_CELLS:
         message = (
-            f"open steps times keys are at most {MOST_OPEN_CELLS}, found {cells}; allow fewer open steps, or merge keys"
+            f"open steps times keys must be at most {MOST_OPEN_CELLS}, but found {cells}; allow fewer open steps, or "
+            "merge keys"
         )
         yield "collect.open_steps", message
     if not isinstance(value, ChoiceForm) and value.invalid != "reject":
@@ -232,16 +236,18 @@ def _statistic_faults(form: ParametersForm, collect: CollectForm, kind: Kind | N
         yield "filter", f"a {collect.statistic} over contributors is published as measured; use none"
     if collect.statistic == "mean" and collect.neighbours == "add-remove" and isinstance(form.scheme, SamplingForm):
         message = (
-            f"{form.scheme.name} compares measurements, but the measurement of this mean is a sum and a number; use "
-            "uniform or balanced"
+            f"{form.scheme.name} compares measurements, but the measurement of this mean is a sum and a number of "
+            "items; use uniform or balanced"
         )
         yield "scheme.name", message
     if not isinstance(kind, Number):
         return
     largest = max(abs(kind.axis.low), abs(kind.axis.high))
     if largest > LARGEST_ITEM:
-        message = f"an item has at most 2^31 steps of resolution either way, found {largest}; use a coarser resolution"
+        message = (
+            f"an item may be at most 2^31 steps of resolution from 0, but found {largest}; use a coarser resolution"
+        )
         yield "value.resolution", message
     elif collect.intrusion_nano is not None and 2 * reach(kind) * NANO > WIDEST_START * collect.intrusion_nano:
-        message = "the noise in the counter would have a scale beyond 2^50 steps of resolution; raise it"
+        message = "the noise in the counter would have a scale above 2^50 steps of resolution; raise it"
         yield "collect.intrusion_nano", f"{message}, or use a coarser resolution"

@@ -106,7 +106,7 @@ def within_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str
     given = "absent" in protection.model_fields_set
     if protection.unit is not None:
         if protection.within not in {None, "last"} and not isinstance(value, NumberForm):
-            yield "protection.within", f"{protection.within} needs numbers, found kind {value.kind}; use last"
+            yield "protection.within", f"{protection.within} needs numbers, but found kind {value.kind}; use last"
         return
     if protection.within is None:
         for member, there in (("open_steps", protection.open_steps is not None), ("absent", given)):
@@ -117,11 +117,11 @@ def within_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str
                 )
         return
     if protection.open_steps is None:
-        yield "protection.open_steps", "within needs the number of steps that take readings at the same time"
+        yield "protection.open_steps", "within needs the number of steps that accept readings at the same time"
     if form.collect is not None:
         yield "protection.within", "collected steps have contributions, not readings; remove one of the two"
     if protection.within != "last" and not isinstance(value, NumberForm):
-        yield "protection.within", f"{protection.within} needs numbers, found kind {value.kind}; use last"
+        yield "protection.within", f"{protection.within} needs numbers, but found kind {value.kind}; use last"
     if given:
         yield from _absent_faults(form, kind)
 
@@ -130,15 +130,18 @@ def _absent_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[st
     absent, value, scheme = form.protection.absent, form.value, form.scheme
     if absent == APPROXIMATED:
         if isinstance(value, CategoryForm) and APPROXIMATED in value.categories:
-            yield "protection.absent", '"approximated" is a category here and would not be read; rename the category'
+            yield (
+                "protection.absent",
+                ('"approximated" is a category here, but would not be read as that category; rename the category'),
+            )
         if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
             yield (
                 "protection.absent",
-                ("private dissimilarity has a cost at each processed step; use a value, or dissimilarity released"),
+                ("a private dissimilarity has a cost at each processed step; use a value, or dissimilarity released"),
             )
     elif kind is not None and not takes_substitute(kind):
         message = (
-            "a value does not hide presence if two values may not be neighbours (counts, location, number with a "
+            "a value does not hide presence if two values are not always neighbours (counts, location, number with a "
             'sensitivity below its range); use "approximated", or omit it'
         )
         yield "protection.absent", message

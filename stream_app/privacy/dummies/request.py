@@ -71,15 +71,18 @@ def dummies_of(
         faults.append(("dummies", f"level {protection.level} has no landmarks to hide; remove dummies"))
     if protection.spare:
         message = (
-            "with dummies no landmark can be added later, because it would be recognised as a true one; remove spare"
+            "with dummies, no landmark can be added later, because it would be recognised as a real landmark; remove "
+            "spare"
         )
         faults.append(("protection.spare", message))
     if form.start >= form.end:
-        message = f"a range [start, end) needs start < end, found {form.start} and {form.end}"
+        message = f"a range [start, end) needs start < end, but found {form.start} and {form.end}"
         faults.append(("dummies.end", message))
     # PRIVACY: where landmarks lie is not said; that some lie outside cannot be hidden, as they would stand alone there.
     elif landmarks.count_before(first) or landmarks.count_from(end):
-        message = "some lie outside dummies.start .. dummies.end, where dummies cannot hide them; widen the range"
+        message = (
+            "some landmarks are outside dummies.start .. dummies.end, where dummies cannot hide them; widen the range"
+        )
         faults.append(("protection.landmarks", message))
     too_long = steps_fault(form.method, end - first)
     if too_long:
@@ -99,7 +102,7 @@ def steps_fault(method: MethodName, steps: int) -> str:
         return ""
     able = [f"{name} (at most {most})" for name, most in MOST_STEPS.items() if steps <= most]
     remedy = f"choose {' or '.join(able)}" if able else "choose a shorter range or longer steps"
-    return f"{method} takes a range of at most {MOST_STEPS[method]} steps, found {steps}; {remedy}"
+    return f"{method} accepts a range of at most {MOST_STEPS[method]} steps, but found {steps}; {remedy}"
 
 
 def undrawn(parameters: Mapping[str, object]) -> Mapping[str, object]:

@@ -94,7 +94,7 @@ class Histogram(OfUnits):
         if names and isinstance(published, Mapping):
             published = [published[name] for name in names]
         if not isinstance(published, list) or len(published) != self.bins:
-            raise TypeError(f"a histogram's release holds {self.bins} bins, found {type(published).__name__}")
+            raise TypeError(f"a histogram release must contain {self.bins} bins, but found {type(published).__name__}")
         return ReleasedCells((*map(int, published), number_of(count)))
 
     def count(self, cells: ReleasedCells) -> Count:
@@ -208,7 +208,7 @@ class ByBins:
         """Return the cells from a release that counts so many units in each bin."""
         if not isinstance(published, Mapping) or not isinstance(count, Mapping) or set(published) != set(count):
             raise TypeError(
-                "a release by local time holds an object of numbers and an object of counts, with the same bins"
+                "a release by local time must contain an object of numbers and an object of counts, with the same bins"
             )
         cells: list[int] = []
         for name in self.local.names:

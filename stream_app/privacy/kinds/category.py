@@ -71,7 +71,9 @@ class Category(_Answer):
     def read(self, published: object) -> ReleasedCells:
         """Return the index of a category from a release."""
         if not isinstance(published, str | bool):
-            raise TypeError(f"a category release holds a string or boolean, found {type(published).__name__}")
+            raise TypeError(
+                f"a category release must contain a string or boolean, but found {type(published).__name__}"
+            )
         return ReleasedCells(tuple(self._cells[published]))
 
     @property
@@ -117,7 +119,7 @@ class Choice(_Answer):
     def read(self, published: object) -> ReleasedCells:
         """Return the index of an item from a release."""
         if not isinstance(published, str):
-            raise TypeError(f"a choice release holds a string, found {type(published).__name__}")
+            raise TypeError(f"a choice release must contain a string, but found {type(published).__name__}")
         return ReleasedCells((self._cells[published],))
 
     @property

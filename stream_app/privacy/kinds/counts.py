@@ -56,7 +56,7 @@ class Counts:
     def read(self, published: object) -> ReleasedCells:
         """Return the cells of counts from a release."""
         if not isinstance(published, dict):
-            raise TypeError(f"a counts release holds an object, found {type(published).__name__}")
+            raise TypeError(f"a counts release must contain an object, but found {type(published).__name__}")
         return ReleasedCells(tuple(int(published[key]) for key in self.keys))
 
     @property

@@ -49,9 +49,9 @@ class KindFault(NamedTuple):
     message: str
 
 
-def twice(member: str, one: str) -> KindFault:
-    """Return the fault of a member that lists something twice."""
-    return KindFault(member, f"{one} is listed twice; name each once")
+def twice(member: str) -> KindFault:
+    """Return the fault of a list with an entry twice."""
+    return KindFault(member, "an entry is listed twice; list each entry once")
 
 
 def kind_of(form: ValueForm) -> OfStep | KindFault:
@@ -69,7 +69,7 @@ def kind_of(form: ValueForm) -> OfStep | KindFault:
         case VectorForm():
             kind = _vector(form)
         case ChoiceForm():
-            return Choice(form.items) if len(set(form.items)) == len(form.items) else twice("items", "an item")
+            return Choice(form.items) if len(set(form.items)) == len(form.items) else twice("items")
         case _:
             assert_never(form)
     if isinstance(kind, KindFault) or form.invalid == "reject":
@@ -116,7 +116,7 @@ def substitute_fault(kind: Kind) -> KindFault | None:
     if kind.substitute is None or takes_substitute(kind):
         return None
     message = (
-        "a substitute does not hide validity if two values may not be neighbours (counts, location, number with a "
+        "a substitute does not hide validity if two values are not always neighbours (counts, location, number with a "
         'sensitivity below its range): releases would distinguish it from valid values; use "reject", which shows '
         "validity"
     )
@@ -137,7 +137,9 @@ def _grid(form: RangeForm) -> Axis | KindFault:
     cells = axis.high - axis.low
     if cells < 1:
         return KindFault(
-            "resolution", "lower .. upper must hold at least two grid points; widen it or refine resolution"
+            "resolution",
+            "the range lower .. upper must contain at least two grid points; widen the range, or use a "
+            "finer resolution",
         )
     if max(cells, abs(axis.low), abs(axis.high)) > LARGEST_CELL:
         return KindFault("resolution", "the grid has more than 2^50 points; use a coarser resolution")
@@ -160,13 +162,13 @@ def _vector(form: VectorForm) -> Vector | KindFault:
 
 def _counts(form: CountsForm) -> Counts | KindFault:
     if len(set(form.keys)) != len(form.keys):
-        return twice("keys", "a key")
+        return twice("keys")
     return Counts(form.keys, form.sensitivity, form.clamp)
 
 
 def _category(form: CategoryForm) -> Category | KindFault:
     if len(set(form.categories)) != len(form.categories):
-        return twice("categories", "a category")
+        return twice("categories")
     if "reject" in form.categories and "invalid" in form.model_fields_set and form.invalid == "reject":
         return KindFault("invalid", '"reject" is a category here and would not be substituted; omit `invalid`')
     return Category(form.categories, form.clamp)
@@ -175,12 +177,15 @@ def _category(form: CategoryForm) -> Category | KindFault:
 def _location(form: LocationForm) -> Location | KindFault:
     bounds = form.bounds
     if bounds.south >= bounds.north:
-        return KindFault("bounds", "south must lie below north")
+        return KindFault("bounds", "south must be below north")
     if bounds.west >= bounds.east:
-        return KindFault("bounds", "west must lie below east; a box over the date line needs two series")
+        return KindFault("bounds", "west must be below east; a box across the date line needs two series")
     south, north, west, east = (exact(edge) for edge in (bounds.south, bounds.north, bounds.west, bounds.east))
     if not projects(max(north - south, east - west)):
-        message = "the plane would stretch distances by more than 0.5 %; use bounds of at most 19 degrees a side"
+        message = (
+            "the planar projection would stretch distances by more than 0.5 %; use bounds of at most 19 degrees "
+            "per side"
+        )
         return KindFault("bounds", message)
     resolution, radius = exact(form.resolution), exact(form.radius)
     # cos and pi rounded once to doubles: libm's differ between machines, and the lattice must not.
@@ -189,7 +194,9 @@ def _location(form: LocationForm) -> Location | KindFault:
     latitude = _axis(south, north, metres / resolution)
     longitude = _axis(west, east, metres * shrink / resolution)
     if latitude.high <= latitude.low or longitude.high <= longitude.low:
-        return KindFault("resolution", "the bounds must hold at least two lattice points a side; refine resolution")
+        return KindFault(
+            "resolution", "the bounds must contain at least two lattice points per side; use a finer resolution"
+        )
     return Location(
         longitude=longitude,
         latitude=latitude,

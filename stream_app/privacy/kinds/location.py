@@ -83,7 +83,7 @@ class Location:
     def read(self, published: object) -> ReleasedCells:
         """Return the lattice point of a position from a release (a lattice step is wider than the last decimal)."""
         if not isinstance(published, dict):
-            raise TypeError(f"a location release holds an object, found {type(published).__name__}")
+            raise TypeError(f"a location release must contain an object, but found {type(published).__name__}")
         east, north = float(published["longitude"]), float(published["latitude"])
         return ReleasedCells((self.longitude.nearest(east), self.latitude.nearest(north)))
 

@@ -80,7 +80,7 @@ class Number:
     def read(self, published: object) -> ReleasedCells:
         """Return the cell of a number from a release."""
         if not isinstance(published, float | int):
-            raise TypeError(f"a number release holds a number, found {type(published).__name__}")
+            raise TypeError(f"a number release must contain a number, but found {type(published).__name__}")
         return ReleasedCells((self.axis.nearest(float(published)),))
 
     @property
@@ -140,7 +140,7 @@ class Vector:
     def read(self, published: object) -> ReleasedCells:
         """Return the cells of a vector from a release."""
         if not isinstance(published, Mapping):
-            raise TypeError(f"a vector release holds an object, found {type(published).__name__}")
+            raise TypeError(f"a vector release must contain an object, but found {type(published).__name__}")
         parts = zip(self.names, self.parts, strict=True)
         return ReleasedCells(tuple(part.read(published[name])[0] for name, part in parts))
 

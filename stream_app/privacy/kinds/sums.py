@@ -130,7 +130,7 @@ class Mean(_OfItems):
     def read(self, published: object, number: int = 1) -> ReleasedCells:
         """Return the cells of a mean over ``number`` items from a release."""
         if not isinstance(published, float | int):
-            raise TypeError(f"a mean's release holds a number, found {type(published).__name__}")
+            raise TypeError(f"a mean's release must contain a number, but found {type(published).__name__}")
         return ReleasedCells((nearest(self.item, float(published), max(1, number)), number))
 
     @property
@@ -198,7 +198,7 @@ class HiddenMean(_OfItems):
     def read(self, published: object) -> ReleasedCells:
         """Return the cells of a measurement from a release."""
         if not isinstance(published, dict):
-            raise TypeError(f"a mean's measurement is an object, found {type(published).__name__}")
+            raise TypeError(f"a mean's measurement must be an object, but found {type(published).__name__}")
         return ReleasedCells((*self.item.read(published["sum"]), int(published["count"])))
 
     @property

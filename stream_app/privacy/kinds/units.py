@@ -182,12 +182,12 @@ class Share(_Total):
 def number_of(count: object) -> int:
     """Return the number of units that a release counts; raises `TypeError` where it is none."""
     if type(count) is not int or count < 1:
-        raise TypeError(f"a release of units counts at least one, found {type(count).__name__}")
+        raise TypeError(f"a release of units must count at least one unit, but found {type(count).__name__}")
     return count
 
 
 def real_of(published: object) -> float:
     """Return the number of a release; raises `TypeError` where it is none."""
     if not is_number(published):
-        raise TypeError(f"a release of units holds a number, found {type(published).__name__}")
+        raise TypeError(f"a release of units must contain a number, but found {type(published).__name__}")
     return float(published)

@@ -34,7 +34,7 @@ def tallied(policy: Policy, landmarks: LandmarkSet, index: int, units: Sequence[
     Those count that have a reading and are no landmarks.
     """
     kind = policy.kind
-    assert isinstance(kind, UnitStatistic), "the policy's steps hold units"
+    assert isinstance(kind, UnitStatistic), "the policy's steps have units"
     return kind.tallied(_counted(policy, kind, landmarks, index, units))
 
 
@@ -42,7 +42,7 @@ def _counted(
     policy: Policy, kind: UnitStatistic, landmarks: LandmarkSet, index: int, units: Iterable[OpenUnit]
 ) -> Iterator[UnitCell]:
     divided = policy.units
-    assert divided is not None, "the policy's steps hold units"
+    assert divided is not None, "the policy's steps have units"
     grid = divided.grid
     for at, unit in zip(divided.of_step(index), units, strict=True):
         # PRIVACY: landmarks and which units have a reading are public: the values have no part in what counts.
@@ -87,4 +87,4 @@ def _as_read(kind: Kind) -> tuple[object, ...]:
             edges = kind.edges if isinstance(kind, Histogram) else ()
             return (kind.statistic, item.axis, item.lower, item.upper, cells, edges)
         case _:
-            raise AssertionError("the policy's steps hold units")
+            raise AssertionError("the policy's steps have units")

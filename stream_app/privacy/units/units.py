@@ -122,7 +122,7 @@ def unit_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, 
     statistic = value.statistic if isinstance(value, NumberForm | CategoryForm) else None
     if protection.unit is None:
         if protection.offset is not None:
-            yield "protection.offset", "only for steps that hold units; add protection.unit, or remove it"
+            yield "protection.offset", "only for steps with units; add protection.unit, or remove it"
         if statistic is not None:
             message = f"{statistic} covers the units of a step; add their length in protection.unit, or remove it"
             yield "value.statistic", message
@@ -134,7 +134,10 @@ def unit_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, 
     yield from _grid_faults(protection, protection.unit)
     yield from _others(form)
     if not isinstance(value, NumberForm | CategoryForm):
-        yield "protection.unit", f"statistics of units need numbers or categories, found kind {value.kind}; remove it"
+        yield (
+            "protection.unit",
+            (f"statistics of units need numbers or categories, but found kind {value.kind}; remove it"),
+        )
     elif statistic is None:
         known = "histogram" if isinstance(value, CategoryForm) else "mean, sum, share or histogram"
         yield "value.statistic", f"a step of units is released as a statistic; use {known}"
@@ -151,21 +154,30 @@ def _grid_faults(protection: ProtectionForm, unit_ms: int) -> Iterator[tuple[str
         message = f"level {protection.level} protects whole steps; use level landmark or event, or remove it"
         yield "protection.unit", message
     if step_ms % unit_ms:
-        message = f"a step holds whole units, found a step of {step_ms} ms and a unit of {unit_ms} ms; use a divisor"
+        message = (
+            f"a step must contain whole units, but found a step of {step_ms} ms and a unit of {unit_ms} ms; use "
+            "a divisor of the step"
+        )
         yield "protection.unit", message
     elif (per_step := step_ms // unit_ms) > MOST_STEP_UNITS:
-        message = f"a step holds at most {MOST_STEP_UNITS} units, found {per_step}; use longer units or shorter steps"
+        message = (
+            f"a step may contain at most {MOST_STEP_UNITS} units, but found {per_step}; use longer units or "
+            "shorter steps"
+        )
         yield "protection.unit", message
     elif open_steps is not None and open_steps * per_step > MOST_OPEN_UNITS:
         message = (
-            f"open steps hold at most {MOST_OPEN_UNITS} units, found {open_steps * per_step}; leave fewer steps open, "
-            "or use longer units"
+            f"open steps may contain at most {MOST_OPEN_UNITS} units, but found {open_steps * per_step}; allow fewer "
+            "open steps, or use longer units"
         )
         yield "protection.open_steps", message
     if open_steps is None:
-        yield "protection.open_steps", "unit needs the number of steps that take readings at the same time"
+        yield "protection.open_steps", "unit needs the number of steps that accept readings at the same time"
     if protection.offset is not None and protection.offset >= step_ms:
-        message = f"steps start at it and every {step_ms} ms later, found {protection.offset}; use less than the step"
+        message = (
+            f"steps start at the offset and every {step_ms} ms later, but found offset {protection.offset}; use "
+            "less than the step"
+        )
         yield "protection.offset", message
     if "absent" in protection.model_fields_set:
         yield "protection.absent", "the units that have a reading are public, through `count`; remove it"
@@ -181,7 +193,8 @@ def _others(form: ParametersForm) -> Iterator[tuple[str, str]]:
         yield "value.sensitivity", "any two values of a unit are neighbours; remove it"
     if isinstance(scheme, SkipForm | BudgetDistributionForm | BudgetAbsorptionForm):
         message = (
-            f"landmark units cost nothing, {scheme.name} has nothing to distribute; use uniform, balanced or adaptive"
+            f"landmark units cost nothing, so {scheme.name} has nothing to distribute; use uniform, balanced or "
+            "adaptive"
         )
         yield "scheme.name", message
     by = isinstance(value, NumberForm) and value.by is not None
@@ -198,16 +211,20 @@ def _number_faults(value: NumberForm, kind: Kind | None) -> Iterator[tuple[str, 
         yield from _unwanted(value, f"a {value.statistic} has no such member; remove it", allowed)
         for member in NEEDED.get(value.statistic, ()):
             if _given(value, member) is None:
-                yield f"value.{member}", f"a {value.statistic} needs it; write a number in the unit of the values"
+                yield f"value.{member}", f"a {value.statistic} needs it; use a number in the unit of the values"
     if not isinstance(kind, Number):
         return
     axis = kind.axis
     largest = max(abs(axis.low), abs(axis.high))
     if largest > LARGEST_ITEM:
-        message = f"a unit has at most 2^31 steps of resolution either way, found {largest}; use a coarser resolution"
+        message = (
+            f"a unit may be at most 2^31 steps of resolution from 0, but found {largest}; use a coarser resolution"
+        )
         yield "value.resolution", message
     if value.start is not None and value.to is not None and axis.nearest(value.start) >= axis.nearest(value.to):
-        message = f"[from, to) is empty once both are rounded to resolution {value.resolution}; use a larger to"
+        message = (
+            f"[from, to) is empty after both are rounded to resolution {value.resolution}; use a larger value for to"
+        )
         yield "value.to", message
     edges = _cells(axis, value.edges)
     for number, (before, after) in enumerate(pairwise(edges), 2):
@@ -221,7 +238,7 @@ def _unwanted(value: NumberForm, message: str, allowed: tuple[str, ...]) -> Iter
         if member not in allowed and _given(value, member) is not None:
             yield f"value.{member}", message
     if value.transitions is not None and value.by is None:
-        yield "value.transitions", "local time divides a mean or a sum by value.by; add it, or remove this"
+        yield "value.transitions", "only for a mean or a sum by local time; add value.by, or remove it"
 
 
 def _given(value: NumberForm, member: str) -> object:
