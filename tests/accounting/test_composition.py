@@ -65,7 +65,7 @@ def test_outside_the_domain() -> None:
     for last, count in ((3, 1), (1, 3), (1, 0), (-1, 1)):
         with pytest.raises(CompositionError, match="there are 3"):
             correlated(loss, [0.1] * 3, last, count)
-    with pytest.raises(CompositionError, match="found 4, losses for 3"):
+    with pytest.raises(CompositionError, match="found 4 values, but losses for 3"):
         correlated(loss, [0.1] * 4, 1, 1)
     with pytest.raises(EpsilonError):
         sequential([0.1, -1])

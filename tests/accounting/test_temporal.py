@@ -95,7 +95,7 @@ def test_a_copy_counts_once() -> None:
     ("text", "reason"),
     [
         ('policy 1 {"epsilon": 1e-7, "scheme": {"name": "uniform"}}', "nothing was decided"),
-        (LEDGERS["adaptive"], "its policy versions differ in step"),
+        (LEDGERS["adaptive"], "its policy versions have different steps,"),
         (
             f"{EVENT_POLICY}\n0 perturbed . 7 | 0 0 7\n{MOST_STEPS} perturbed . 7 | 0 0 7",
             f"it spans {MOST_STEPS + 1} steps of 1000 ms",

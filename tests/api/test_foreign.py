@@ -85,7 +85,7 @@ def test_a_ledger_of_another_kind(folder: Path, rows: Rows, tmp_path: Path) -> N
     found = ls.read_releases(folder)
     for other in (kind, counts, ls.Policy.event(epsilon=1, value=ls.Category(("a", "b")), step=HOUR)):
         for function in (ls.mean, ls.smooth):
-            with pytest.raises(ls.Error, match=r"^policy: is for values of another kind or scale than row 0"):
+            with pytest.raises(ls.Error, match=r"^policy: is for a different kind or scale of values than row 0"):
                 function(found, policy=other)
 
 
@@ -94,7 +94,7 @@ def test_a_policy_of_another_range(folder: Path, rows: Rows, tmp_path: Path) -> 
     narrow = ls.Policy.event(epsilon=2, value=ls.Number(0, 1, 0.001), step=HOUR)
     found = ls.read_releases(folder)
     for function in (ls.mean, ls.smooth):
-        with pytest.raises(ls.Error, match=r"^policy: is for values of another kind or scale than row 0"):
+        with pytest.raises(ls.Error, match=r"^policy: is for a different kind or scale of values than row 0"):
             function(found, policy=narrow)
     ls.release(rows, narrow, out=tmp_path / "narrow", accept="clamped")
     with pytest.raises(ls.Error, match=r"releases\.jsonl:1: differs in kind or scale from its policy in the ledger"):
@@ -108,7 +108,7 @@ def test_repeats_that_were_filled_in_are_no_measurements(function: Any, rows: Ro
     found = ls.release(pd.DataFrame(rows), adaptive, out=tmp_path / "adaptive").frame
     assert "approximated" in set(found["decision"])
     function(found, policy=adaptive)
-    with pytest.raises(ls.Error, match=r"^row \d+: measurement holds a value that no release has"):
+    with pytest.raises(ls.Error, match=r"^row \d+: measurement contains a value that no release can have:"):
         function(found.groupby("series").ffill().assign(series=found["series"]), policy=adaptive)
 
 
@@ -138,7 +138,7 @@ def test_figures_that_no_release_has(function: Any, odd: dict[str, Any], folder:
     """No mean and no course is made of them."""
     rows = ls.read_releases(folder).rows()
     named = "measurement" if odd == {"decision": "withheld"} else next(iter(odd))
-    with pytest.raises(ls.Error, match=rf"^row 3: {named} .*holds a value that no release has"):
+    with pytest.raises(ls.Error, match=rf"^row 3: {named} .*contains a value that no release can have:"):
         function([*rows[:3], rows[3] | odd, *rows[4:]], policy=policy)
     same = [{name: np.float64(cell) if name == "measurement" else cell for name, cell in row.items()} for row in rows]
     assert function(same, policy=policy).rows() == function(rows, policy=policy).rows()
@@ -198,12 +198,14 @@ def test_a_plan_under_a_correlation_is_that_of_the_command(policy: ls.Policy, tm
         assert {(row["temporal_loss"], row["epsilon_within"]) for row in found.table} == {
             (scheme["temporal_loss"]["total"], scheme["epsilon_within"]) for scheme in told["schemes"]
         }
-        assert "temporal loss stays within 1.5, whatever the scheme" in str(found)
+        assert "temporal loss stays within 1.5 under any scheme" in str(found)
     (tmp_path / "empty.toml").write_text("")
     without = ls.plan(named, config=tmp_path / "empty.toml")
     assert "the configuration has no correlation 'household'" in str(without)
     assert "temporal_loss" not in without.table.columns
-    with pytest.raises(ls.Error, match=r"^bound: limits temporal loss; name a file with correlation="):
+    with pytest.raises(
+        ls.Error, match=r"^bound: limits temporal loss, so it needs a correlation; specify a file with correlation="
+    ):
         ls.plan(policy, bound=1)
     for file, wrong in (("none.json", "there is no such file"), ("empty.toml", "not valid JSON")):
         with pytest.raises(ls.Error, match=f"^correlation: .*{wrong}"):
@@ -236,7 +238,7 @@ def test_rows_that_noise_chose_are_refused(function: Any, tmp_path: Path) -> Non
             function(chosen, policy=noisy)
     nights = frame[frame["timestamp"].dt.hour < 6]
     function(nights, policy=noisy)
-    assert "are missing between others; if you removed them: choose rows by time" in str(
+    assert "are missing between other steps; if you removed them, choose rows by time" in str(
         ls.mean(nights, policy=noisy).note
     )
     assert not ls.mean(frame, policy=noisy).note

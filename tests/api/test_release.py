@@ -58,7 +58,7 @@ def test_a_changed_row_is_refused(rows: Rows, policy: ls.Policy, tmp_path: Path)
     ls.release(rows, policy, out=tmp_path)
     before = written(tmp_path)
     changed = [rows[0] | {"value": 9.87654}, *rows[1:]]
-    with pytest.raises(ls.Error, match="are not those of its latest run") as refused:
+    with pytest.raises(ls.Error, match="are not those of the latest run") as refused:
         ls.release(changed, policy, out=tmp_path)
     assert [fault.member for fault in refused.value.faults] == ["out"]
     assert "--" not in str(refused.value)
@@ -198,7 +198,7 @@ def test_numbers_that_are_text_are_named_by_their_column(policy: ls.Policy, tmp_
     lines = ["time,kwh", *(f"2026-01-05T{hour:02}:00:00Z,6.00017" for hour in range(3))]
     asked: dict[str, Any] = {"series": "home-1", "timestamp_column": "time", "value_columns": "kwh"}
     read = list(csv.DictReader(lines))
-    with pytest.raises(ls.Error, match=r"kwh contains only strings; convert it, as with float\(\)") as no:
+    with pytest.raises(ls.Error, match=r"kwh contains only strings; ") as no:
         ls.release(read, policy, out=tmp_path / "run", **asked)
     assert "6.00017" not in str(no.value)
     found = [row | {"kwh": float(row["kwh"])} for row in read]
@@ -218,11 +218,9 @@ def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_pat
         lambda: ls.release(rows, [wrong], out=tmp_path / "run"),
         lambda: ls.plan(wrong),
     ):
-        with pytest.raises(
-            ls.Error, match=r"^policy: is not a Policy but of type (int|dict); create one with Policy\("
-        ):
+        with pytest.raises(ls.Error, match=r"^policy: is of type (int|dict); create one with Policy\("):
             asked()
-    with pytest.raises(ls.Error, match=r"^frame: is not a frame; use one of pandas"):
+    with pytest.raises(ls.Error, match=r"^frame: is not a frame; use a pandas"):
         ls.release(pd.DataFrame(rows)["value"], policy, out=tmp_path / "run")
 
 

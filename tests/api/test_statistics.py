@@ -152,7 +152,7 @@ def test_time_in_range(tmp_path: Path) -> None:
     for low, high, what in ((3, 5, "low: 3 is not one of the edges"), (5, 2, "high: is not above low")):
         with pytest.raises(ls.Error, match=what):
             ls.time_in_range(histogram, low, high)
-    with pytest.raises(ls.Error, match="low: a share has the range of its policy"):
+    with pytest.raises(ls.Error, match="low: the policy sets the range of a share;"):
         ls.time_in_range(share, 2, 5)
 
 
@@ -189,7 +189,7 @@ def test_what_is_no_statistic_of_units_is_refused(tmp_path: Path, rows: list[dic
     ):
         for frame in (single, single.releases.rows()):
             with pytest.raises(
-                ls.Error, match=r"row 0: is not a statistic of units but a single release; publish one with"
+                ls.Error, match=r"row 0: is a single release, not a statistic of units; publish a statistic with"
             ):
                 verb(frame)
     (tmp_path / "mean").mkdir()
@@ -206,7 +206,7 @@ def test_hours_of_statistics_by_hour_are_a_profile(tmp_path: Path) -> None:
     for frame in frames(found):
         for by in ("hour", ["series", "weekday"]):
             with pytest.raises(
-                ls.Error, match=r"by: (hour|weekday) is the local time of a step's start.* use profile\(\)"
+                ls.Error, match=r"by: (hour|weekday) groups steps by the local time of their start.* use profile\(\)"
             ):
                 ls.mean(frame, by)
         parts = [row["part"] for row in ls.mean(frame, "day")]

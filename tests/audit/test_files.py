@@ -83,7 +83,7 @@ def test_the_json_contract(folder: Path, cli: Cli) -> None:
         "code": "gap",
         "series": "home-7",
         "sequence": 4,
-        "message": "sequence 3 missing before it",
+        "message": "sequence 3 missing before this entry",
     }
 
 
@@ -95,7 +95,10 @@ def test_findings_exit_1(folder: Path, cli: Cli) -> None:
     lines = cli(*BOTH, code=1).out.splitlines()
     assert lines[0] == "DOES NOT HOLD: 1 finding"
     assert lines[1:3] == [
-        "guarantee violated: no finding says so, but a ledger with integrity errors cannot show that it holds",
+        (
+            "guarantee violated: no finding says so, but a ledger with integrity errors cannot show that the guarantee "
+            "holds"
+        ),
         "integrity errors: changed-release 1",
     ]
     assert lines[4].startswith("changed-release  home-7 #2  ")

@@ -114,7 +114,7 @@ async def test_what_came_after_the_end_is_not_judged(broker: LocalBroker) -> Non
 async def test_a_topic_that_is_not_there_is_named(broker: LocalBroker) -> None:
     """The error names the topic and the remedy."""
     names = TopicNames.of("audit-nowhere", "audit-nowhere-app")
-    with pytest.raises(TopicError, match=r"audit-nowhere\.ledger is not there"):
+    with pytest.raises(TopicError, match=r"audit-nowhere\.ledger was not found;"):
         await read(broker, names)
 
 

@@ -179,7 +179,9 @@ def test_a_zone_that_the_file_defines() -> None:
     assert spans(event, zones=CUSTOM) == spans(in_paris)
     other = CUSTOM.replace("+0200", "+0700").replace("+0100", "+0600")
     assert spans(event, zones=other)[1] == between("2026-03-28T20:00Z", "2026-03-28T21:30Z")
-    with pytest.raises(WrongTimesError, match="found TZID=Custom; use a zone of the IANA database, or add a VTIMEZONE"):
+    with pytest.raises(
+        WrongTimesError, match="found TZID=Custom; use a zone from the IANA database, or add a VTIMEZONE"
+    ):
         spans(event)
 
 

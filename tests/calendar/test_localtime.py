@@ -83,14 +83,14 @@ def test_what_a_text_names(text: str, found: ZonedTime) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("soon", 'found "soon"; write ISO 8601'),
-        (17, "found 17; write ISO 8601"),
-        (None, "found nothing; write ISO 8601"),
-        ("2026-02-30", "write ISO 8601"),
-        ("2026-03-29T17:00[Europe/Paris", "write ISO 8601"),
+        ("soon", 'found "soon"; use ISO 8601'),
+        (17, "found 17; use ISO 8601"),
+        (None, "found nothing; use ISO 8601"),
+        ("2026-02-30", "use ISO 8601"),
+        ("2026-03-29T17:00[Europe/Paris", "use ISO 8601"),
         ("2026-03-29T17:00[Paris]", 'found "Paris"; use a zone'),
         ("2026-03-29T17:00[../../etc/passwd]", "use a zone"),
-        ("2026-03-29T17:00+03:00[Europe/Paris]", "another offset"),
+        ("2026-03-29T17:00+03:00[Europe/Paris]", "a different offset"),
         ("2026-03-29T17:00:00.0001Z", "whole milliseconds"),
         ("2026-03-29T17:00", 'add a zone, as in "zone":"Europe/Paris"'),
         ("1969-12-31[UTC]", "use a day from 1970-01-01"),
@@ -106,5 +106,5 @@ def test_what_names_no_time(text: object, message: str) -> None:
 @pytest.mark.parametrize("name", ["", None, 5, "Europe", "Europe/paris/", "/etc/localtime", "x\0", "ü", "a" * 5000])
 def test_what_is_no_zone(name: object) -> None:
     """Whatever is asked, no traceback; a folder or another file of the machine is no zone."""
-    with pytest.raises(WrongTimesError, match="use a zone of the IANA database"):
+    with pytest.raises(WrongTimesError, match="use a zone from the IANA database"):
         zone_of(name)

@@ -121,7 +121,7 @@ def test_every_fault_is_told() -> None:
         ("until", "nothing"),
         ("first", '"soon"'),
     ]
-    with pytest.raises(WrongTimesError, match="first: found nothing; write the first bound"):
+    with pytest.raises(WrongTimesError, match="first: found nothing; add the first bound"):
         renewals({"every": "day", "zone": "UTC", "until": "2026-01-01"})
 
 

@@ -71,17 +71,35 @@ WINTER_MS, SUMMER_MS, HOUR_MS = 1_773_964_800_000, 1_783_814_400_000, 3_600_000
 @pytest.mark.parametrize(
     ("start_ms", "zone", "days", "offset_ms", "said"),
     [
-        (WINTER_MS, BERLIN, 1, 0, 'start at 01:00 in Europe/Berlin, so they are not days there; with "offset":"23h"'),
-        (SUMMER_MS, BERLIN, 1, 0, 'start at 02:00 in Europe/Berlin, so they are not days there; with "offset":"22h"'),
+        (
+            WINTER_MS,
+            BERLIN,
+            1,
+            0,
+            'start at 01:00 in Europe/Berlin, so they are not calendar days there; with "offset":"23h"',
+        ),
+        (
+            SUMMER_MS,
+            BERLIN,
+            1,
+            0,
+            'start at 02:00 in Europe/Berlin, so they are not calendar days there; with "offset":"22h"',
+        ),
         (WINTER_MS, BERLIN, 7, 4 * DAY_MS, '"offset":"95h"'),
         (
             WINTER_MS,
             ZoneInfo("Asia/Kolkata"),
             1,
             0,
-            'start at 05:30 in Asia/Kolkata, so they are not days there; with "off',
+            'start at 05:30 in Asia/Kolkata, so they are not calendar days there; with "off',
         ),
-        (WINTER_MS, BERLIN, 1, None, "steps of 1 d start at 01:00 in Europe/Berlin, so they are not days there"),
+        (
+            WINTER_MS,
+            BERLIN,
+            1,
+            None,
+            "steps of 1 d start at 01:00 in Europe/Berlin, so they are not calendar days there",
+        ),
     ],
 )
 def test_steps_of_days_that_are_not_those_of_the_zone(

@@ -161,10 +161,10 @@ def test_series_that_missed_theirs_are_named() -> None:
     assert met.missed == []
     list(met.sent([json.dumps(observation("other", 135, 1.0)).encode()]))
     assert met.missed == ["a", "b", "c"]
-    assert "the events are from 1970-01-01T00:00:00.135Z to 1970-01-01T00:00:00.135Z, the landmarks" in met.sentence
+    assert "the events are from 1970-01-01T00:00:00.135Z to 1970-01-01T00:00:00.135Z, and the landmarks" in met.sentence
     list(met.sent([json.dumps(observation("a", 235, 1.0)).encode(), json.dumps(observation("b", 35, 1.0)).encode()]))
     assert met.missed == ["a"]
-    assert met.sentence.startswith("1 of 3 landmark steps have an event; none of a: the events are from")
+    assert met.sentence.startswith("1 of 3 landmark steps have an event; none in a: the events are from")
 
 
 def test_replay_says_it(tmp_path: Path, cli: Cli) -> None:
@@ -200,5 +200,5 @@ def test_each_series_of_units_must_meet_one_of_its_landmarks(tmp_path: Path, cli
             "replay", saved(tmp_path / "events.jsonl", *policies, *hours), "--out", tmp_path / str(code), code=code
         )
         assert f"{24 if code else 48} of 48 landmark units have an event" in said.err
-    assert "landmark units have an event; none of b: the events are from 2023-11-14T22:00Z" in said.err
+    assert "landmark units have an event; none in b: the events are from 2023-11-14T22:00Z" in said.err
     assert "add --accept landmarks\n" in said.err

@@ -194,7 +194,7 @@ def _edited(entry: bytes, /, **members: object) -> bytes:
             "more than the guard allows",
         ),
         (lambda ledger, releases: ([ledger[0], _edited(ledger[1], entry="odd"), *ledger[2:]], releases), "'odd'"),
-        (lambda ledger, releases: ([_edited(ledger[0], parameters={}), *ledger[1:]], releases), "refused today"),
+        (lambda ledger, releases: ([_edited(ledger[0], parameters={}), *ledger[1:]], releases), "version refuses"),
         (lambda ledger, releases: ([_edited(ledger[0], entry="close"), *ledger[1:]], releases), "before any policy"),
     ],
 )

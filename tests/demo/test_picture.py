@@ -99,7 +99,7 @@ def test_what_the_picture_holds(*, with_input: bool) -> None:
     for summary, axes in ((summaries[1], readings), (summaries[3], plots[2])):
         labels = axes.get_legend_handles_labels()[1]
         assert f"balanced, published: mean error {summary.mean_error:,.1f} {summary.unit}" in labels
-        held = f"best constant in hindsight: mean error {summary.constant_error:,.1f} {summary.unit}"
+        held = f"constant baseline: mean error {summary.constant_error:,.1f} {summary.unit}"
         assert (held if with_input else f"{held} (not drawn)") in labels
     if with_input:
         values: list[Any] = [value for _, value in series[1].readings]
@@ -123,10 +123,10 @@ def test_the_picture_leads_with_weekly_means() -> None:
     assert truth.get_color() == TRUTH_COLOUR
     assert list(truth.get_ydata()) == [week.truth for week in weeks]
     (bars,) = top.containers
-    assert bars.get_label() == f"published, unit of an hour, with 95 %: mean error {EXCESS:.1f} mg/dl"
+    assert bars.get_label() == f"published with a unit of an hour and 95 % intervals: mean error {EXCESS:.1f} mg/dl"
     assert bars.lines[0].get_color() == OWN_COLOUR
     assert list(bars.lines[0].get_ydata()) == [week.estimate for week in weeks]
-    constant = f"best constant in hindsight: {summaries[0].constant_error:.1f} mg/dl"
+    constant = f"constant baseline: {summaries[0].constant_error:.1f} mg/dl"
     assert list(lines[constant].get_ydata()) == [best_constant_of(weeks)] * 2
     assert any(label.startswith("averages of single releases") for label in lines)
     (left_out,) = top.patches

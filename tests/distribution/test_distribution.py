@@ -126,7 +126,7 @@ def test_an_installed_wheel_decides_and_audits(program: Path, tmp_path: Path) ->
     answer(program, tmp_path, "check", "policies.jsonl")
     met = (
         "landmark-stream replay: 1 of 1 landmark steps have an event: the events are from 1970-01-01T00:00Z to "
-        "1970-01-01T19:00Z, the landmarks from 1970-01-01T05:00Z to 1970-01-01T06:00Z\n"
+        "1970-01-01T19:00Z, and the landmarks are from 1970-01-01T05:00Z to 1970-01-01T06:00Z\n"
     )
     made_up = ["events.jsonl", "--accept", "times"]
     answer(program, tmp_path, "replay", *made_up, "--policies", "policies.jsonl", "--out", "out", told=met)

@@ -55,7 +55,7 @@ def test_every_experiment_answers(tmp_path: Path, cli: Cli) -> None:
     shown = cli(*words).out
     for part in (
         "Mean error (mg/dl)",
-        "Error of adaptive over that of balanced+level",
+        "Error of adaptive divided by the error of balanced+level",
         "strong correlation",
         "best constant publish nothing",
     ):
@@ -190,18 +190,18 @@ def test_titles_and_pictures_of_a_file_say_what_they_are(
     for title in (
         "Mean error (units of kwh) by share of landmarks: * of homes.csv, epsilon 4",
         "Mean error (units of kwh) with a window of 12 steps, by share of landmarks: * of homes.csv, epsilon 4",
-        "Error of adaptive over that of balanced+level, by share of landmarks: * of homes.csv",
+        "Error of adaptive divided by the error of balanced+level, by share of landmarks: * of homes.csv",
     ):
         assert title in shown.splitlines()
     assert list(figures) == [
         "Mean error by share of landmarks",
-        "Error of adaptive over that of balanced+level, by share of landmarks",
-        "Mean error at level w-event, by steps of a window",
+        "Error of adaptive divided by the error of balanced+level, by share of landmarks",
+        "Mean error at level w-event, by window length in steps",
         "Mean error with a window of 12 steps, by share of landmarks",
-        "Mean error with dummy landmarks, by share of true ones",
-        "Mean error by the share of the budget that draws dummies, 20 % landmarks",
+        "Mean error with dummy landmarks, by share of true landmarks",
+        "Mean error by the share of the budget spent on drawing dummies, 20 % landmarks",
         "Landmark temporal loss (an estimate): * of homes.csv, epsilon 4",
-        "Processor time of a decision",
+        "Processor time per decision",
     ]
     for heading, figure in figures.items():
         figure.draw_without_rendering()
@@ -212,7 +212,7 @@ def test_titles_and_pictures_of_a_file_say_what_they_are(
             drawn: Any = axes.get_tightbbox()
             assert not where.overlaps(drawn), heading
         if heading.startswith("Error of"):
-            assert "best constant in hindsight, epsilon 1" in {text.get_text() for text in legend.get_texts()}
+            assert "constant baseline, epsilon 1" in {text.get_text() for text in legend.get_texts()}
         if heading.startswith("Mean error"):
             assert all(axes.get_ylabel() == "mean error (units of kwh)" for axes in figure.axes)
             assert all(axes.get_title().startswith("* of homes.csv, epsilon 4") for axes in figure.axes)
@@ -241,9 +241,12 @@ def test_no_line_loses_its_label(tmp_path: Path, cli: Cli) -> None:
         (["data.csv"], "--policies: required with FILE"),
         (["data.csv", "--policies", "missing.jsonl"], "there is no such file"),
         (["data.csv", "--policies", "policies.jsonl"], "--timestamp-column"),
-        ([*MAPPED, "--policies", "collected.jsonl"], "collected.jsonl: home-*: it collects what contributors send"),
+        (
+            [*MAPPED, "--policies", "collected.jsonl"],
+            "collected.jsonl: home-*: the policy collects what contributors send",
+        ),
         (["--policies", "policies.jsonl"], "omit it"),
-        (["--out", "data.csv/below"], "name a writable folder"),
+        (["--out", "data.csv/below"], "specify a writable folder"),
     ],
 )
 def test_unusable_input(
@@ -268,7 +271,7 @@ def test_unusable_input(
         (["--epsilon", "0"], "'0' is not a budget"),
         (["--shares", "5", "101"], "'101' is not a share"),
         (["--seeds", "0"], "not a whole number above 0"),
-        (["--only", "nothing"], '--only "nothing" is not known'),
+        (["--only", "nothing"], '--only "nothing"'),
     ],
 )
 def test_unusable_options(cli: Cli, words: list[str], message: str) -> None:

@@ -18,9 +18,8 @@ from experiments.trial import Measures, measured
 ROOT = Path(__file__).parents[2]
 SHARE = 20
 HEADER = (
-    f"| data, {SHARE} % landmarks | epsilon | no release, guessed | best constant in hindsight "
-    "| Adaptive | Balanced + `level` | ratio |\n"
-    "|---|---|---|---|---|---|---|\n"
+    f"| data, {SHARE} % landmarks | epsilon | no release, guessed | constant baseline | Adaptive | Balanced + `level` "
+    "| ratio |\n|---|---|---|---|---|---|---|\n"
 )
 
 

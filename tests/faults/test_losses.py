@@ -68,7 +68,7 @@ async def test_broker_killed(tmp_path: Path, seed: int) -> None:
             await asyncio.sleep(3)
             assert ended.stop() == 0
             assert "stream_app.kafka.worker: stopped" in ended.said()  # counts of repeated lines may follow
-            assert "exits by force" not in ended.said()
+            assert "forcing the exit." not in ended.said()
             assert "ConsumerEndedError" not in ended.said()
             with LocalBroker.start(tmp_path / "kafka") as again:
                 assert again.bootstrap_servers == first.bootstrap_servers

@@ -80,7 +80,7 @@ def test_a_foreign_key_stops_a_worker(installation: Installation, capsys: pytest
     config = installation.config(f'key_file = "{installation.folder}/foreign"')
     said = stopped(installation, exit_when_stopped="all")
     assert said.count("stopped (key-changed)") >= installation.partitions
-    assert f"found one with fingerprint {foreign}. " in said
+    assert f"found a key with fingerprint {foreign}. " in said
     assert "--accept-new-key" in said
     assert main(["worker", "--rehearse", "--config", config]) == 1
     assert capsys.readouterr().out.count("(key-changed)") == installation.partitions

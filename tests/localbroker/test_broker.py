@@ -190,7 +190,7 @@ async def test_start_and_stop_of_the_command_line(tmp_path: Path) -> None:
     assert await read_last(again.bootstrap_servers, "kept") == b"one"
     stop = [*words, "stop", "--folder", str(tmp_path)]
     ended = await asyncio.to_thread(subprocess.run, stop, check=True, capture_output=True, text=True)
-    told = f"stopped: the broker of {tmp_path} has ended; its data stay for the next `kafka start`\n"
+    told = f"stopped: the broker of {tmp_path} has ended; its data are kept for the next `kafka start`\n"
     assert (ended.stdout, ended.stderr) == (told, "")
     assert not again.state.process.alive()
 
@@ -237,7 +237,7 @@ def test_refuses_jars_that_are_not_the_pinned_ones(tmp_path: Path, monkeypatch: 
     spoil = f'cp "{machine.fetch_jars()}"/* "$lib"; echo x >> "$lib"/re2j-1.8.jar; rm "$lib"/snakeyaml-*'
     fake_maven(tmp_path, monkeypatch, spoil)
     target = tmp_path / "cache" / "kafka"
-    with pytest.raises(LocalBrokerError, match=r"other contents in re2j-1\.8\.jar, snakeyaml"):
+    with pytest.raises(LocalBrokerError, match=r"different contents in re2j-1\.8\.jar, snakeyaml"):
         machine.fetch_jars(target)
     assert not target.exists()
 
@@ -253,7 +253,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     assert found.parent.stat().st_mode & 0o777 == 0o700
     assert machine.default_cache() == found
     found.parent.chmod(0o770)
-    with pytest.raises(LocalBrokerError, match="others can write there"):
+    with pytest.raises(LocalBrokerError, match="other users can write there"):
         machine.default_cache()
 
 

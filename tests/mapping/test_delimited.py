@@ -54,9 +54,9 @@ def test_without_a_header_rows_begin_at_the_first_time() -> None:
         (1239331989000, {"latitude": 40.2, "longitude": 116.4}),
     ]
     assert events("1000;1.5\n2000;2\n", no_header=True, timestamp_column="1", value_columns="2") == EVENTS
-    with pytest.raises(FileError, match="kwh is not such a number"):
+    with pytest.raises(FileError, match="kwh is not a column number"):
         events("1000;1.5\n", no_header=True, timestamp_column="1")
-    with pytest.raises(FileError, match="numbered from 1, and 02 is not"):
+    with pytest.raises(FileError, match="numbered from 1, but 02 is not"):
         events("1000;1.5\n", no_header=True, timestamp_column="1", value_columns="02")
 
 
@@ -88,8 +88,8 @@ def test_the_line_that_a_row_ends_on_is_told() -> None:
         ),
         ("time\n1000\n", "columns not found: time, kwh; no line has several columns"),
         ("time,kwh,kwh\n1000,1,2\n", "several columns are called kwh"),
-        ("time,kwh\n1000,1,5\n", "has 3 cells, and there are 2 columns"),
-        ('time,kwh\n1000,"1\n' + "x" * 200_000, "a quote may not be closed"),
+        ("time,kwh\n1000,1,5\n", "has 3 cells, but there are 2 columns"),
+        ('time,kwh\n1000,"1\n' + "x" * 200_000, "a closing quote may be missing"),
     ],
 )
 def test_what_does_not_fit_is_said(text: str, said: str) -> None:

@@ -62,7 +62,7 @@ def test_decimals_of_json_stay_exact() -> None:
         (
             '{"results":[{"time":1}],"other":[]}',
             {},
-            "give the path to its records with --records; it may be 'other' or 'results'",
+            "set the path to its records with --records; it may be 'other' or 'results'",
         ),
         ('{"a":1}', {"records": "b"}, "has no records under --records b"),
         ('{"a":[1]}', {"records": "a"}, "is not an object"),
@@ -99,10 +99,10 @@ def test_elements_are_records_wherever_they_stand() -> None:
 @pytest.mark.parametrize(
     ("text", "records", "said"),
     [
-        (GPX.format(POINT.format(1)), None, "name the element of a record with --records"),
+        (GPX.format(POINT.format(1)), None, "specify the element of a record with --records"),
         (GPX.format(POINT.format(1)), "wpt", "has no element wpt"),
         (GPX.format("<trkpt>"), "trkpt", "is not valid XML"),
-        ('<!DOCTYPE a [<!ENTITY b "c">]><a><trkpt>&b;</trkpt></a>', "trkpt", "holds entity declarations"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><a><trkpt>&b;</trkpt></a>', "trkpt", "contains entity declarations"),
     ],
 )
 def test_xml_that_does_not_fit_is_refused(text: str, records: str | None, said: str) -> None:

@@ -86,11 +86,11 @@ def test_names_are_quoted_as_in_csv(text: str, names: list[str]) -> None:
     [
         ("valu_columns", "a", "did you mean value_columns?"),
         ("timestamp_column", [], "is not a column"),
-        ("single", 3, "write its name, a list of names, or '' for none"),
+        ("single", 3, "use a column name, a list of names, or '' for none"),
         ("timestamp_column", "", "is not text"),
-        ("value_columns", "", "names no column"),
-        ("time_format", "iso", "write directives of strptime"),
-        ("zone", "Paris", "use a zone of the IANA database"),
+        ("value_columns", "", "is not a"),
+        ("time_format", "iso", "use directives of strptime"),
+        ("zone", "Paris", "use a zone from the IANA database"),
         ("stamp", "middle", "use 'start' or 'end'"),
         ("where", "type", "is not a condition"),
         ("words", "High", "is not a list of words"),
@@ -121,7 +121,7 @@ def test_a_mapping_says_what_it_lacks() -> None:
 
 def test_no_mapping_has_an_unknown_name(tmp_path: Path) -> None:
     """And none is read of a file that is not valid TOML."""
-    with pytest.raises(MappingError, match="no mapping is called librevew"):
+    with pytest.raises(MappingError, match="unknown mapping librevew"):
         read_mapping("librevew")
     path = tmp_path / "a.toml"
     path.write_text("a =")

@@ -41,12 +41,12 @@ def local(*times: str) -> str:
         (
             f"time,kwh,x\n{HOURS[0]},1,a\n\ntime,humidity,x\n{HOURS[1]},77,a\n",
             {},
-            "another table begins, without a column kwh",
+            "another table begins here, without a column kwh",
         ),
         (local("01:45", "02:00", "02:45", "03:00", "02:15", "03:15"), PARIS, "rows return to it"),
         (local("01:45", "02:10", "02:10", "02:50", "03:15"), PARIS, "all rows have the same time"),
         ('<?xml version="1.0" encoding="foo"?><a/>', {"records": "a"}, "in a known encoding"),
-        ("<a>" * 3000 + "</a>" * 3000, {"records": "a"}, "too deeply nested elements"),
+        ("<a>" * 3000 + "</a>" * 3000, {"records": "a"}, "too deeply"),
         (rows("Low"), {"multiply": "18"}, "High or Low"),
         (rows("1", "HIGH"), {"differences": True}, "High or Low"),
     ],
@@ -148,7 +148,7 @@ def test_what_is_no_number_is_counted() -> None:
 
 def test_a_part_has_one_column() -> None:
     """Named twice, the last one would count without a word."""
-    with pytest.raises(MappingError, match="names a part twice"):
+    with pytest.raises(MappingError, match="contains a part twice"):
         mapping_of({"value_columns": "x=a,x=b"})
 
 

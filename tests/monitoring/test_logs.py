@@ -165,7 +165,7 @@ def test_what_differs_is_written() -> None:
     written = Written()
     for partition in range(3):
         written.log("%s", f"partition {partition} stopped", name="stream_app.kafka.owner.partition")
-        written.log("partition %d: asks again", partition, name="stream_app.kafka.client.eventstopic")
+        written.log("partition %d: will ask again", partition, name="stream_app.kafka.client.eventstopic")
     written.log("refused", level=logging.ERROR)
     written.log("refused")
     written.log("refused", name="faust")

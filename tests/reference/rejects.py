@@ -5,7 +5,7 @@ from tests.reference.markdown import code, pages_top, sentence, table
 
 TOP = """\
 A record of the events topic that changes nothing becomes a record of `landmark.rejects`. It names the record by topic,
-partition and offset, and the reason; it never holds a value. `landmark-stream read rejects` prints them; the metric
+partition and offset, and the reason; it never contains a value. `landmark-stream read rejects` prints them; the metric
 `landmark_rejects_total` counts them by reason.
 
 """

@@ -9,7 +9,7 @@ from tests.reference.markdown import code, pages_top, sentence, table
 TOP = """\
 A partition stops rather than decide something twice. The worker's log says what was wanted, what was found and the
 remedy; `/readyz` fails, the metric `landmark_partitions_stopped` counts it by reason, its input is not acknowledged,
-and other partitions go on; after `disk-full`, `file-limit` and `local-state` the worker ends, so that another one takes
+and other partitions go on; after `disk-full`, `file-limit` and `local-state` the worker ends, so another one takes
 all of its partitions, unless `exit_when_stopped` is `never`. Before a worker ends for
 stopped partitions it serves its metrics for `exit_delay_ms` more. [Operating](../operating.md#when-a-partition-stops)
 says how to go about it.

@@ -76,7 +76,7 @@ def _long_member(given: Sent) -> bool:
 
 @rule(
     RULES,
-    "a record has at most 262144 bytes",
+    "a record may have at most 262144 bytes",
     "a schema sees the document, not its bytes",
     _observation(value="x" * LARGEST_RECORD_BYTES),
 )

@@ -39,17 +39,17 @@ def _of_units(name: str, reason: str, example: Sent, kind: str | None = None) ->
     return add
 
 
-@_of_units("a step holds a whole number of units", COMPUTE, _in_units(unit=1001))
+@_of_units("a step holds a whole number from units", COMPUTE, _in_units(unit=1001))
 def _broken_units(protection: Members, _: Members) -> bool:
     return bool(protection.get("step", 1) % protection["unit"])
 
 
-@_of_units("a step holds at most 10,000 units", COMPUTE, _in_units(step=10_001, unit=1))
+@_of_units("a step may contain at most 10,000 units", COMPUTE, _in_units(step=10_001, unit=1))
 def _many_units(protection: Members, value: Members) -> bool:
     return not _broken_units(protection, value) and protection.get("step", 1) // protection["unit"] > MOST_UNITS
 
 
-@_of_units("open steps hold at most 65,536 units", COMPUTE, _in_units(step=10_000, unit=1, open_steps=7))
+@_of_units("open steps may contain at most 65,536 units", COMPUTE, _in_units(step=10_000, unit=1, open_steps=7))
 def _many_open_units(protection: Members, value: Members) -> bool:
     if _broken_units(protection, value) or _many_units(protection, value):
         return False

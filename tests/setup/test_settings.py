@@ -154,7 +154,7 @@ def test_certificates_are_read_with_the_settings(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingsError, match="certificate_key_file: mode is 0640"):
         Settings.load()
     write(f'security_protocol = "SSL"\nca_file = "{strange}"')
-    with pytest.raises(InvalidSettingsError, match="ca_file: holds no certificates"):
+    with pytest.raises(InvalidSettingsError, match="ca_file: contains no certificates"):
         Settings.load()
 
 

@@ -12,7 +12,7 @@ _EVIDENCE: Final = "stream_app.kafka.evidence"
 PLANTED: Final = (
     Planted(
         "no fence",
-        "one transactional id a partition, so that a new owner fences the one before",
+        "one transactional id a partition, so a new owner fences the one before",
         "tests.cluster.brokers:MemoryBrokers.fence",
         2,
         (('f"{self._application}-{partition}"', 'f"{self._application}-{self._client.name}-{partition}"'),),

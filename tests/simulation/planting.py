@@ -43,7 +43,7 @@ def planted(fault: Planted) -> Iterator[None]:
     source = textwrap.dedent(inspect.getsource(plain))
     for old, new in fault.changes:
         if source.count(old) != 1:
-            raise LookupError(f"{fault.name}: {fault.place} does not hold {old!r} once")
+            raise LookupError(f"{fault.name}: {fault.place} does not contain {old!r} once")
         source = source.replace(old, new)
     found: dict[str, Any] = {}
     code = compile(source, f"<{fault.name}>", "exec")

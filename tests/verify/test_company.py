@@ -38,7 +38,7 @@ def _taken(reader: RowReader, rows: Mapping[str, SeriesRow]) -> None:
 
 def in_company(row: SeriesRow) -> PairResult:
     """Return what the series of the small budget show of a step that is decided together with all others."""
-    pair, seen = pair_of(row, "a step after two others"), {}
+    pair, seen = pair_of(row, "a step after two other steps"), {}
     with patched(RowReader, take=_taken)(row):
         for side in (0, 1):
             secrets = [derived(SECRET, side, run) for run in range(2 * RUNS)]

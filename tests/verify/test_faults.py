@@ -13,18 +13,18 @@ from tests.verify.tried import Plant, protected, row_of, tried
 pytestmark = pytest.mark.slow
 
 EVENT = protected("event")
-FIRST, THIRD, LATER = "the first step", "a step after two others", "a step after many"
+FIRST, THIRD, LATER = "the first step", "a step after two other steps", "a step after many"
 CLOSE, INVALID, SAME = "one cell apart", "an invalid value or another", "an invalid value or its substitute"
-AMONG = "landmarks and a step among equal ones"
+AMONG = "landmarks and a step among equal steps"
 REPLACED_NUMBER = {**NUMBER, "invalid": 5}
 PARITY, CUT = (faults.of_kind(hidden_faults.made(kind)) for kind in (hidden_faults.ParityKept, hidden_faults.Cut))
 SUBSTITUTE, FIFTH, COIN = hidden_faults.substitute_bare, hidden_faults.bare_from_the_fifth, hidden_faults.coin_reused
 AFTER, AHEAD, LATE = (
     "landmarks and a regular step after",
-    "a landmark registered ahead",
+    "a landmark registered in advance",
     "a landmark registered late",
 )
-TURNS = "a window after a step, in turns"
+TURNS = "a window after a step, alternating"
 TENTH, HALF = Fraction(9, 10), Fraction(1, 2)
 COLLECTED = {"kind": "counts", "keys": ["walk", "ride"]}
 LOOKED = {"neighbours": "replace", "open_steps": 1, "intrusion_nano": 10**9}
@@ -67,7 +67,7 @@ TWICE, UNCOUNTED, UNCHARGED = faults.landmark_spent_twice, faults.regular_uncoun
 
 READ = protected("event", within="sum", open_steps=1)
 HIDDEN = protected("event", within="mean", open_steps=1, absent=2)
-UNREAD = "the first step, without a reading or with one"
+UNREAD = "the first step, with or without a reading"
 
 PULSE = {"kind": "number", "lower": 60, "upper": 100, "resolution": 0.5}
 DISTRICTS = {"kind": "choice", "items": ["north", "centre", "south"]}
@@ -84,9 +84,9 @@ REPLACED, CLAMPED_LATE, RAW_NUMBER, LARGEST = (
         collected_faults.largest,
     )
 )
-ALONE = f"{FIRST}, nobody else there"
+ALONE = f"{FIRST}, with no other contributors"
 
-ONE_UNIT, ACROSS = "one unit", "units in a row, across a border"
+ONE_UNIT, ACROSS = "one unit", "units in a row, across a step boundary"
 MARKED, TOLD, UNITS_LATE = "landmark units", "a unit registered before its step ends", "units registered late"
 SINGLES = protected("event", unit=2, open_steps=1)
 IN_A_ROW = protected("landmark", unit=2, open_steps=2, window=3, landmarks=[3])

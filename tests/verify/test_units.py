@@ -82,7 +82,7 @@ def test_a_worker_that_spends_twice_as_much_is_found(statistic: str, runs: int) 
             BESIDE,
             [
                 "one unit",
-                "units in a row, across a border",
+                "units in a row, across a step boundary",
                 "units in a row after many steps",
                 "landmark units",
                 "landmark units and units in a row",
@@ -103,7 +103,7 @@ def test_courses(protection: Any, names: list[str]) -> None:
     window = protection.get("window", 1)
     assert courses["one unit"].declared_nano == -(-2 * 10**9 // window)
     if window > 1:
-        across = courses["units in a row, across a border"]
+        across = courses["units in a row, across a step boundary"]
         assert across.differing == tuple(range(across.differing[0], across.differing[0] + window))
         assert len(across.steps) == 2
     assert [pair.name for pair in pairs_of(row.policy)] == [*names, "one cell apart"]
@@ -113,7 +113,7 @@ def test_a_long_window_differs_in_its_middle() -> None:
     """A day of minutes: so many of them differ as a run decides in short time, and less is declared."""
     protection = {"level": "landmark", "unit": 1, "step": 1000, "open_steps": 1, "window": 640}
     policy = row_of(protection=protection, scheme=UNIFORM, value=STATISTICS["sum"]).policy
-    across = next(course for course in unit_courses(policy) if course.name == "units in a row, across a border")
+    across = next(course for course in unit_courses(policy) if course.name == "units in a row, across a step boundary")
     assert len(across.differing) == MOST_DIFFERING
     assert across.declared_nano == 2 * 10**9 * MOST_DIFFERING // 640
     assert [unit // 1000 for unit in across.differing] == [1] * (MOST_DIFFERING // 2) + [2] * (MOST_DIFFERING // 2)
@@ -129,7 +129,11 @@ def test_pairs_are_as_far_apart_as_neighbours_may_be(statistic: str) -> None:
         pair.name: sum(abs(near - far) for output in pair.outputs for near, far in zip(*output.cells, strict=True))
         for pair in pairs_of(policy)
     }
-    assert apart["units in a row, across a border"] == apart["landmark units and units in a row"] == kind.sensitivity
+    assert (
+        apart["units in a row, across a step boundary"]
+        == apart["landmark units and units in a row"]
+        == kind.sensitivity
+    )
     assert apart["units in a row after many steps"] == kind.sensitivity
     assert 3 * apart["one unit"] == kind.sensitivity
     assert 3 * apart["landmark units"] == 2 * kind.sensitivity

@@ -62,7 +62,7 @@ WARD = {"neighbours": "replace", "open_steps": 2}
         ),
         (parameters("w-event", window=24), "at any 24 hours in a row"),
         (parameters("w-event", window=1), "at one hour"),
-        (parameters("user", length=1000), "at the 1,000 hours from its first event on"),
+        (parameters("user", length=1000), "at the 1,000 hours that start with its first event"),
         (parameters(value=NUMBER | {"sensitivity": 0.5}), "at one hour, and there by at most 0.5"),
         (parameters(value=NUMBER | {"sensitivity": 99.0}), "at one hour"),
         (
@@ -100,19 +100,19 @@ def test_whose_histories(series: str, whose: str) -> None:
     [
         (
             parameters("landmark", spare=2),
-            ("registered later are protected too, and budget is reserved for 2 of them.",),
+            ("registered later are also protected, and budget is reserved for 2 of them.",),
         ),
         (
             parameters("landmark"),
             (
-                "registered later are protected too.",
+                "registered later are also protected,.",
                 "where the landmarks are.",
                 "and what other series of the same person or of other people reveal.",
             ),
         ),
         (parameters("event"), ("Each further hour at which they differ multiplies this limit by the same factor.",)),
         (parameters("w-event", window=3), ("Nothing limits what many such windows reveal together.",)),
-        (parameters("user", length=3), ("After these hours nothing more is measured.",)),
+        (parameters("user", length=3), ("Nothing more is measured after these hours.",)),
         (
             parameters(within="mean", open_steps=2, absent=0),
             (
@@ -135,7 +135,10 @@ def test_whose_histories(series: str, whose: str) -> None:
                 "All readings of an hour count as one event; its value is its last reading.",
                 "Each day publishes the mean of its hours.",
                 "Visible to everyone: which hours have readings, and how many of them are counted; whether",
-                "about it. Choose a unit, or a window of several, no shorter than values stay alike. Not covered:",
+                (
+                    "about it. Choose a unit, or a window of several units, that is at least as long as values stay "
+                    "alike. Not covered:"
+                ),
             ),
         ),
         (parameters("landmark", **HOURLY), ("Each day publishes the sum of its hours for each hour of the week.",)),
@@ -200,7 +203,7 @@ def told(found: dict[str, Any], known: Circumstances, versions: str = "") -> str
 def test_what_becomes_of_further_differences_stands_beside_the_odds(found: dict[str, Any]) -> None:
     """Else "they" would be the versions that another sentence is about, and what they multiply the cap."""
     text = told(found, Circumstances(cap_nano=3 * 10**9), "Of versions.")
-    _, _, after = text.partition("90 % then thinks the first at most 23.2 % likely. ")
+    _, _, after = text.partition("90 % then thinks that the first is at most 23.2 % likely. ")
     assert after.startswith(("Each further hour", "After these hours", "Nothing limits"))
     _, _, after = after.partition(". ")
     assert after.startswith("For accounts that differ in each of your series")
@@ -211,7 +214,7 @@ def test_what_becomes_of_further_differences_stands_beside_the_odds(found: dict[
 def test_the_chance_that_is_told_is_never_too_small(epsilon_nano: int) -> None:
     """What a tenth becomes by a factor e^epsilon of its odds, in 50 digits, rounded up to a tenth of a per cent."""
     text = told(parameters() | {"epsilon": epsilon_nano / 10**9}, Circumstances())
-    said = Decimal(text.partition("then thinks the first at most ")[2].partition(" %")[0])
+    said = Decimal(text.partition("then thinks that the first is at most ")[2].partition(" %")[0])
     with localcontext() as digits:
         digits.prec = 50
         factor = Decimal(epsilon_nano_of({"epsilon": epsilon_nano / 10**9})).scaleb(-9).exp()
@@ -228,14 +231,17 @@ def test_a_person_is_told_of_all_their_series() -> None:
     """The factor is of one series; that of all of them is the cap's, and without a cap they are not counted."""
     capped, free = (told(parameters(), Circumstances(cap_nano=cap)) for cap in (3 * 10**9, None))
     for text in (capped, free):
-        assert "what is published about p-17/heart changes these odds by a factor of at most e^1 (about 2.72)." in text
+        assert (
+            "what is published about p-17/heart changes anyone's odds of one account against the other by a factor "
+            "of at most e^1 (about 2.72)."
+        ) in text
     together = (
-        "For accounts that differ in each of your series as its guarantee says, all your series together change the "
-        "odds by a factor of at most e^3 (about 20.1)."
+        "For accounts that differ in each of your series as its guarantee describes, all your series in total change "
+        "the odds by a factor of at most e^3 (about 20.1)."
     )
     assert together in capped
     assert "all your series" not in free
-    assert "and what is published about you outside of these series or about people near you." in capped
+    assert "and what is published about you outside these series or about people near you." in capped
     assert "and what is published about you in any other way or about people near you." in free
 
 
@@ -248,11 +254,16 @@ def test_an_item_that_is_replaced_costs_two_that_come_or_go() -> None:
     twice = "Replacing one contributor's item removes one item and adds one. This can cost twice as much, a factor e^2"
     assert f"{twice} (about 7.39)." in in_words(added, "ward-3")
     assert "twice" not in in_words(replaced, "ward-3")
-    assert "changes these odds by a factor of at most e^1 (about 2.72)." in told(replaced, Circumstances())
+    assert "changes anyone's odds of one account against the other by a factor of at most e^1 (about 2.72)." in told(
+        replaced, Circumstances()
+    )
     text = told(added, Circumstances())
-    assert "and at each such hour only in whether you took part and what you sent. Whatever odds" in text
-    assert "changes these odds by a factor of at most e^2 (about 7.39). Someone who thought one account 10 %" in text
-    assert "used so far is 0.0 of 1.0, which counts a change of what you sent as two changes." in text
+    assert "and at each such hour only in whether you took part and what you sent. What" in text
+    assert (
+        "changes anyone's odds of one account against the other by a factor of at most e^2 (about 7.39). Someone "
+        "who thought that one account was 10 %"
+    ) in text
+    assert "used so far is 0.0 of 1.0, which counts a change to what you sent as two changes." in text
     assert "by a factor of at most e^6 (about 403)." in later(10**9, Circumstances(lifetime_nano=3 * 10**9), added)
 
 

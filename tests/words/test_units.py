@@ -28,7 +28,7 @@ def parameters(statistic: dict[str, Any] | None = None, /, **protection: Any) ->
             {"landmarks": [[10 * DAY, 12 * DAY]]},
             "at its 48 landmarks, which are left out, and at one other hour",
         ),
-        ({"landmarks": [DAY + 5]}, "at its 1 landmark, which is left out, and at one other hour"),
+        ({"landmarks": [DAY + 5]}, "at its 1 landmark of left out, and at one other hour"),
         ({"window": 6}, "at its landmarks (none so far), which are left out, and at any 6 hours in a row"),
         ({"level": "event"}, "at one hour"),
         ({"level": "event", "unit": 300_000}, "at one unit of 5 min"),
@@ -73,7 +73,7 @@ def test_what_is_said_besides() -> None:
     text = in_words(parameters(within="max", spare=24))
     assert "All readings of an hour count as one event; its value is its largest reading." in text
     assert "registered before their step is published are left out as well." in text
-    assert "registered later are protected too, but they use budget, which is reserved for 24 of them." in text
+    assert "registered later are also protected, but they use budget of reserved for 24 of them." in text
     assert "Visible to everyone: which hours have readings, and how many of them are counted;" in text
     assert "This protects what an hour alone would reveal, but not what its neighbours suggest about it." in text
     assert "use budget." in in_words(parameters())

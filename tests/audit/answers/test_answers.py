@@ -188,10 +188,14 @@ def test_what_versions_cost_together_is_of_one_difference_in_each(level: str, li
     [series] = auditor.followed()
     told = for_a_person(series, auditor.rules.members, lifetime_nano)
     before = f"earlier guarantees, which used epsilon {amount(max(spent[:4]))}."
-    only = "For accounts that differ under each guarantee only as it says, all guarantees together cost at most epsilon"
+    only = (
+        "For accounts that differ under each guarantee only as it describes, all guarantees in total cost at most "
+        "epsilon"
+    )
     assert f"{before} {only} {amount(together)}. Other differences cost more." in told
     said = (
-        "For accounts that differ under each of them only as its guarantee says, all of them together change the odds"
+        "For accounts that differ under each of them only as its guarantee describes, all of them in total change the "
+        "odds"
     )
     assert (f"{said} by a factor of at most e^3 " in told) == (lifetime_nano > together)
 
@@ -223,8 +227,8 @@ def test_the_answers_in_a_terminal_and_for_programs(tmp_path: Path, cli: Cli) ->
     text = cli("audit", "--ledger", ledger, "--plain").out
     assert text.startswith("HOLDS: no findings\n")
     assert "\n  p, 0.00000003 of 0.00000003 reserved: p/glucose, p/place\n" in text
-    assert "A fully used limit is no fault." in text
-    assert "for each series that was examined closely (--series names others)" in " ".join(text.split())
+    assert "A fully used limit is not a fault." in text
+    assert "for each series that was examined closely (use --series to choose other series)." in " ".join(text.split())
     assert "\nWhat to tell the person\n  One paragraph for the person" in text
     assert "\n\n  Values about you (p/glucose) are published" in text
     assert "\n  2 series:\n    Take two histories of a series" in text or text.count("\n  1 series:\n") == 2
@@ -251,4 +255,7 @@ def test_a_replaced_item_is_told_at_its_price(neighbours: str, factor: str, tmp_
     for words in (["plan", f"{policies}"], ["check", f"{policies}"], ["standing", "ward-3", "--plain", "--ledger"]):
         said = " ".join(cli(*words, *([f"{ledger}"] if words[-1] == "--ledger" else [])).out.split())
         assert (twice in said) == (neighbours == "add-remove")
-    assert f"what is published about ward-3 changes these odds by a factor of at most {factor}" in said
+    assert (
+        "what is published about ward-3 changes anyone's odds of one account against the other by a factor of at "
+        f"most {factor}"
+    ) in said

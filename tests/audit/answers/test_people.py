@@ -20,11 +20,9 @@ def test_a_person_is_told_no_more_than_the_books_can_show() -> None:
                 continue
             told = for_a_person(series, auditor.rules.members, None)
             assert "Whether the promise was kept" not in told
-            assert (
-                "No ledger shows that the noise is what the ledger says; the publisher has to answer for this." in told
-            )
+            assert "No ledger can show that the noise is as it says; the publisher is responsible for that." in told
             assert "What was published stays public, and its guarantee does not expire." in told
-            outside = "outside of these series" if auditor.rules.members.known else "in any other way"
+            outside = "outside these series" if auditor.rules.members.known else "in any other way"
             assert f"and what is published about you {outside} or about people near you." in told
 
 
@@ -56,7 +54,7 @@ def test_nothing_is_told_of_a_person_whose_books_are_wrong_anywhere(fault: str) 
     assert wrong != true
     text, findings = told_of("p", wrong)
     assert "about you" not in text
-    assert text.count("Tell nothing yet: the ledger has ") == 2
+    assert text.count("Do not tell the person anything yet: the ledger has ") == 2
     assert findings == len(audited(wrong)[0].finish().findings)
 
 

@@ -213,6 +213,6 @@ def test_what_is_collected_beside_claims(order: int) -> None:
     told_of = ("p/", "p/") if order else ("p/b", "r")
     assert found == [
         ("claim", told_of[0], "'p/b' collects under the id of a person's series"),
-        ("claim", told_of[1], "'r' stops collecting, and reserves nothing"),
+        ("claim", told_of[1], "'r' stops collecting but reserves nothing"),
     ]
     assert audit(chains[1], lifetime_nano=100).holds

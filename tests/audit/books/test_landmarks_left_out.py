@@ -54,6 +54,6 @@ def test_it_is_explained() -> None:
     assert second.value == 100
     assert found.reason.startswith("Balanced gives landmarks nothing: its regular share is 1. The release repeats")
     withheld = explained(write(LEDGERS["left-out"]).lines(), 1000)
-    assert withheld.reason.endswith("Nothing was released before in this period, so there is nothing to repeat.")
+    assert withheld.reason.endswith("Nothing was released earlier in this period, so there is nothing to repeat.")
     half = explained(write(LEDGERS["balanced"]).lines(), 2000)
     assert not half.leaves_out

@@ -139,19 +139,19 @@ def mixed(data: st.DataObject, chains: Iterable[Written]) -> list[bytes]:
 FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     "sum": (
         lambda: person(series("p/sleep", 10)),
-        ("member-cap", "p/sleep", "3 series reserve 0.00000004: more than the limit, which is 0.00000003"),
+        ("member-cap", "p/sleep", "3 series reserve 0.00000004, more than the limit of 0.00000003"),
     ),
     "cap-below": (
         lambda: person(cap=29),
-        ("member-cap", "p/place", "2 series reserve 0.00000003: more than the limit, which is 0.000000029"),
+        ("member-cap", "p/place", "2 series reserve 0.00000003, more than the limit of 0.000000029"),
     ),
     "cap-lowered-below": (
         lambda: lines(series("p/a", 20), series("p/b", 20), member("p/", 50, 39)),
-        ("member-cap", "p/", "2 series reserve 0.00000004: more than the limit, which is 0.000000039"),
+        ("member-cap", "p/", "2 series reserve 0.00000004, more than the limit of 0.000000039"),
     ),
     "series-above-none": (
         lambda: lines(member("p/", 0), series("p/a", 10)),
-        ("member-cap", "p/a", "1 series reserve 0.00000001: more than the limit, which is 0.0"),
+        ("member-cap", "p/a", "1 series reserve 0.00000001, more than the limit of 0.0"),
     ),
     "raised-from-none": (
         lambda: lines(member("p/", 0, 1)),
@@ -175,7 +175,7 @@ FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     ),
     "claim-missing": (
         lambda: person(series("p/c", None)),
-        ("claim", "p/c", ("reserves nothing, although 'p' has a cap")),
+        ("claim", "p/c", ("reserves nothing, although 'p' has a limit")),
     ),
     "claim-missing-before": (
         lambda: lines(series("p/c", None), series("p", None), member("p/", 9)),
@@ -183,23 +183,23 @@ FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     ),
     "series-in-chain": (
         lambda: lines(_behind(member("p/", 9), series("p/", 10))),
-        ("member-chain", "p/", "stands in the chain of a member, which holds its caps alone"),
+        ("member-chain", "p/", "is in the chain of a person, which contains only limits"),
     ),
     "cap-in-series": (
         lambda: lines(_behind(_open(series("p/a", 10)), member("p/a", 9))),
-        ("member-chain", "p/a", "a cap, in the chain of a series"),
+        ("member-chain", "p/a", "a limit in the chain of a series"),
     ),
     "no-name": (
         lambda: lines(member("/", 9)),
-        ("member-chain", "/", "the name of a person's chain is the person plus one character"),
+        ("member-chain", "/", "the name of a person's chain must be the name of the person plus one character"),
     ),
     "separator-within": (
         lambda: lines(member("p/a/", 9)),
-        ("member-chain", "p/a/", "the name of a person's chain is the person plus one character"),
+        ("member-chain", "p/a/", "the name of a person's chain must be the name of the person plus one character"),
     ),
     "separators": (
         lambda: lines(member("p/", 9), member("p:", 9)),
-        ("member-chain", "p:", "ends in ':', other people in '/'"),
+        ("member-chain", "p:", "ends in ':', but the chains of other people end in '/'"),
     ),
 }
 
@@ -229,7 +229,7 @@ def test_a_thousand_series(order: int) -> None:
     cap = member("p/", 10**6)
     assert audit(lines(cap, *many) if order else lines(*many, cap)).holds
     report = audit(lines(cap, *many, series("p/more", 10)))
-    assert told(report) == [("member-series", "p/more", "series 1001 of 'p', which may have 1000")]
+    assert told(report) == [("member-series", "p/more", "series 1001 of 'p', who may have 1000")]
 
 
 def test_versions_share_the_claim() -> None:
@@ -242,7 +242,7 @@ def test_versions_share_the_claim() -> None:
 
     assert audit(version("2.5e-8", 30)).holds
     assert codes(audit(version("2.6e-8", 30))) == {"lifetime"}
-    assert "more than the series' claim, which is 0.00000003" in audit(version("2.6e-8", 30)).text()
+    assert "more than the series' claim of 0.00000003" in audit(version("2.6e-8", 30)).text()
     assert "a series may use what it reserved, or else its first epsilon" in audit(version("2.5e-8", 30)).text()
     assert audit(version("2.5e-8", 90), lifetime_nano=30).holds
     assert codes(audit(version("2.6e-8", 90), lifetime_nano=30)) == {"lifetime"}

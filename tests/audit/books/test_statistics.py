@@ -238,7 +238,7 @@ def test_each_half_of_a_spend_has_its_noise(scale: Any, monkeypatch: pytest.Monk
 
 LADDER: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"value": VECTOR}, {"value": VECTOR | {"parts": {"x": VECTOR["parts"]["pulse"]}}}, ""),  # type: ignore[index]
-    ({"value": VECTOR | {"invalid": {"pulse": 60, "oxygen": 1}}}, {"value": VECTOR}, "invalid values are told"),
+    ({"value": VECTOR | {"invalid": {"pulse": 60, "oxygen": 1}}}, {"value": VECTOR}, "invalid values are revealed"),
     ({"value": VECTOR}, {"value": NUMBER}, "kind vector becomes kind number"),
     (WAYS["sum"], WAYS["mean"], ""),
     (WAYS["sum"], WAYS["sum"] | {"value": ITEM | {"upper": 1}}, ""),

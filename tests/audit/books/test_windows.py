@@ -32,7 +32,9 @@ def test_single_steps_that_did_not_wait_are_remarked_once() -> None:
     assert report.holds
     unwaited = report.remarks[1]
     assert (report.remarks[0].code, unwaited.code, unwaited.sequence) == ("weaker-unmarked", "unwaited", 5)
-    assert unwaited.message == "spends at 2000: until 4000 windows of an earlier version hold steps that it spent on"
+    assert unwaited.message == (
+        "spends at 2000: until 4000 windows of an earlier version contain steps on which that version spent"
+    )
     assert len(report.remarks) == 2
 
 
@@ -92,19 +94,19 @@ def test_landmarks_and_a_window_together_keep_to_epsilon() -> None:
     last["epsilon_nano"] = 35
     report = audit(seal(written).lines())
     assert codes(report) == {"share", "regular-peak", "theorem"}
-    assert "landmarks 0.000000066 and a window 0.000000052: more than epsilon, which is 0.0000001" in report.text()
+    assert "landmarks 0.000000066 and a window 0.000000052: more than the epsilon of 0.0000001" in report.text()
 
 
 @pytest.mark.parametrize(
     ("members", "sentence"),
     [
-        ({"scheme": {"name": "bd"}}, "'bd' has no meaning at level landmark"),
-        ({"scheme": {"name": "ba"}, "window": 1}, "'ba' has no meaning at level landmark"),
+        ({"scheme": {"name": "bd"}}, "'bd' does not support level landmark"),
+        ({"scheme": {"name": "ba"}, "window": 1}, "'ba' does not support level landmark"),
         ({"scheme": {"name": "ba", "dissimilarity": "private"}, "window": 4}, "private dissimilarity"),
         ({"window": 0}, "protection.window"),
         ({"window": 10_001}, "protection.window"),
-        ({"level": "event", "window": 2}, "level event takes no window"),
-        ({"level": "user", "length": 3, "window": 2}, "level user takes no window"),
+        ({"level": "event", "window": 2}, "level event does not allow a window"),
+        ({"level": "user", "length": 3, "window": 2}, "level user does not allow a window"),
         ({"level": "w-event"}, "needs a window"),
     ],
 )

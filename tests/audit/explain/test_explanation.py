@@ -109,7 +109,7 @@ def test_drawn_landmarks() -> None:
     """With dummies the charge stands in S from the start, and a landmark may be none."""
     found = explained(write(LEDGERS["dummies"]).lines(), 1000)
     assert (found.before.landmark_spent_nano, found.document()["dummies_nano"]) == (1, 1)
-    assert "Of S, 1 were charged for drawing the landmarks (heuristic);" in text_of(found)
+    assert "Of S, 1 of S was charged for drawing the landmarks (heuristic);" in text_of(found)
     assert explained(write(LEDGERS["uniform"]).lines(), 1000).document()["dummies_nano"] is None
 
 
@@ -117,9 +117,9 @@ def test_drawn_landmarks() -> None:
     ("series", "timestamp", "sentence"),
     [
         ("home-8", 1000, "the series is not in the ledger"),
-        ("home-7", 999, "the first decided one begins later, at 1000"),
-        ("home-7", 7000, "decided are the step at 6000 before it and the one at 8000 after it"),
-        ("home-7", 13000, "the last decided one is at 12000; the series is closed"),
+        ("home-7", 999, "the first processed step begins later, at 1000"),
+        ("home-7", 7000, "the processed steps before and are at 6000 and 8000 after it"),
+        ("home-7", 13000, "the last processed step is at 12000; the series is closed"),
     ],
 )
 def test_steps_that_are_not_decided(series: str, timestamp: int, sentence: str) -> None:

@@ -71,7 +71,10 @@ def test_noise_in_plain_words(epsilon: float) -> None:
         return observation("a", 5, data)
 
     chance = truth_probability(int(epsilon * 10**9), 4)
-    truth = f"It is the true category with a probability of {100 * chance:.3g} %, and otherwise any of the others."
+    truth = (
+        f"It is the true category with a probability of {100 * chance:.3g} %, and otherwise any of the other "
+        "categories."
+    )
     assert told(CATEGORY, "a") == truth
     decay = exp(-epsilon / 2)
     off = sum(2 * size * decay**size for size in range(1, 1000)) * (1 - decay) / (1 + decay)
@@ -116,4 +119,4 @@ def test_both_commands_speak_plainly(tmp_path: Path, cli: Cli) -> None:
     del written.entries[2]
     ledger.write_bytes(b"".join(line + b"\n" for line in written.lines()))
     said = " ".join(cli(*standing, code=1).out.split())
-    assert "Tell nothing yet: the ledger has 1 fault here" in said
+    assert "Do not tell the person anything yet: the ledger has 1 fault here" in said

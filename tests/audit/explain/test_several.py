@@ -91,14 +91,17 @@ def test_what_is_said() -> None:
     """Of a mean, of two measurements, of readings that may be none, of a gap, and of a vector's noise."""
     mean = run_of([collected(collect=REPLACE | MEAN, value=ITEM, epsilon=1.0), watermark(0), watermark(10)])
     text = " ".join(text_of(explained(mean.ledger, 0, (), "ward-3")).split())
-    assert "The value is the mean of the items that contributors sent. Its release tells how many; what they" in text
+    assert (
+        "The value is the mean of the items that contributors sent. Its release says how many; no record shows "
+        "what they"
+    ) in text
     assert "on noise of scale 7.5, divided by the number of items that the release states." in text
     hidden = run_of([collected(collect=ADD_REMOVE | MEAN, value=ITEM, epsilon=1.0), watermark(0), watermark(10)])
     assert "on noise of scale 8 on sum, 2 on count." in text_of(explained(hidden.ledger, 0, (), "ward-3"))
     odd = run_of([collected(collect=ADD_REMOVE | MEAN, value=ITEM, epsilon=1e-9), watermark(0), watermark(10)])
     assert "A share of 1 cannot be halved" in explained(odd.ledger, 0, (), "ward-3").reason
     absent = run_of([readings.within(protection={"absent": 2.5}), readings.watermark(0), readings.watermark(10)])
-    assert "nor whether there were any" in explained(absent.ledger, 0, (), "ward-3").unknown
+    assert "or whether there were any" in explained(absent.ledger, 0, (), "ward-3").unknown
     gaps = {"absent": "approximated"}
     gap = run_of([readings.within(protection=gaps), readings.watermark(0), readings.watermark(10)])
     assert explained(gap.ledger, 0, (), "ward-3").reason.startswith("The step had no reading, and the policy fills")

@@ -28,9 +28,9 @@ def test_the_share_with_its_numbers() -> None:
     assert formula.numbers == "2 * ((100 - 20) // (2 + 2))"
     text = text_of(found)
     assert "steps of 4000 ms, units of 1000 ms" in text
-    assert "  R    2  spare left: units that may become landmarks after their step" in text
+    assert "  R    2  spare units left: they may become landmarks after their step" in text
     assert "Units that are landmarks are left out: uniform proposes 40; the guard allows 80." in text
-    assert "spare left: 2, for which 40 are reserved; the next step would get 40" in text
+    assert "spare left: 2, with 40 reserved for it; the next step would get 40" in text
     assert found.document()["after"]["reserved_nano"] == 40
 
 
@@ -55,7 +55,9 @@ def test_a_step_that_waits() -> None:
     """It says until when."""
     found = explained("waiting", 6_000).answer()
     assert found.share_nano == found.limit_nano == 0
-    assert "Until 9000 windows hold steps that an earlier version spent on, so this one waits." in text_of(found)
+    assert "Until 9000 windows contain steps on which an earlier version spent, so this version waits." in text_of(
+        found
+    )
 
 
 def test_the_standing() -> None:

@@ -115,7 +115,7 @@ def test_all_that_breaks_a_promise_stands_in_report_and_page(others: int) -> Non
     """However many other findings came before it: these alone are cut short, and it is said how many."""
     tally = Tally(Kept())
     for number in range(others):
-        tally.add(Finding("share", "a", number + 1, "spends another amount"))
+        tally.add(Finding("share", "a", number + 1, "spends a different amount"))
     for number in range(SHOWN + 50):
         tally.add(Finding("theorem", f"s-{number}", 9, "landmarks and another step"))
     report = audit([])._replace(findings=tally.listed(), found=tally.findings.count, counts=tally.counted())

@@ -59,13 +59,13 @@ def test_every_other_fraud_is_found(name: str, fraud: Fraud) -> None:
     [
         (3, 2000, 1000, ""),
         (3, 1000, 1000, ""),
-        (3, 2500, 1000, "windows of 3000 ms become windows of 3000 ms, which begin elsewhere"),
+        (3, 2500, 1000, "windows of 3000 ms become windows of 3000 ms, which begin at other times"),
         (4, 2500, 1000, ""),
         (2, 2000, 1000, "windows of 3000 ms become windows of 2000 ms"),
-        (1, 2000, 4000, "windows of 3000 ms become windows of 4000 ms, which begin elsewhere"),
+        (1, 2000, 4000, "windows of 3000 ms become windows of 4000 ms, which begin at other times"),
         (2, 2000, 4000, ""),
         (6, 2000, 500, ""),
-        (6, 2250, 500, "windows of 3000 ms become windows of 3000 ms, which begin elsewhere"),
+        (6, 2250, 500, "windows of 3000 ms become windows of 3000 ms, which begin at other times"),
         (7, 2250, 500, ""),
     ],
 )

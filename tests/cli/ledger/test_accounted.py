@@ -47,7 +47,7 @@ def test_losses_of_the_worked_example(cli: Cli) -> None:
     assert exposure["forward"] == pytest.approx(BACKWARD[::-1], abs=PRINTED)
     assert exposure["total"] == pytest.approx(TOTAL + TOTAL[::-1], abs=PRINTED)
     assert exposure["sum"] == pytest.approx(1.0, rel=1e-12)
-    assert document["left_out"] == [{"series": "home-2", "reason": "no --correlation names it"}]
+    assert document["left_out"] == [{"series": "home-2", "reason": "no --correlation was given for it"}]
 
 
 @pytest.mark.usefixtures("folder")

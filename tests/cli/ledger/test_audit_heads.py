@@ -73,14 +73,14 @@ def test_a_witness_is_compared(folder: Path, cli: Cli) -> None:
     assert "the witness has 8 of them" in cli(*AUDIT, "--witness", "witness.jsonl").out
     lines = (folder / "heads.jsonl").read_bytes().splitlines()
     write(folder / "heads.jsonl", lines[: next(index for index, head in heads_in(lines) if head["number"] == 3) + 1])
-    assert "witness  -  the witness holds head" in cli(*AUDIT, "--witness", "witness.jsonl", code=1).out
+    assert "witness  -  the witness has head" in cli(*AUDIT, "--witness", "witness.jsonl", code=1).out
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--ledger", "ledger.jsonl", "--heads", "heads.jsonl"], "--public-key"),
-        (["--ledger", "ledger.jsonl", "--heads", "--public-key", "key.pem"], "name its FILE"),
+        (["--ledger", "ledger.jsonl", "--heads", "--public-key", "key.pem"], "add its FILE"),
         (["--ledger", "ledger.jsonl", "--public-key", "key.pem"], "add --heads"),
         (["--ledger", "ledger.jsonl", "--witness", "heads.jsonl"], "add --heads"),
         (["--ledger", "ledger.jsonl", "--heads", "none", "--public-key", "key.pem"], "none: there is no such file"),
@@ -183,4 +183,4 @@ def test_a_hostile_proof_drives_no_terminal(folder: Path, story: Story, cli: Cli
     assert "\nHOLDS" not in said
     deep = "[" * 400 + "]" * 400
     (folder / "proof.json").write_text(json.dumps({**true, "head": {"type": 0}}).replace("0}", deep + "}"))
-    assert "`head` is no signed head" in cli(*CHECK, code=2).err
+    assert "`head` is not a signed head" in cli(*CHECK, code=2).err

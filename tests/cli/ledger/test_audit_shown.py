@@ -92,4 +92,4 @@ def test_a_pipe_is_not_read_twice(folder: Path, second: list[str], monkeypatch: 
         os.close(out)
         captured = cli.said()
         assert captured.out.partition("\n")[0] == said
-        assert ("name a regular file" in captured.err) == (code == 2)
+        assert ("read only once; specify a regular file" in captured.err) == (code == 2)

@@ -18,10 +18,10 @@ entry 5, under policy 1 (entry 1): uniform, level landmark, steps of 1000 ms
 Before the step, in nano-epsilon
   E  100  budget
   S   14  spent on landmarks
-  M   16  largest spend on another step
-  R    5  landmarks from this step on, unused spare included
+  M   16  largest cost of another step
+  R    5  landmarks from this step on, including unused spare landmarks
 
-The share, by uniform
+The share according uniform
   a = min((E - S) // (R + 1), (E - S - M) // R)
     = min((100 - 14) // (5 + 1), (100 - 14 - 16) // 5) = 14  for a landmark
   g = E - S - R*a
@@ -30,11 +30,11 @@ The share, by uniform
 The decision
   The step is not a landmark: uniform proposes 16; the guard allows 86.
   Uniform publishes whenever there is a share.
-  16 were spent on noise of scale 6.25e+08.
+  16 nano-epsilon was spent on noise of scale 6.25e+08.
 
 After the step, in nano-epsilon
   14 spent on landmarks, at most 16 on another step: 70 of 100 left
-  landmarks left: 5, for which 70 are reserved; the next one would get 14, another step 16
+  landmarks left: 5, with 70 reserved for them; the next landmark would get 14, another step 16
 """
 
 
@@ -71,9 +71,9 @@ def test_the_document(tmp_path: Path, cli: Cli) -> None:
     ("words", "sentence"),
     [
         (("home-8", "4000"), "home-8 at 4000: the series is not in the ledger"),
-        (("home-7", "7000"), "the step was not decided and cost nothing"),
-        (("home-7", "noon"), "'noon' is not a time; write integer ms, or ISO 8601 with offset"),
-        (("home-7", "2026-01-31T08:00:00"), "a timestamp without UTC offset"),
+        (("home-7", "7000"), "the step was not processed and cost nothing"),
+        (("home-7", "noon"), "'noon' is not a time; use integer ms, or ISO 8601 with offset"),
+        (("home-7", "2026-01-31T08:00:00"), "a timestamp without a UTC offset"),
     ],
 )
 def test_unusable_questions(tmp_path: Path, cli: Cli, words: tuple[str, str], sentence: str) -> None:
@@ -88,9 +88,9 @@ def test_findings_and_files(tmp_path: Path, cli: Cli) -> None:
     written = write(LEDGERS["uniform"])
     written.entries[2]["landmarks_left"] = 7
     assert main(["explain", "home-7", "4000", *save(tmp_path, written)]) == 1
-    assert "THE LEDGER DOES NOT HOLD up to here" in cli.said().out
+    assert "THE LEDGER HAS FAULTS up to here" in cli.said().out
     assert main(["explain", "home-7", "4000", "--ledger", f"{tmp_path}/nothing"]) == 2
-    assert "name a readable file" in cli.said().err
+    assert "specify a readable file" in cli.said().err
 
 
 async def test_from_topics(broker: LocalBroker, tmp_path: Path, cli: Cli) -> None:

@@ -52,7 +52,7 @@ def test_the_cap_goes_with_the_series(tmp_path: Path) -> None:
     assert [reject["reason"] for reject in rejects] == ["member-cap", "member-cap"]
     assert claims(new, "q") == {"q/": 3 * MILLIARD - MILLIARD + 400_000_000, "q/alone": 400_000_000}
     assert "p/: epsilon" in said
-    assert " remains for what a person's series reserve" in said
+    assert " remains for reservations by the person's series" in said
 
 
 def test_settings_that_would_refuse_a_part(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_settings_that_would_refuse_a_part(tmp_path: Path) -> None:
         ),
         (
             SETTINGS + "lifetime_epsilon = 1.0\n",
-            "unset `lifetime_epsilon`, so that a series reserves its first epsilon",
+            "unset `lifetime_epsilon` so that each series reserves the epsilon of its first policy",
         ),
     ):
         left, said = site.left("old", settings=settings, code=2)
@@ -107,8 +107,8 @@ def test_what_is_lost_on_both_sides_of_the_move_is_said(tmp_path: Path, cli: Cli
         mine = sum(nano for name, nano in both.items() if name.startswith(member))
         assert mine <= told[f"{member}/"]["together_nano"]
     sentences = {line.partition(":")[0]: line for line in said.splitlines()}
-    over = "histories that differ on both sides of the move lose up to {} together, above its {}"
+    over = "histories that differ both before and after the move lose up to {} in total, above the {}"
     assert over.format("2.0", "lifetime of 1.0") in sentences["p/event"]
     assert over.format("2.0", "lifetime of 1.0") in sentences["p/windows"]
     assert over.format("5.0", "limit of 3.0") in sentences["p/"]
-    assert not [name for name in ("p/half", "q/spare", "q/") if "both sides" in sentences[name]]
+    assert not [name for name in ("p/half", "q/spare", "q/") if "both before" in sentences[name]]

@@ -45,7 +45,7 @@ def test_a_ledger_that_does_not_tell_all_is_refused(site: Site) -> None:
     for told, why in (
         (old[1:], "entry 1 is missing"),
         ([*old[:2], old[3]], "entry 3 is missing"),
-        ([*old[:2], {**old[2], "previous": "0" * 64}], "entry 3 follows another entry"),
+        ([*old[:2], {**old[2], "previous": "0" * 64}], "entry 3 follows a different entry"),
         ([*old, other], "two different entries have number 4"),
         ([*old, {**old[-1], "entry": "later"}], "not known"),
     ):
@@ -64,13 +64,13 @@ def test_a_file_says_whether_it_holds_aborted_entries(site: Site, cli: Cli) -> N
     marked.write_bytes(UNCOMMITTED + b"\n" + written([claim, *old[:3], *old[1:]]))
     cli.said()
     assert lines(cli("left", "--ledger", marked).out) == begun
-    assert "aborted bind" in cli("left", "--ledger", plain, code=2).err
+    assert "so" in cli("left", "--ledger", plain, code=2).err
     assert "omit --without-aborted" in cli("left", "--ledger", marked, "--without-aborted", code=2).err
     for words in (["audit"], ["audit", "--html", str(site.folder / "page.html")], ["explain", "home", "0"]):
         assert "--uncommitted" in cli(*words, "--ledger", marked, code=2).err
     marked.write_bytes(plain.read_bytes() + UNCOMMITTED + b"\n")
     assert main(["audit", "--ledger", str(marked)]) == 2
-    assert "name a readable file" in cli("left", "--ledger", site.folder / "none.jsonl", code=2).err
+    assert "specify a readable file" in cli("left", "--ledger", site.folder / "none.jsonl", code=2).err
 
 
 def test_json_tells_the_same(site: Site, cli: Cli) -> None:

@@ -19,15 +19,15 @@ from tests.run import Run, observation, policy
 
 TEXT = """\
 p-17: a person with a limit of 0.00000025; amounts are in epsilon
-  reserved   0.00000022, by 2 series, for ever
+  reserved   0.00000022, by 2 series, permanently
   left       0.00000003 for new series
 
 p-17/glucose: open; largest loss so far: 0.000000064 (limit 0.0000001)
   policy 1, in force: level landmark, uniform, steps of 1 s
   limit      0.0000001 for all landmarks and any one other step together
   used       0.000000064: 0.000000046 on landmarks, 0.000000018 on the costliest
-             other step; others may cost as much without adding to it
-  reserved   0.000000036 for 2 landmarks to come, unused spare included
+             other step; others may cost as much without adding to the total
+  reserved   0.000000036 for 2 future landmarks, including unused spare landmarks
   left       0.0 more
   ends       the last landmark known so far ends 1970-01-01T00:00:12Z; other
              steps continue until the series is closed
@@ -102,7 +102,7 @@ def test_a_member_who_may_not_begin(tmp_path: Path, cli: Cli) -> None:
     options = save(tmp_path, [*people(), *member("p-99/", 0).lines()])
     assert cli("standing", "p-99", *options).out.splitlines() == [
         "p-99: a person with a limit of 0.0; amounts are in epsilon",
-        "  reserved   0.0, by 0 series, for ever",
+        "  reserved   0.0, by 0 series, permanently",
         "  left       0.0 for new series",
     ]
     assert main(["standing", "--members", *options]) == 0
@@ -131,7 +131,7 @@ def test_when_it_ends(tmp_path: Path, cli: Cli) -> None:
     [version] = document_of(cli, "home-7", *options)["series"][0]["versions"]
     figures = ("used_nano", "landmarks_left", "held_back_nano", "left_nano", "ends_ms")
     assert [version[name] for name in figures] == [25, 3, 75, 0, 6000]
-    assert "ends       1970-01-01T00:00:06Z; nothing is spent after it\n" in cli("standing", "home-7", *options).out
+    assert "ends       1970-01-01T00:00:06Z; nothing is spent after that\n" in cli("standing", "home-7", *options).out
     windows = write(LEDGERS["absorbed"])
     del windows.entries[-1]
     assert "ends       not by itself" in cli("standing", "home-7", *save(tmp_path, windows.lines())).out
@@ -165,16 +165,22 @@ def test_findings(tmp_path: Path, cli: Cli) -> None:
     ledger = people()
     forged = [line.replace(b'"cap_nano":250', b'"cap_nano":900') for line in ledger]
     options = save(tmp_path, forged)
-    assert "THE LEDGER DOES NOT HOLD here: 2 findings" in cli("standing", "p-17", *options, code=1).out
+    assert "THE LEDGER HAS FAULTS here: 2 findings" in cli("standing", "p-17", *options, code=1).out
     assert main(["standing", "q", *options]) == 0
-    assert "DOES NOT HOLD: 2 findings; `audit` lists all of them" in cli("standing", "--members", *options, code=1).out
+    assert "DOES NOT HOLD: 2 findings; `audit` lists all findings" in cli("standing", "--members", *options, code=1).out
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("home-8",), "home-8: neither a series nor a member of this ledger; is it spelt right"),
-        (("p",), "p: neither a series nor a member of this ledger; 3 begin so (of other members), the first 'p-1/x'"),
+        (("home-8",), "home-8: neither a series nor a person of this ledger; check the spelling,"),
+        (
+            ("p",),
+            (
+                "p: neither a series nor a person of this ledger; 3 begin with this name (of other members), the "
+                "first 'p-1/x'"
+            ),
+        ),
         (("p-17", "--lifetime", "none"), "'none' is not a number"),
         ((), "one of the arguments NAME --members is required"),
         (("p-17", "--members"), "--members and NAME exclude each other"),
@@ -193,7 +199,7 @@ def test_unusable_questions(tmp_path: Path, cli: Cli, words: tuple[str, ...], se
 
 def test_unusable_files(tmp_path: Path, cli: Cli) -> None:
     """A file that is not there, or one with aborted entries."""
-    assert "name a readable file" in cli("standing", "p-17", "--ledger", f"{tmp_path}/nothing", code=2).err
+    assert "specify a readable file" in cli("standing", "p-17", "--ledger", f"{tmp_path}/nothing", code=2).err
     assert main(["standing", "p-17", *save(tmp_path, [b'{"ledger":"uncommitted"}', *people()])]) == 2
     assert "was read with --uncommitted" in cli.said().err
 
@@ -232,5 +238,5 @@ def test_windows_and_renewals(tmp_path: Path, cli: Cli) -> None:
     assert version["promised_nano"] == version["used_nano"] + version["held_back_nano"] + version["left_nano"]
     said = " ".join(cli("standing", "home-7", *ledger).out.split())
     assert "limit 0.0000001 for all landmarks and any 2 steps in a row together" in said
-    assert " in the costliest window; others may cost as much without adding to it" in said
+    assert " in the costliest window; others may cost as much without adding to the total" in said
     assert "renewed by the first event from 1970-01-01T00:00:09Z on, if the lifetime has room" in said

@@ -38,8 +38,8 @@ def written(installation: Installation) -> int:
 
 
 GO_ON = (
-    "landmark-stream send: interrupted: the records in the topic stay; send the whole file again: processed records "
-    "are rejected as duplicate or late, at no cost\n"
+    "landmark-stream send: interrupted: the records already in the topic stay; send the whole file again: processed "
+    "records are rejected as duplicate or late, at no cost\n"
 )
 
 
@@ -56,7 +56,7 @@ def test_an_interrupted_sending_counts_what_the_topic_holds(installation: Instal
     held = written(installation)
     assert 0 < held < 150_000
     assert (process.returncode, out) == (130, "")
-    assert err == f"landmark-stream send: {held:,} events were sent, and no others\n{GO_ON}"
+    assert err == f"landmark-stream send: {held:,} events were sent, and no other events\n{GO_ON}"
 
 
 def test_an_interrupted_sending_that_waits_for_input_ends(installation: Installation) -> None:
@@ -75,7 +75,7 @@ def test_an_interrupted_sending_that_waits_for_input_ends(installation: Installa
     assert written(installation) == 5_000
     assert (process.returncode, err) == (
         130,
-        f"landmark-stream send: 5,000 events were sent, and no others\n{GO_ON}",
+        f"landmark-stream send: 5,000 events were sent, and no other events\n{GO_ON}",
     )
 
 
@@ -117,7 +117,8 @@ def test_no_events_topic(
     missing = "nowhere.events, nowhere.ledger, nowhere.rejects are" if waits else "nowhere.events is"
     missing = "nowhere.releases is" if name == "read releases" else missing
     said = (
-        f"topic{'s' if waits else ''} {missing} missing; create what is missing with `topics`, or set `prefix` as the"
+        f"topic{'s' if waits else ''} {missing} missing; create missing topics with `topics`, or set `prefix` to the "
+        "same value as the"
     )
     *unruled, told = err.splitlines()
     assert told.startswith(f"landmark-stream {command}: {said}"), err
@@ -134,7 +135,7 @@ def test_a_remedy_of_all_topics_is_told_once(
     (tmp_path / "my.toml").write_text("\n".join(lines) + "\n")
     told = (
         "none.events, none.releases, none.ledger, none.rejects, none.heads, none-state-changelog: topic is missing, "
-        "must be there. Create it with `topics`; if it exists, allow this user to see it: `topics --acls` shows "
+        "but must be there. Create it with `topics`; if it exists, allow this user to see it: `topics --acls` shows "
         "how\n"
     )
     assert cli("topics", "--check", "--config", "my.toml", code=2).out == told

@@ -77,7 +77,7 @@ def test_the_control_is_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     """The same command with the files as they are decides all of them, and says nothing else."""
     assert _run(REPLAY) == 0
     events, landmarks = "2012-06-01T16:00Z to 2012-06-01T18:00Z", "2012-06-01T17:00Z to 2012-06-01T20:00Z"
-    said = f"2 of 3 landmark steps have an event: the events are from {events}, the landmarks from {landmarks}"
+    said = f"2 of 3 landmark steps have an event: the events are from {events}, and the landmarks are from {landmarks}"
     assert capsys.readouterr().err == f"landmark-stream replay: {said}\n"
 
     assert _run("check policies.jsonl") == 0
@@ -207,7 +207,7 @@ def test_an_interrupted_replay_leaves_nothing_and_says_so(number: signal.Signals
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
     told = (
-        "landmark-stream replay: interrupted: nothing is written and no budget is spent; run the same command again\n"
+        "landmark-stream replay: interrupted: nothing was written and no budget was spent; run the same command again\n"
     )
     assert (process.returncode, err.decode()) == ((130, told) if number is signal.SIGINT else (143, ""))
     assert not (folder / "private").exists()
@@ -219,7 +219,7 @@ def test_a_folder_without_a_right_to_write(folder: Path, capsys: pytest.CaptureF
         pytest.skip("root may write everywhere")
     (folder / "shut").mkdir(mode=0o500)
     assert _run(REPLAY.replace("--out private", "--out shut/private")) == 2
-    told = "--out shut/private: you have no permission to write there; name a writable folder"
+    told = "--out shut/private: you have no permission to write there; specify a writable folder"
     assert capsys.readouterr().err == f"landmark-stream replay: {told}\n"
 
 

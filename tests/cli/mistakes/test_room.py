@@ -40,10 +40,10 @@ def limited(largest: int, *words: str) -> subprocess.CompletedProcess[str]:
 WRITING = {
     "keys new landmark.key": "key file landmark.key: it cannot be written: file too large; choose a writable folder",
     "correlate --strength 0.5 --states 5 --out m.json": (
-        "--out m.json: it cannot be written: file too large; name a writable file"
+        "--out m.json: it cannot be written: file too large; specify a writable file"
     ),
     "plan policies.jsonl --picture a.svg": (
-        "--picture a.svg: it cannot be written: file too large; name a writable file"
+        "--picture a.svg: it cannot be written: file too large; specify a writable file"
     ),
     REPLAY: "key file private/replay.key: it cannot be written: file too large; choose a writable folder",
 }
@@ -70,7 +70,7 @@ def test_no_room_for_what_is_printed(command: str) -> None:
             check=False,
             text=True,
         )
-    told = "output cannot be written: no space left on device; free space, and run the same command again"
+    told = " cannot write output: no space left on device; free space, and run the same command again"
     assert ended.stderr.splitlines()[-1] == f"landmark-stream {command.split(maxsplit=1)[0]}: {told}"
     assert "Traceback" not in ended.stderr
     assert ended.returncode == 2
@@ -83,7 +83,7 @@ def test_no_room_for_the_last_file_of_a_replay(folder: Path, cli: Cli) -> None:
     (folder / "private" / "replay.json.new").symlink_to("/dev/full")
     with (folder / "energy.csv").open("a") as file:
         file.write("2012-06-01T19:00:00Z,1\n")
-    told = "--out private: it cannot be written: no space left on device; name a writable folder"
+    told = "--out private: it cannot be written: no space left on device; specify a writable folder"
     assert cli(*REPLAY.split(), code=2).err.splitlines()[-1] == f"landmark-stream replay: {told}"
     assert {path.name: path.read_bytes() for path in (folder / "private").iterdir()} == seen
 
@@ -95,7 +95,7 @@ def test_a_full_disk_leaves_the_run_before(folder: Path) -> None:
     with (folder / "energy.csv").open("a") as file:
         file.write("".join(f"2012-06-02T{hour:02}:00:00Z,1\n" for hour in range(24)))
     ended = limited(2000, *REPLAY.split())
-    told = "--out private: it cannot be written: file too large; name a writable folder"
+    told = "--out private: it cannot be written: file too large; specify a writable folder"
     assert (ended.returncode, ended.stderr) == (2, f"landmark-stream replay: {told}\n")
     assert {path.name: path.read_bytes() for path in (folder / "private").iterdir()} == seen
 

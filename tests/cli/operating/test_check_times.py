@@ -13,8 +13,8 @@ HOUR_MS = 3_600_000
 START_MS = 1_338_534_000_000
 NOISE = (
     "the noise at a landmark has a scale of 20, which exceeds the range of 10. With "
-    '{"name":"balanced","regular_share":1} landmarks are not published, and the other steps have all of epsilon. The '
-    "price is a larger temporal loss."
+    '{"name":"balanced","regular_share":1} landmarks are not published, and the other steps get all of '
+    "epsilon. The price is a larger temporal loss."
 )
 
 TWO = "2012-06-01T07:00Z to 2012-06-01T08:00Z and 2012-06-01T16:00Z to 2012-06-01T18:00Z"
@@ -169,5 +169,6 @@ def test_what_no_clock_decides_is_said_before_replay_refuses_it(
     place, _, why = refused.removeprefix("landmark-stream replay: ").partition(f" {member}: ")
     assert (
         note
-        == f"note: {place} {member}: `policy` takes today, but `policies_file` and `replay --policies` refuse it: {why}"
+        == f"note: {place} {member}: accepted by `policy`, which uses today, but not by `policies_file` or `replay "
+        f"--policies`: {why}"
     )

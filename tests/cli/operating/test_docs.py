@@ -129,7 +129,7 @@ def test_a_page_can_be_read_in_a_terminal(cli: Cli) -> None:
     """By its name or as a message names it; another one is refused with the way to the list."""
     for asked in ("operating.md", "docs/operating.md", page_url("operating.md#the-groups-offsets")):
         assert cli("docs", asked).out == (ROOT / "docs" / "operating.md").read_text()
-    assert "`docs README.md` lists them" in cli("docs", "nothing.md", code=2).err
+    assert "`docs README.md` lists the pages" in cli("docs", "nothing.md", code=2).err
 
 
 def test_a_port_in_use_is_told(port: int) -> None:

@@ -107,14 +107,14 @@ def test_the_settings_say_where(tmp_path: Path, cli: Cli) -> None:
         assert cli("top", "--json", "--interval", "0", "--config", config).document["instances"][0]["url"] == url
         config.write_text("http_port = 0\n")
         assert main(["top", "--once", "--config", str(config)]) == 2
-    assert "name it with --url" in cli.said().err
+    assert "specify it with --url" in cli.said().err
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "127.0.0.1:9464", "http://", "http://a:b", "http://a:1/\x1b[2J"])
 def test_urls_that_name_no_endpoint(url: str, cli: Cli) -> None:
     """Nothing but HTTP is opened; the error says the form."""
     error = cli("top", "--once", "--url", url, code=2).err
-    assert "is not an endpoint; write http://HOST:PORT" in error
+    assert "is not an endpoint; use http://HOST:PORT" in error
     assert CONTROL not in error
 
 

@@ -166,7 +166,7 @@ def test_unusable_input_exits_2(
     files = [] if values is None else [str(data(tmp_path, values))]
     words = [str(tmp_path) if word == "." else word for word in words]
     said = cli("correlate", *files, *words, code=2).err
-    assert found in said or (found == "cannot" and "name a writable file" in said)
+    assert found in said or (found == "cannot" and "specify a writable file" in said)
 
 
 def _question(folder: Path, found: dict[str, Any]) -> Path:

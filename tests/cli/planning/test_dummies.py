@@ -99,7 +99,7 @@ def test_times_as_people_say_them(tmp_path: Path, cli: Cli) -> None:
     assert answer(cli, said, *options) == drawn
     message = cli("dummies", ask(tmp_path, start="soon", landmarks=[*landmarks, start]), code=2).err
     assert "protection.landmarks.2: found something else; add a zone" in message
-    assert 'dummies.start: found "soon"; write ISO 8601' in message
+    assert 'dummies.start: found "soon"; use ISO 8601' in message
 
 
 def test_padding(tmp_path: Path, cli: Cli) -> None:
@@ -129,7 +129,7 @@ def test_for_people(tmp_path: Path, cli: Cli) -> None:
         ({"epsilon": None}, "epsilon: "),
         ({"epsilon": 0}, "epsilon: "),
         ({"utility": "odd"}, "dummies.utility: "),
-        ({"landmarks": [START - 1]}, "protection.landmarks: some lie outside"),
+        ({"landmarks": [START - 1]}, "protection.landmarks: some landmarks are outside"),
         ({"landmarks": "x"}, "protection.landmarks: "),
         ({"steps": 3}, "unknown member 'steps'"),
         ({"method": "padding", "probability": 0.5, "utility": None}, "epsilon: padding has no cost"),
@@ -151,6 +151,6 @@ def test_unusable_files(tmp_path: Path, cli: Cli) -> None:
         ([str(tmp_path / "c")], "there is no such file"),
         ([ask(tmp_path), "--series", "home-7"], "add --key"),
         ([ask(tmp_path), "--key", str(tmp_path / "c")], "create one with `keys new`"),
-        ([ask(tmp_path), "--picture", str(tmp_path / "d")], "must name the format"),
+        ([ask(tmp_path), "--picture", str(tmp_path / "d")], "must give the format"),
     ):
         assert said in cli("dummies", *words, code=2).err

@@ -25,8 +25,8 @@ POLICY: dict[str, Any] = {
 }
 LOUD = (
     "home-7: scheme: the noise at a landmark has a scale of 100, which exceeds the range of 10. With "
-    '{"name":"balanced","regular_share":1} landmarks are not published, and the other steps have all of epsilon. The '
-    "price is a larger temporal loss."
+    '{"name":"balanced","regular_share":1} landmarks are not published, and the other steps get all of '
+    "epsilon. The price is a larger temporal loss."
 )
 PRICE = "The price is temporal loss if values resemble their neighbours: "
 
@@ -49,7 +49,7 @@ def test_replay_audit_and_explain(tmp_path: Path, cli: Cli) -> None:
     assert "Balanced gives landmarks nothing: its regular share is 1." in told
     plain = " ".join(cli("explain", "home-7", "0", "--plain", "--ledger", ledger).out.split())
     assert "there was nothing to repeat yet. The scheme gives landmarks nothing." in plain
-    assert "The scheme gives nothing to the 4 landmarks to come, unused spare included." in plain
+    assert "The scheme gives nothing to the 4 future landmarks, including unused spare landmarks." in plain
 
 
 ODDS = "someone who thought a claim 10 % likely thinks it at most about 23 % likely"

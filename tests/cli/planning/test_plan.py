@@ -124,7 +124,7 @@ def test_renewals_are_told_over_the_lifetime(tmp_path: Path, cli: Cli) -> None:
     assert plan["renewals"] == {"versions": 4, "epsilon": 4 * plain["epsilon"]}
     assert "starts its next version by itself at 3 moments" in plan["promise"]
     assert {**plan, "renewals": None, "times": plain["times"], "promise": plain["promise"]} == plain
-    assert "Renewals make it 4 versions at most, which cost epsilon 4 together" in cli("plan", file).out
+    assert "With renewals there 4 versions, which in total cost epsilon 4 together" in cli("plan", file).out
 
 
 def test_large_figures_are_written_out(tmp_path: Path, cli: Cli) -> None:
@@ -206,7 +206,10 @@ def test_the_smallest_ward(tmp_path: Path, cli: Cli) -> None:
     assert plan["sensitivity"] == 2
     # 57 = 3 * 19 times as likely as each of the three others: ln 57 = 4.04 over half of 0.75.
     assert (own(plan)["landmark"]["lead"], own(plan)["landmark"]["contributors"]) == (11, 110)
-    assert "lead: an item so many contributors ahead" in cli("plan", written(tmp_path, chosen), "--error", "0.1").out
+    assert (
+        "lead: an item that leads all others by this many contributors "
+        in cli("plan", written(tmp_path, chosen), "--error", "0.1").out
+    )
     for wrong in ("0", "-1", "x", "1/2", "nan", "1e400"):
         assert "--error: expected a number" in cli.ended("plan", written(tmp_path, WARD), "--error", wrong).err
 

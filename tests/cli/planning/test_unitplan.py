@@ -81,9 +81,9 @@ def test_data_put_the_best_constant_beside_and_warn(tmp_path: Path, readings: st
 @pytest.mark.parametrize(
     ("policy", "words", "message"),
     [
-        (POLICY, ["--step", "day"], "--step: the span of an error; add the error that you want (--error)"),
-        (POLICY, ["--step", "90min", "--error", "1"], "does not hold whole units of 1 h"),
-        (POLICY, ["--step", "fortnight", "--error", "1"], "--step: found 'fortnight'; write \"day\""),
+        (POLICY, ["--step", "day"], "--step: is the span of an error; add the target error (--error)"),
+        (POLICY, ["--step", "90min", "--error", "1"], "is not a whole number of units of 1 h"),
+        (POLICY, ["--step", "fortnight", "--error", "1"], "--step: found 'fortnight'; use \"day\""),
         (POLICY, ["--steps", "5"], "--steps: only for single events, not for statistics of units"),
         (PLAIN, ["--error", "1"], "add --statistic mean --step day for the mean of a day"),
         (PLAIN, ["--series", "a"], "--data: missing"),

@@ -112,9 +112,9 @@ def test_what_it_looked_at_in_units(tmp_path: Path, cli: Cli) -> None:
     assert max(map(len, lines[: table + 9])) <= 80
     assert " ".join(" ".join(lines[:table]).split()) == (
         "Each unit lasts 1 h, and a step of 1 d holds 24. The two histories of a pair differ in one unit; in 2 "
-        "consecutive units, within one step or across two; in landmark units. A pair with fewer units "
-        "than the window holds has a declared loss of their share of epsilon. A pair that differs in landmark units "
-        "alone has a declared loss of 0: no release may depend on them."
+        "consecutive units, within one step or across two; in landmark units. If a pair differs in fewer units than "
+        "the window contains, its declared loss is their share of epsilon. A pair that differs only in landmark units "
+        "has a declared loss of 0: no release may depend on them."
     )
     (found,) = verified(cli, 3, file, *few)
     assert {name: found[name] for name in ("kind", "statistic", "by")} == {
@@ -149,13 +149,13 @@ def test_a_picture(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["missing.json"], "there is no such file"),
-        (["POLICY", "--picture", "out"], "ending must name the format"),
+        (["POLICY", "--picture", "out"], "file extension must give the format"),
         (["BAD"], "epsilon"),
         (["POLICY", "--config", "my.toml"], "--config: only for --worker"),
         (["POLICY", "--worker", "--seed", "1"], "--seed: a worker draws with a random key"),
-        (["DUMMIES", "--worker"], "other dummies for each series"),
+        (["DUMMIES", "--worker"], "different dummies for each series"),
         (["POLICY", "--worker", "--config", "my.toml"], "my.toml: "),
-        (["POLICY", "--worker"], "(bootstrap_servers): no program listens there. Start one with `kafka start`"),
+        (["POLICY", "--worker"], "(bootstrap_servers): nothing is listening there. Start a broker with `kafka start`"),
     ],
 )
 def test_what_cannot_be_verified(

@@ -32,7 +32,7 @@ DOUBTED: dict[str, tuple[list[Any], str]] = {
         [observation("a", 1_700_000_000 + at, 1.0) for at in range(200)],
         "200 of 201 rows: 1700000000 looks like seconds: in milliseconds it is 1970-01-20T",
     ),
-    "order": (SHUFFLED, "100 of 201 rows lie before a row of their series that comes earlier in the input: "),
+    "order": (SHUFFLED, "100 of 201 rows are older than a row of their series that is earlier in the input: "),
     "refused": (
         [*WEEK, *(reading(201 + at, "x") for at in range(3))],
         "3 of 204 rows would be rejected (3 invalid-value); ",
@@ -44,7 +44,7 @@ DOUBTED["dates"] = (
 )
 DOUBTED["clock ahead"] = (
     [*WEEK, observation("a", 7_000_000_000_000, 1.0)],
-    "1 of 202 rows: 7000000000000 is 2191-10-27T12:26:40Z, which lies after tomorrow",
+    "1 of 202 rows: 7000000000000 is 2191-10-27T12:26:40Z, which is after tomorrow",
 )
 DOUBTED["old"] = (
     [observation("a", 600_000_000_000 + at, 1.0) for at in range(200)],
@@ -52,7 +52,7 @@ DOUBTED["old"] = (
 )
 DOUBTED["clamped"] = (
     [reading(at, 1000.0 if at > 20 else 1.0) for at in range(1, 201)],
-    "most values of a lie above the upper end of their range, which is published for them; the unit may differ",
+    "most values of a lie above the upper end of their range, so the limit is published instead; the unit may differ",
 )
 DOUBTED["outside"] = (
     [reading(at) for at in range(1000, 1200)],
@@ -94,7 +94,7 @@ def test_replay_asks_before_it_writes(tmp_path: Path, cli: Cli, name: str) -> No
         asked = after if marked else said.err
         assert asked.startswith(f"landmark-stream replay: {file}: {DOUBTED[name][1]}")
         assert said.err.count(" if this is intended, add --accept ") == said.err.count(f"--accept {check}\n") == 1
-        assert said.err.endswith(f"{file}: nothing was written, and no budget is spent\n")
+        assert said.err.endswith(f"{file}: nothing was written, and no budget was spent\n")
         assert not (tmp_path / "out").exists()
     assert main([*command, "--accept", check]) == 0
     assert (tmp_path / "out" / "releases.jsonl").stat().st_size > 0
@@ -122,7 +122,7 @@ def test_send_asks_before_it_sends(tmp_path: Path, cli: Cli, config: Path, name:
 
 def test_send_looks_at_order_without_a_policy(tmp_path: Path, cli: Cli, config: Path) -> None:
     """The topic may have the policy, so nothing is refused for want of one; times alone tell what comes late."""
-    for records, told in ((WEEK, "127.0.0.1:1"), (SHUFFLED, "100 of 200 rows lie before a row of their series")):
+    for records, told in ((WEEK, "127.0.0.1:1"), (SHUFFLED, "100 of 200 rows are older than a row of their series")):
         assert told in cli("send", saved(tmp_path / "events.jsonl", *records), "--config", config, code=2).err
 
 
@@ -158,7 +158,7 @@ def test_checks_regard_new_rows(tmp_path: Path, cli: Cli) -> None:
     asked(repeated)  # an export that begins anew with rows of before
     held = (out / "ledger.jsonl").read_bytes()
     again = [*repeated, reading(7, 2.5), reading(500)]
-    assert "1 of 2 rows lie before a row of their series" in asked(again, code=2)
+    assert "1 of 2 rows are older than a row of their series" in asked(again, code=2)
     assert (out / "ledger.jsonl").read_bytes() == held
     wrong = [*repeated, *later[:3], reading(500, "x"), reading(501)]
     assert "1 of 5 rows would be rejected (1 invalid-value)" in asked(wrong, code=2)
@@ -237,7 +237,7 @@ def test_each_series_must_meet_one_of_its_landmarks(tmp_path: Path, cli: Cli) ->
     rows = [reading(at, series=name) for at in range(1, 201) for name in "ab"]
     file = saved(tmp_path / "events.jsonl", *begun, *rows)
     said = cli("replay", file, "--out", tmp_path / "out", code=2).err
-    assert "10 of 20 landmark steps have an event; none of b: the events are from 2023-11-14T22:13:20.001Z" in said
+    assert "10 of 20 landmark steps have an event; none in b: the events are from 2023-11-14T22:13:20.001Z" in said
     assert cli("replay", file, "--out", tmp_path / "out", "--accept", "landmarks").out
 
 
@@ -274,7 +274,7 @@ def test_a_row_far_after_its_neighbours_is_named(tmp_path: Path, cli: Cli) -> No
     days = [reading(at * 24 * HOUR_MS) for at in range(20)]
     days[5] = reading(400 * 24 * HOUR_MS)
     said = cli("replay", saved(tmp_path / "events.jsonl", policy("a"), *days), "--out", tmp_path / "out", code=2).err
-    told = "2024-12-18T22:13:20Z lies 394 d after the rows of its series around it, so that 14 of 21 rows would be"
+    told = "2024-12-18T22:13:20Z lies 394 d later than the neighbouring rows of its series, so 14 of 21 rows would be"
     assert told in said
     assert (
         "its clock may be ahead; correct its time, or omit the row; if this is intended, add --accept order\n"
@@ -285,6 +285,6 @@ def test_a_row_far_after_its_neighbours_is_named(tmp_path: Path, cli: Cli) -> No
 def test_send_names_series_without_a_policy(tmp_path: Path, cli: Cli, config: Path) -> None:
     """Whoever does not wait for the answer would not learn that all were refused."""
     file = saved(tmp_path / "events.jsonl", policy("e"), *(reading(1, series=name) for name in "abcde"))
-    told = "send: no policy for a, b, c and 1 more series is known here: unless one was sent before, a worker rejects"
+    told = "send: no policy for a, b, c and 1 more series is known here: a worker rejects"
     assert told in cli("send", file, "--config", config, code=2).err
     assert "is known here" not in cli("send", file, "--config", config, "--wait", "5", code=2).err

@@ -51,7 +51,7 @@ def test_a_moment_that_looks_like_seconds_is_said(cli: Cli) -> None:
     [
         ([], "nothing to register; add --add TIME or --ics FILE"),
         (["--add", "2026-07-02"], '--add 2026-07-02: found "2026-07-02"; add a zone'),
-        (["--add", "soon", "5", "7/2"], '--add soon: found "soon"; write ISO 8601'),
+        (["--add", "soon", "5", "7/2"], '--add soon: found "soon"; use ISO 8601'),
         (["--add", "5", '{"weekly":["sat"]'], '--add {"weekly":["sat"]: found'),
         (["--add", '{"dates":[]}'], '--add {"dates":[]}: zone: found nothing'),
         (["--add", "5", "--ics", "none.ics"], '--ics none.ics: found "none.ics"; there is no such file'),
@@ -81,11 +81,14 @@ def test_all_of_it_is_told_at_once(tmp_path: Path, cli: Cli) -> None:
 def test_a_series_is_one(cli: Cli) -> None:
     """Of 1 to 200 bytes."""
     for name in ("", "x" * 201):
-        assert "is not a series; write 1 to 200 bytes" in cli("landmarks", name, "--add", "5", "--dry-run", code=2).err
+        assert (
+            "is not a valid series id; use 1 to 200 bytes"
+            in cli("landmarks", name, "--add", "5", "--dry-run", code=2).err
+        )
 
 
 def test_more_than_a_record_holds(cli: Cli) -> None:
     """With how large it would be."""
     every = '{"weekly":["mon","wed","fri","sun"],"first":"1970-01-01","last":"2025-12-31","from":"01:00","to":"02:00"}'
     assert main(["landmarks", "home-7", "--add", every, "--zone", "UTC", "--dry-run"]) == 2
-    assert "bytes; a record has at most 262,144; register them in several commands" in cli.said().err
+    assert "bytes, but a record can have at most 262,144; register them with several commands" in cli.said().err

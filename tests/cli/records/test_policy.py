@@ -36,7 +36,7 @@ def test_a_glob_is_not_sent(tmp_path: Path, cli: Cli, series: str) -> None:
     said = cli("policy", file, code=2).err
     assert said.splitlines() == [
         "landmark-stream policy: nothing sent",
-        f"{file}:2: {series}: a glob is a default policy; name the file in `policies_file`",
+        f"{file}:2: {series}: a policy with a glob is a default policy; set `policies_file` to this file",
     ]
 
 
@@ -75,7 +75,7 @@ def test_versions_of_a_file_are_compared(tmp_path: Path, cli: Cli) -> None:
     weaker = policy("home-1", 2, protection={"level": "w-event", "window": 2})
     file = written(tmp_path, weaker, policy("home-1", 3, protection={"level": "event"}), policy("home-2", 1))
     lost = "fewer consecutive steps, or shorter ones, are protected together"
-    told = f'protects less than version 2: {lost}; keep that, or say "weaker":true and set accept_weaker_policies'
+    told = f'protects less than version 2: {lost}; keep that, or set "weaker":true and set accept_weaker_policies'
     assert f"error: {file}:2: version: {told}\n" in cli("check", file, code=2).out
     assert f"nothing sent\n{file}:2: {told}\n" in cli("policy", file, code=2).err
 
@@ -97,7 +97,7 @@ def test_what_may_have_passed_is_a_note(tmp_path: Path, cli: Cli) -> None:
     (noise,) = [line for line in shown.splitlines() if line.startswith("note: ")]
     assert noise.startswith("note: home-1: scheme: the noise at a landmark"), "once for both versions"
     assert main(["check", written(tmp_path, policy("home-1", weaker="yes"))]) == 2
-    assert ": weaker: found text; write true or false" in cli.said().out
+    assert ": weaker: found text; use true or false" in cli.said().out
 
 
 WEEKENDS = {
@@ -183,7 +183,9 @@ def test_a_record_that_no_topic_takes_is_refused(tmp_path: Path, cli: Cli) -> No
     years = {**WEEKENDS, "weekly": ["mon", "wed", "fri", "sun"], "first": "1970-01-01", "last": "2020-12-31"}
     file = written(tmp_path, policy("home-1", protection={"level": "landmark", "landmarks": [years]}))
     said = cli("policy", file, code=2).err
-    assert "bytes; a record has at most 262,144; name fewer landmarks, and add later ones with `landmarks`" in said
+    assert (
+        "bytes, but a record can have at most 262,144; list fewer landmarks, and add the rest with `landmarks`" in said
+    )
 
 
 def test_default_policies_may_say_them_too(tmp_path: Path) -> None:

@@ -97,7 +97,9 @@ def test_a_damaged_key_is_moved_aside_on_demand_alone(site: Site, damage: bytes)
     before, key = site.outputs(), (site.out / KEY_NAME).read_bytes()
     (site.out / KEY_NAME).write_bytes(damage)
     told = site.run(log(VALUES), code=2)
-    assert "is not a key file of format 1; restore it from a backup. Or name another folder, or add --replace" in told
+    assert (
+        "is not a key file of format 1; restore it from a backup. Or specify another folder, or add --replace" in told
+    )
     (site.out / KEY_NAME).write_bytes(key)
     site.run(log(VALUES))
     assert site.outputs() == before

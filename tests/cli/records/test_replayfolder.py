@@ -162,8 +162,8 @@ def test_any_other_input_is_refused(site: Site, change: str, keyed: str) -> None
         if change == "shorter" and more:
             continue
         said = site.run([*CHANGES[change](records), *more], *words, code=2)
-        assert said.startswith(f"landmark-stream replay: --out {site.out}: holds a ledger, and ")
-        assert "its latest run" in said
+        assert said.startswith(f"landmark-stream replay: --out {site.out}: contains a ledger, and ")
+        assert "the latest run" in said
         assert "--replace" in said
         assert {path.name: path.read_bytes() for path in site.out.iterdir()} == before
     said = site.run(CHANGES[change](records), *words, *ACCEPTING, "--replace")
@@ -237,12 +237,12 @@ def test_another_key_a_lost_one_and_an_old_folder_are_refused(site: Site) -> Non
         assert "no replay.json that can be read" in site.run(records, code=2)
     (site.out / "replay.json").write_bytes(kept)
     key = keyfile.create(site.folder / "key")
-    assert f"this run has {key.fingerprint}" in site.run(records, "--key", str(site.folder / "key"), code=2)
+    assert f"this run uses {key.fingerprint}" in site.run(records, "--key", str(site.folder / "key"), code=2)
     (site.out / "replay.key").unlink()
     assert "replay.key is missing" in site.run(records, code=2)
     assert not (site.out / "replay.key").exists()
     keyfile.create(site.out / "replay.key")
-    assert "was made under key" in site.run(records, code=2)
+    assert "was created under key" in site.run(records, code=2)
     (site.out / "replay.key").unlink()
     site.run(records, "--replace")
     site.run(records)

@@ -48,7 +48,7 @@ def test_what_no_worker_takes_is_not_sent(series: str, timestamp_ms: int) -> Non
         (["--every", "nan"], "above 0 seconds"),
         (["--lag", "-1"], "0 seconds or more"),
         (["--at", "noon"], "ISO 8601"),
-        (["--at", "2026-01-31T08:00:00"], "without UTC offset"),
+        (["--at", "2026-01-31T08:00:00"], "without a UTC offset"),
         (["--at", "5", "--lag", "1"], "a time of 0"),
     ],
 )

@@ -121,7 +121,7 @@ def test_what_columns_do_not_know_is_left(members: dict[str, object], value: obj
         pytest.param(observation(HOMES[2], 0, 4.0), id="duplicate"),
         pytest.param(observation(HOMES[2], 1, 4.0), id="duplicate within"),
         pytest.param(observation(HOMES[2], 2, "none"), id="invalid"),
-        pytest.param(observation(HOMES[2], 2, value=True), id="no number"),
+        pytest.param(observation(HOMES[2], 2, value=True), id="is not a number"),
         pytest.param(observation(HOMES[2], -1, 4.0), id="malformed"),
         pytest.param({"series": HOMES[2], "timestamp": 2}, id="without a value"),
         pytest.param({"type": "close", "series": HOMES[2]}, id="close"),

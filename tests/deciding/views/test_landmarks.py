@@ -119,7 +119,7 @@ def test_a_version_whose_landmark_a_view_refuses_is_refused() -> None:
     run.feed(policy(BASE, 2, protection=late, value=MEAN))
     assert refused(run) == [(BASE, "refused-landmark", 10)]
     assert (run.ledger, run.rows) == (before, rows)
-    assert run.rows[BASE].open_units is not None, "what is open of the base was not dropped"
+    assert run.rows[BASE].open_units is not None, "open steps of the base was not dropped"
 
 
 def test_a_view_that_begins_later_has_the_landmarks_of_its_base() -> None:

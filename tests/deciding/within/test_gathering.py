@@ -55,7 +55,7 @@ def test_a_series_says_which_watermarks_it_takes() -> None:
     run = Run().feed_all([policy("a"), policy("b", **collect), *(watermark(5, series) for series in "abc")])
     assert run.reasons == ["wrong-type", "malformed", "malformed"]
     run = Run().feed_all([within(), {**watermark(5), "seed": "none"}])
-    assert run.reasons == ["malformed"], "a seed is one or is not there"
+    assert run.reasons == ["malformed"], "a seed is one or was not found;"
 
 
 def test_a_step_takes_so_many_readings() -> None:

@@ -225,7 +225,7 @@ def test_a_running_worker_that_loses_a_right(
         guarded.send(5)
         assert worker.await_end() == 1
         assert worker.said().rstrip().endswith("stream_app.kafka.worker: stopped")  # by itself, with nothing amiss
-        assert "exits by force" not in worker.said()
+        assert "forcing the exit." not in worker.said()
         assert f"TopicAuthorizationFailedError({taken.name!r})" in worker.said().replace("{", "").replace("}", "")
     guarded.secured.allow("worker", needed)
     with guarded.worker() as worker:

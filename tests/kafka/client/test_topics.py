@@ -138,7 +138,7 @@ def test_command_makes_then_checks(
 
     assert main(["topics", "--check"]) == 2
     assert capsys.readouterr().out.startswith(
-        f"{', '.join(names)}: topic is missing, must be there. Create it with `topics`"
+        f"{', '.join(names)}: topic is missing, but must be there. Create it with `topics`"
     )
     assert main(["topics", "--json"]) == 0
     made = {"holds": True, "made": list(names), "unverified_brokers": [], "differences": [], "short": []}

@@ -132,7 +132,7 @@ def test_foreign_records_stop_the_partition(installation: Installation, topic: s
             asyncio.run(_copy_last(installation, name))
             installation.send(readings(20, start=40))
             assert worker.await_end() == 1
-            assert f"expected no records in {name} but this application's" in worker.said()
+            assert f"expected only records of this application in {name}" in worker.said()
             return
         assert worker.stop() == 0
     asyncio.run(_copy_last(installation, name))
@@ -166,12 +166,12 @@ def test_a_stray_record_is_named(installation: Installation, nth: int, capsys: p
     name: str = getattr(installation.names, meaning)
     offset = asyncio.run(send_raw(installation, name, value, key))  # by who took the topic for another
     said = stopped(installation)
-    expected = f"expected no records in {name} but this application's; found a record of another"
+    expected = f"expected only records of this application in {name}; found a record of another"
     assert f"stopped (foreign-writer): {expected}" in said
     capsys.readouterr()
     assert installation.command("recover") == 2
-    assert f"found at offset {offset} a record that no version of it writes" in (said := capsys.readouterr().err)
-    assert f"(foreign-writer): expected no records in {name}" in said
+    assert f"found at offset {offset} that no version of it writes" in (said := capsys.readouterr().err)
+    assert f"(foreign-writer): expected only records of this application in {name}" in said
 
 
 def test_own_aborted_records_are_own(installation: Installation) -> None:

@@ -30,7 +30,7 @@ def test_offsets_set_forward_are_set_back(installation: Installation, capsys: py
     capsys.readouterr()
     assert installation.command("recover") == 2
     assert "partition 0 stopped (input-skipped)" in (said := capsys.readouterr().err)
-    assert "none of 30 records, offsets 100 to 129; the outputs end with the input below offset 100" in said
+    assert "no row 30 records, offsets 100 to 129; the outputs end with the input before offset 100" in said
     installation.set_offset(100)
     installation.delete(installation.names.changelog)
     assert installation.command("recover") == 0

@@ -131,7 +131,7 @@ def test_releases_do_not_tell_what_old_rows_lack(
         return
     assert installation.command("recover") == 2
     assert "(ledger-short)" in (said := capsys.readouterr().err)
-    assert "a ledger from offset 10 on, up to which the rows that are left hold it" in said
+    assert "a ledger that begins at offset 10 or earlier, because the remaining rows cover it only up to there," in said
     assert recovered(installation, capsys, "--accept-lost-ledger")["told_by"] == "nobody"
 
 
@@ -143,7 +143,7 @@ def test_heads_tell_of_every_series(installation: Installation, capsys: pytest.C
     assert recovered(installation, capsys)["told_by"] == "heads"
     installation.delete(installation.names.changelog)
     assert installation.command("recover", "--accept-lost-ledger") == 2
-    assert "found none of 20, whose entries are missing" in capsys.readouterr().err
+    assert "found no output 20 of them, whose entries are missing" in capsys.readouterr().err
 
 
 def test_a_later_loss_of_the_changelog_forgets_nobody(
@@ -156,7 +156,7 @@ def test_a_later_loss_of_the_changelog_forgets_nobody(
     for words in ((), ("--accept-lost-ledger",)):
         assert installation.command("recover", *words) == 2
         assert "(ledger-short)" in (said := capsys.readouterr().err)
-        assert "found none of 20, whose entries are missing" in said
+        assert "found no output 20 of them, whose entries are missing" in said
 
 
 def test_rows_of_an_earlier_version_adopt_what_is_there(installation: Installation) -> None:
@@ -193,4 +193,4 @@ def test_a_member_whose_row_is_gone_gets_no_cap_again(
         next(one.offset for one in made.read(made.names.ledger) if b'"entry":"landmarks"' in one.value),
     )
     assert made.command("recover") == 2
-    assert "found none of 1, whose entries are missing" in capsys.readouterr().err
+    assert "found no output 1 of them, whose entries are missing" in capsys.readouterr().err

@@ -104,7 +104,7 @@ def test_an_events_topic_that_grows_ends_its_workers(installation: Installation)
             assert re.search(r"expected .*1 partitions, .*; found 3", said), said
             assert "(partition-count)" in said
             assert page_url("how-to/more-partitions.md") in said
-    stopped(installation, "partition count is 3, must be 1", name="a", code=2)
+    stopped(installation, "partition count is 3, but must be 1", name="a", code=2)
 
 
 def test_a_new_partition_of_grown_topics_decides_nothing(installation: Installation) -> None:

@@ -66,7 +66,7 @@ def test_recovered_members_claim_no_more(installation: Installation, capsys: pyt
     for separator in (":", None):
         installation.more["member_separator"] = separator
         assert installation.command("recover") != 0
-        assert "another `member_separator`" in capsys.readouterr().err
+        assert "a different `member_separator`" in capsys.readouterr().err
     installation.more |= {"member_separator": "/", "member_epsilon": 9.0}
     assert installation.command("recover") == 0
     total += installation.send([reading("p/c"), reading("q/b"), reading("q/c"), reading("p/a", 1)])

@@ -157,7 +157,7 @@ def test_a_full_disk_ends_the_worker_and_another_goes_on(
     )
     assert "Free space on that disk" in said
     assert "bug" not in said
-    stopped(installation, "has no room", name="again", code=2, data_folder=str(folder))
+    stopped(installation, "has no space", name="again", code=2, data_folder=str(folder))
     installation.decide(total, "elsewhere", data_folder=str(installation.folder / "elsewhere"))
     installation.answered_once()
     assert_topics_hold_what_replay_computes(installation)

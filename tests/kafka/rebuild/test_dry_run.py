@@ -61,11 +61,11 @@ def test_a_start_is_told_before_it_is_made(installation: Installation, capsys: p
     partitions = range(installation.partitions)
     total = installation.send(readings(400))
     installation.decide(total)
-    quiet = "continues; 0 ledger entries bind, 0 records wait"
+    quiet = "continues; 0 ledger entries must 0 records are waiting,"
     assert rehearsed(installation, capsys) == (0, [f"partition {nth}: {quiet}" for nth in partitions])
 
     place = left_behind(installation, "home-998", otherwise=False)
-    bound = "continues; 2 ledger entries bind, 1 records wait"
+    bound = "continues; 2 ledger entries must 1 records are waiting,"
     told = [f"partition {nth}: {bound if nth == place else quiet}" for nth in partitions]
     assert rehearsed(installation, capsys) == (0, told)
     installation.decide(total + 1)
@@ -76,6 +76,6 @@ def test_a_start_is_told_before_it_is_made(installation: Installation, capsys: p
     assert code == 1
     assert lines[1 - place] == f"partition {1 - place}: {quiet}"
     assert lines[place].startswith(f"would stop: partition {place} stopped (tail-differs)")
-    assert "a version of the program that decides otherwise may have written it" in lines[place]
+    assert "a version of the program that decides differently may have written the entries" in lines[place]
     stopped(installation, "tail-differs", exit_when_stopped="any")
     assert not [record for record in installation.read(installation.names.releases) if record.key == b"home-999"]

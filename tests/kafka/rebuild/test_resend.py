@@ -191,8 +191,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
     """Rejects that end too early, of other topics or after a loss, and files that are not whole; each says why."""
     events = backup(tmp_path)
     wrong: list[tuple[int, dict[str, object], str]] = [
-        (2, {}, "end at offset 2 of partition 0, the events at 3"),
-        (3, {"topic": "other.events"}, "rejects are of other.events"),
+        (2, {}, "end at offset 2 of partition 0, and the events at 3"),
+        (3, {"topic": "other.events"}, "rejected records are of other.events"),
         (3, {"reason": "input-lost"}, "was given up"),
     ]
     for end, members, why in wrong:
@@ -201,11 +201,11 @@ def test_what_is_refused(tmp_path: Path) -> None:
     good = rejects(tmp_path, 3)
     lines = events.read_bytes().splitlines(keepends=True)
     for broken, why in (
-        (lines[:-1], "no last line `end`"),
+        (lines[:-1], "the last line `end` is missing,"),
         ([*lines, lines[0]], "after its end"),
         ([lines[1], lines[0], *lines[2:]], "does not follow"),
         ([b"{}\n", *lines], "not an event"),
-        ([b"\xff\n", *lines], "no line of `read events`"),
+        ([b"\xff\n", *lines], "not a line of `read events`"),
     ):
         events.write_bytes(b"".join(broken))
         with pytest.raises(BackupError, match=why):

@@ -97,7 +97,7 @@ def test_what_a_method_cannot_take_is_said_with_what_can() -> None:
     """The error names what was asked, the limit and every method that takes that many steps."""
     assert steps_fault("optimal", 16) == ""
     found = steps_fault("optimal", 17)
-    assert "optimal takes a range of at most 16 steps, found 17" in found
+    assert "optimal accepts a range of at most 16 steps, but found 17" in found
     assert all(name in found for name in ("heuristic (at most 16384)", "partitioned", "padding (at most 65536)"))
     assert "choose padding (at most 65536)" in steps_fault("heuristic", MOST_STEPS["heuristic"] + 1)
     assert "choose a shorter range or longer steps" in steps_fault("padding", 65_537)

@@ -159,7 +159,7 @@ def test_a_release_reads_back() -> None:
         whole = [int(cell) for cell in generator.integers(-(2**50), 2**50, 2, endpoint=True)]
         cells = ReleasedCells(tuple(cell // isqrt(1 + int(generator.integers(0, 2**40))) for cell in whole))
         assert kind.read(kind.publish(cells)) == cells
-    with pytest.raises(TypeError, match="a vector release holds an object, found float"):
+    with pytest.raises(TypeError, match="a vector release must contain an object, but found float"):
         kind.read(1.0)
 
 
