@@ -119,7 +119,7 @@ COMMANDS = (
     Mistake(
         "A watermark with an infinite lag",
         "watermark home-7 --lag inf",
-        "Write a number from seconds.",
+        "Write a number of seconds.",
     ),
     Mistake(
         "A range of dummies that is not JSON",

@@ -51,7 +51,7 @@ POLICIES = (
         "plan energy.csv",
         "Name the file of policies.",
     ),
-    in_settings("A text without quotes in the configuration", "Write the quotes.", "partitions = 4\nprefix = home\n"),
+    in_settings("A text without quotes in the settings", "Write the quotes.", "partitions = 4\nprefix = home\n"),
     in_settings("A bracket of the settings that is not closed", "Close it.", "policies = [\n"),
     in_policies("A few invalid lines of policies", "Fix them one by one.", policy() + "home-7\n" * 9),
     in_settings("A setting mistyped", "Write the name that you mean.", "partition = 4\n"),
