@@ -60,7 +60,7 @@ OVER_STEPS: Final[Mapping[str, CompositionLaw]] = {
     ),
     "discounted-exponential": CompositionLaw(
         "estimate",
-        "the sum of exp(-rate age) epsilon, age in steps before the last (Farokhi 2020)",
+        "the sum of exp(-rate * age) * epsilon, where age counts steps before the last step (Farokhi 2020)",
         "the past is assumed to matter less, although an adversary does not forget",
     ),
     "discounted-hyperbolic": CompositionLaw(

@@ -111,7 +111,7 @@ CODES: Final[dict[Code, str]] = {
     # The signed heads, when given; a finding about a head has no series.
     "malformed-head": "not a head or leaves in their exact form",
     "head-signature": "a head without the signature of a trusted key",
-    "head-missing": "a partition's heads have a gap in their numbers, or there are none",
+    "head-missing": "a partition's heads are missing, or their numbers have a gap",
     "head-chain": "a head does not name the hash of the previous head",
     "head-conflict": "two heads with different bytes have the same number",
     "head-order": "a head has an earlier time or ledger offset than the previous head",

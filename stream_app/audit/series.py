@@ -229,7 +229,7 @@ class Series:
         self.books.carried = carried_into(before, terms, self.end_ms)
         lost = losses(before, terms, self.end_ms) if before.sure else []
         if lost or entry.weaker:
-            message = "; ".join(lost) or "the entry says so, but the ledger does not show a weaker protection"
+            message = "; ".join(lost) or "the entry says that protection got weaker, but the ledger does not show it"
             rules.remark(Remark("weaker-marked" if entry.weaker else "weaker-unmarked", *entry[:2], message))
 
     def _ended(self) -> Books | None:

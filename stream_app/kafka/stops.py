@@ -68,7 +68,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "events were deleted before they were processed, or contributions or readings of open steps were deleted, so "
         "that the rest would look complete",
         "Run `landmark-stream recover --accept-lost-input`. It continues after the deleted events, adopts what an "
-        "aborted batch wrote about them, because somebody may have read it, and gives up such steps. Raise the "
+        "aborted batch wrote for them, because somebody may have read it, and gives up the affected steps. Raise the "
         "retention of the events",
     ),
     "input-short": Advice(

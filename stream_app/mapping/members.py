@@ -211,7 +211,7 @@ class _Reader:
     def _missing(self, found: object) -> frozenset[str]:
         names = (names_of(found) or [""]) if isinstance(found, str) else found
         if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-            raise ValueError("is not a list of texts")
+            raise ValueError("is not a list of strings")
         return frozenset("" if name in {"''", '""'} else name.strip() for name in names)
 
     def _multiply(self, found: object) -> Decimal:

@@ -67,7 +67,7 @@ class WorkerMetric:
     )
     BUDGET_USED_NANO_EPSILON: Final = Counter(
         "landmark_budget_used_nano_epsilon",
-        "Growth of the loss that the guarantee limits: all landmarks, late ones by their charge, and the costliest "
+        "Growth of the loss that the guarantee limits: all landmarks (late landmarks at their charge) and the costliest "
         "other step, in 1e-9 epsilon (levels landmark and user).",
         ("scheme", "policy"),
     )

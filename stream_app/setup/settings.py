@@ -90,7 +90,7 @@ class Settings(BrokerSettings):
         86_400_000,
         ge=0,
         le=LAST_TIMESTAMP_MS,
-        description=f"how far an event may be ahead of its append time; {LAST_TIMESTAMP_MS}: any",
+        description=f"how far an event may be ahead of its append time; {LAST_TIMESTAMP_MS}: no limit",
     )
     policies: tuple[dict[str, Any], ...] = Field((), description="default policies; the first matching glob applies")
     policies_file: PresentFile | None = Field(None, description="default policies as JSON Lines, after `policies`")

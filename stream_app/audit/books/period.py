@@ -259,8 +259,7 @@ def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
     if entry.method == PADDING and entry.charged_nano:
         note(findings, "charge", entry, f"charges {entry.charged_nano}; padding charges nothing")
     if entry.method != PADDING and not 0 < entry.charged_nano <= terms.budget_nano:
-        message = f"charges {entry.charged_nano}, but expected a charge from 1 to {terms.budget_nano}"
-        note(findings, "charge", entry, message)
+        note(findings, "charge", entry, f"charges {entry.charged_nano}, expected 1 to {terms.budget_nano}")
     books.fixed = True
     books.spent_nano += entry.charged_nano
     return findings

@@ -150,7 +150,7 @@ class Explanation(NamedTuple):
         if self.rate_nano is not None:
             whole, rest = divmod(self.rate_nano, NANO)
             rate = f"was {f'{whole}.{rest:09d}'.rstrip('0').rstrip('.')}, as follows from the earlier releases"
-        return f"It is drawn from the noise key and cannot be shown; the rate {rate}."
+        return f"It is drawn from the noise key and cannot be shown. The rate {rate}."
 
     def document(self) -> dict[str, Any]:
         """Return the explanation for programs; all amounts in nano-epsilon."""

@@ -26,7 +26,7 @@ from stream_app.setup.views import joint_faults, view_faults
 from stream_app.words.odds import in_odds, odds_document
 from stream_app.words.promise import wrapped
 
-_AS_DEFAULT: Final = "accepted by `policy`, which uses today, but not by `policies_file` or `replay --policies`"
+_AS_DEFAULT: Final = "accepted by `policy`, which starts from today, but not by `policies_file` or `replay --policies`"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -47,7 +47,7 @@ SAID = {
 ABOVE = {
     Judgement.HOLDS: "HOLDS at confidence 1 - 10^-6, but at 95 % a lower bound exceeds the declared loss",
     Judgement.NO_POWER: (
-        "NO POWER, but at 95 % a lower bound exceeds the declared loss: a worker that spends twice as much was not "
+        "NO POWER, but a lower bound exceeds the declared loss at 95 %: a worker that spends twice as much was not "
         "detected either, so this may be a fault; use more --runs"
     ),
 }
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_policies(parser)
     parser.add_argument("--runs", type=_count, default=RUNS, help="runs of each history (default: %(default)s)")
-    seconds_help = "stop after this time, with the runs done by then (default: never)"
+    seconds_help = "stop after this time, and use the runs completed so far (default: no limit)"
     parser.add_argument("--seconds", type=_count, help=seconds_help)
     seed_help = "derive all keys from this seed, for a run that can be repeated (default: random)"
     parser.add_argument("--seed", type=natural, help=seed_help)

@@ -54,7 +54,7 @@ def _checked(file: Path, documents: Sequence[Document]) -> list[bytes]:
             continue
         record = wire.decode(document.written)
         if not isinstance(record, records.PolicyRecord):
-            wanted = 'type "policy", a series, and a version from 1 on'
+            wanted = 'type "policy", a series, and a version of at least 1'
             faults.append(f"{place}: not a policy record; it needs {wanted}; run landmark-stream check for details")
             continue
         try:

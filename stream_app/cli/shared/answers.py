@@ -72,7 +72,7 @@ def answered(settings: Settings, event: Event, kind: str, seconds: float) -> Wor
         try:
             return asyncio.run(answer_to(settings, event, kind, seconds))
         except UnheardError as error:
-            told = f"sent ({where(error.place)}), so do not send it again; its answer cannot be read"
+            told = f"sent ({where(error.place)}), so do not send it again; the answer cannot be read"
             raise UsageError(f"{told}: {refusal_of(settings, error.why)}") from None
 
 

@@ -174,10 +174,7 @@ def _grid_faults(protection: ProtectionForm, unit_ms: int) -> Iterator[tuple[str
     if open_steps is None:
         yield "protection.open_steps", "unit needs the number of steps that accept readings at the same time"
     if protection.offset is not None and protection.offset >= step_ms:
-        message = (
-            f"steps start at the offset and every {step_ms} ms later, but found offset {protection.offset}; use "
-            "less than the step"
-        )
+        message = f"steps are {step_ms} ms long, but found offset {protection.offset}; use less than the step"
         yield "protection.offset", message
     if "absent" in protection.model_fields_set:
         yield "protection.absent", "the units that have a reading are public, through `count`; remove it"
