@@ -107,8 +107,7 @@ def draw_weeks(axes: "Axes", weeks: Sequence[Week], landmarks: Sequence[Sequence
         capsize=3,
         lw=1.2,
         zorder=4,
-        label=f"published with a unit of an hour and 95 % intervals: mean error {summary.mean_error:.1f} "
-        f"{summary.unit}",
+        label=f"published (unit: 1 h, 95 % intervals): mean error {summary.mean_error:.1f} {summary.unit}",
     )
     for start_ms, end_ms in landmarks:
         axes.axvspan(

@@ -67,8 +67,8 @@ class WorkerMetric:
     )
     BUDGET_USED_NANO_EPSILON: Final = Counter(
         "landmark_budget_used_nano_epsilon",
-        "Growth of the loss that the guarantee limits: all landmarks (late landmarks at their charge) and the costliest "
-        "other step, in 1e-9 epsilon (levels landmark and user).",
+        "Growth of the loss that the guarantee limits: all landmarks (late landmarks at their charge) and the "
+        "costliest other step, in 1e-9 epsilon (levels landmark and user).",
         ("scheme", "policy"),
     )
     BUDGET_MOST_USED_NANO_EPSILON: Final = Gauge(

@@ -37,7 +37,7 @@ def test_a_view_begins_again_with_what_is_left(level: str) -> None:
     assert not list(faults(found.values(), LIMITS, 0))
     assert found[BASE].records
     assert (found[DAY].records, found[DAY].by_hand, found[DAY].epsilon_nano) == ((), True, E // 2)
-    assert str(found[DAY]).startswith(f"{DAY}: a view with 0.5 remaining")
+    assert str(found[DAY]).startswith(f"{DAY}: a view with epsilon 0.5 remaining")
     new = Run(Context(NEW, limits=LIMITS)).feed_all(record for one in found.values() for record in one.records)
     new.context = Context(NEW, defaults(level, 0.5)[1:], LIMITS)
     new.feed_all(reading(at, 5, BASE) for at in range(60, 120, UNIT))

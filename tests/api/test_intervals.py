@@ -161,7 +161,7 @@ def test_landmarks_are_kept_apart(evening: ls.Released) -> None:
     assert not apart.note
     with pytest.raises(ls.Error, match=r"^landmarks: is neither"):
         ls.mean(evening, landmarks="mixed")  # type: ignore[arg-type]
-    with pytest.raises(ls.Error, match=r'^landmarks: "landmark" in by=, which keeps landmarks apart'):
+    with pytest.raises(ls.Error, match=r'^landmarks: conflicts with "landmark" in by=, which keeps landmarks apart'):
         ls.mean(evening, "landmark", landmarks="together")
 
 

@@ -122,7 +122,7 @@ def test_times_as_people_say_them() -> None:
         [first + week, first + week + 2 * hours],
     ]
     assert policy.record["renew"] == [1772323200000]
-    with pytest.raises(ls.Error, match=r"landmarks\.0: a time without a zone"):
+    with pytest.raises(ls.Error, match=r"landmarks\.0: is a time without a zone"):
         ls.Policy.landmark(epsilon=1, value=NUMBER, landmarks=[datetime(2026, 1, 31)])  # noqa: DTZ001 - the fault
 
 

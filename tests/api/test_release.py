@@ -179,7 +179,7 @@ def test_nothing_shown_has_a_raw_value(rows: Rows, policy: ls.Policy, tmp_path: 
 def test_column_names_may_be_values(policy: ls.Policy, tmp_path: Path) -> None:
     """A file without a header gives its first row as names, which are raw values: no error repeats them."""
     frame = pd.DataFrame([["2026-01-31T01:00:00Z", 7.00019]], columns=["2026-01-31T00:00:00Z", "6.00017"])
-    with pytest.raises(ls.Error, match="no column kwh among the 2 columns") as refused:
+    with pytest.raises(ls.Error, match="not found among the 2 columns: kwh") as refused:
         ls.release(frame, policy, out=tmp_path, series="home-1", value_columns="kwh")
     assert "6.00017" not in str(refused.value)
 
@@ -218,7 +218,7 @@ def test_what_is_neither_frame_nor_policy(rows: Rows, policy: ls.Policy, tmp_pat
         lambda: ls.release(rows, [wrong], out=tmp_path / "run"),
         lambda: ls.plan(wrong),
     ):
-        with pytest.raises(ls.Error, match=r"^policy: is of type (int|dict); create one with Policy\("):
+        with pytest.raises(ls.Error, match=r"^policy: is of type (int|dict), not a Policy; create one with Policy\("):
             asked()
     with pytest.raises(ls.Error, match=r"^frame: is not a frame; use a pandas"):
         ls.release(pd.DataFrame(rows)["value"], policy, out=tmp_path / "run")

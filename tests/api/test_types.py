@@ -28,14 +28,14 @@ def policy_of(**members: Any) -> ls.Policy:
 @pytest.mark.parametrize(
     ("members", "told"),
     [
-        ({"epsilon": float("nan")}, "epsilon: write a number"),
-        ({"epsilon": float("inf")}, "epsilon: write a number"),
-        ({"epsilon": Decimal("NaN")}, "epsilon: write a number"),
-        ({"epsilon": -1}, "epsilon: write a number above 0"),
-        ({"epsilon": "1"}, "epsilon: found text; write a number"),
-        ({"epsilon": {1, 2}}, "epsilon: of type set, which a policy cannot contain;"),
+        ({"epsilon": float("nan")}, "epsilon: use a number"),
+        ({"epsilon": float("inf")}, "epsilon: use a number"),
+        ({"epsilon": Decimal("NaN")}, "epsilon: use a number"),
+        ({"epsilon": -1}, "epsilon: use a number above 0"),
+        ({"epsilon": "1"}, "epsilon: found text; use a number"),
+        ({"epsilon": {1, 2}}, "epsilon: is of type set, which a policy cannot contain;"),
         ({"step": "an hour"}, r'step: is not a length of time; use text such as "5min", a timedelta such as'),
-        ({"step": timedelta(microseconds=1500)}, "step: is not a whole number from milliseconds"),
+        ({"step": timedelta(microseconds=1500)}, "step: is not a whole number of milliseconds"),
         ({"step": -HOUR}, "step: is not a whole number"),
         ({"step": float("nan")}, "step: is not a whole number"),
         ({"landmarks": None}, "landmarks: is not a list"),
@@ -43,14 +43,14 @@ def policy_of(**members: Any) -> ls.Policy:
         ({"landmarks": {START}}, "landmarks: is not a list"),
         ({"landmarks": "2026-01-31"}, "landmarks: is not a list"),
         ({"landmarks": pd.DataFrame({"a": [1]})}, "landmarks: is not a list"),
-        ({"landmarks": (START, START + HOUR)}, r"landmarks: is an ambiguous pair; use \[\(start, end\)\]"),
-        ({"landmarks": [pd.Timestamp("2026-01-31")]}, r"landmarks\.0: a time without a zone"),
-        ({"landmarks": [np.datetime64("2026-01-31T03:00", "ns")]}, r"landmarks\.0: a time without a zone"),
+        ({"landmarks": (START, START + HOUR)}, r"landmarks: is ambiguous; use \[\(start, end\)\]"),
+        ({"landmarks": [pd.Timestamp("2026-01-31")]}, r"landmarks\.0: is a time without a zone"),
+        ({"landmarks": [np.datetime64("2026-01-31T03:00", "ns")]}, r"landmarks\.0: is a time without a zone"),
         ({"landmarks": [pd.NaT]}, r"landmarks\.0: has no time"),
-        ({"landmarks": [pd.Interval(0, 1)]}, r"landmarks\.0: of type Interval"),
-        ({"landmarks": ["\ud800"]}, r"landmarks\.0: of type str"),
-        ({"series": "\ud800"}, "series: of type str"),
-        ({"value": ls.Category({"a", "b"})}, "categories: of type set"),  # type: ignore[arg-type]
+        ({"landmarks": [pd.Interval(0, 1)]}, r"landmarks\.0: is of type Interval"),
+        ({"landmarks": ["\ud800"]}, r"landmarks\.0: is of type str"),
+        ({"series": "\ud800"}, "series: is of type str"),
+        ({"value": ls.Category({"a", "b"})}, "categories: is of type set"),  # type: ignore[arg-type]
     ],
 )
 def test_members_of_a_policy_that_are_none(members: dict[str, Any], told: str) -> None:
@@ -160,7 +160,7 @@ def test_frames_of_any_type(rows: Rows, policy: ls.Policy, tmp_path: Path) -> No
     for each in same:
         ls.release(each, policy, out=tmp_path)
         assert (tmp_path / "releases.jsonl").read_bytes() == before
-    with pytest.raises(ls.Error, match="row 0: a time without a zone"):
+    with pytest.raises(ls.Error, match="row 0: is a time without a zone"):
         ls.release(frame.assign(timestamp=frame.timestamp.dt.tz_localize(None)), policy, out=tmp_path / "naive")
     with pytest.raises(ls.Error, match="frame: has two columns with the same name"):
         ls.release(pd.concat([frame, frame], axis=1), policy, out=tmp_path / "twice")

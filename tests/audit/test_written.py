@@ -56,7 +56,7 @@ def test_the_example_of_the_design() -> None:
     2 perturbed . 142857148 | 0 5 142857148
     """
     written = write(text)
-    assert audit(written.lines()).findings[0].message == "spends 142857148, adaptive proposes 166666670"
+    assert audit(written.lines()).findings[0].message == "spends 142857148, but adaptive proposes 166666670"
     written = write(text.replace("[1, [4", "[3000, [4").replace("| 0 5", "| 0 6"))
     assert audit(written.lines(), written.release_lines()).holds
 

@@ -211,16 +211,16 @@ def test_every_fault_is_told_at_once() -> None:
         ("0", f'found "2026-03-29T17:00"; {ZONE_NEEDED}'),
         ("1.until", "found an unknown member; omit it; known members are weekly, from, to, zone, first, last"),
         ("1.weekly", 'found []; use a list of days, such as ["sat","sun"]'),
-        ("1.from", 'found "9"; use a time of day, such as 17:00; `from` and `to` must be set in total'),
-        ("1.to", "found nothing; use a time of day, such as 17:00; `from` and `to` must be set in total"),
+        ("1.from", 'found "9"; use a time of day, such as 17:00; `from` and `to` must be set together'),
+        ("1.to", "found nothing; use a time of day, such as 17:00; `from` and `to` must be set together"),
         ("1.zone", 'found "Mars"; use a zone from the IANA database, such as Europe/Paris'),
         ("1.last", f"found 7; {day}"),
         ("2.last", 'found "2026-01-01"; use a day on or after `first`'),
         ("3.dates.0", 'found "2026-02-30"; use ISO 8601, such as 2026-01-31T08:00:00+01:00, or 2026-01-31 for a day'),
         ("3.dates.1", f'found "2026-01-01T00:00"; {day}'),
-        ("4.ics", 'found "none.ics"; there is no such file; use an iCalendar file'),
+        ("4.ics", 'found "none.ics"; there is no such file; specify an iCalendar file'),
         ("5.zone", 'found "Mars"; use a zone from the IANA database, such as Europe/Paris'),
-        ("5.ics", "found 5; use an iCalendar file"),
+        ("5.ics", "found 5; specify an iCalendar file"),
     ]
 
 

@@ -238,7 +238,10 @@ def faults(**members: object) -> Iterator[str]:
     [
         ({"protection": {"level": "landmark", "step": STEP, "spare": 1}}, "protection.spare: with dummies"),
         ({"protection": {"level": "event"}}, "dummies: level event has no landmarks"),
-        ({"protection": {"level": "landmark", "landmarks": [10_000], "step": STEP}}, "protection.landmarks: some lie"),
+        (
+            {"protection": {"level": "landmark", "landmarks": [10_000], "step": STEP}},
+            "protection.landmarks: some landmarks are",
+        ),
         ({"dummies": {"method": "optimal", "start": 0, "end": 16_001}}, "dummies.method: optimal accepts a range of"),
         ({"dummies": {"method": "optimal", "start": 5, "end": 5}}, "dummies.end: a range"),
         ({"dummies": {"method": "optimal", "start": 5}}, "dummies.end: is missing"),

@@ -103,7 +103,7 @@ def test_what_the_picture_holds(*, with_input: bool) -> None:
         assert (held if with_input else f"{held} (not drawn)") in labels
     if with_input:
         values: list[Any] = [value for _, value in series[1].readings]
-        assert list(lines["best constant in hindsight"].get_ydata()) == [median(values)] * 2
+        assert list(lines["constant baseline"].get_ydata()) == [median(values)] * 2
     assert len({line.get_label(): line for line in plots[2].lines}["balanced, at landmarks"].get_xdata()) == LANDMARKS
     assert plots[2].get_title().endswith("epsilon 10, 13 Sep 2020, 12:26 to 12:29 UTC")
     assert {40, 400} <= {y for line in readings.lines for y in line.get_ydata()[:1]}
@@ -123,10 +123,10 @@ def test_the_picture_leads_with_weekly_means() -> None:
     assert truth.get_color() == TRUTH_COLOUR
     assert list(truth.get_ydata()) == [week.truth for week in weeks]
     (bars,) = top.containers
-    assert bars.get_label() == f"published with a unit of an hour and 95 % intervals: mean error {EXCESS:.1f} mg/dl"
+    assert bars.get_label() == f"published (unit: 1 h, 95 % intervals): mean error {EXCESS:.1f} mg/dl"
     assert bars.lines[0].get_color() == OWN_COLOUR
     assert list(bars.lines[0].get_ydata()) == [week.estimate for week in weeks]
-    constant = f"constant baseline: {summaries[0].constant_error:.1f} mg/dl"
+    constant = f"constant baseline: mean error {summaries[0].constant_error:.1f} mg/dl"
     assert list(lines[constant].get_ydata()) == [best_constant_of(weeks)] * 2
     assert any(label.startswith("averages of single releases") for label in lines)
     (left_out,) = top.patches

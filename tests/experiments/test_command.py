@@ -216,7 +216,7 @@ def test_titles_and_pictures_of_a_file_say_what_they_are(
         if heading.startswith("Mean error"):
             assert all(axes.get_ylabel() == "mean error (units of kwh)" for axes in figure.axes)
             assert all(axes.get_title().startswith("* of homes.csv, epsilon 4") for axes in figure.axes)
-            assert "best constant in hindsight" in {text.get_text() for text in legend.get_texts()}
+            assert "constant baseline" in {text.get_text() for text in legend.get_texts()}
 
 
 def test_no_line_loses_its_label(tmp_path: Path, cli: Cli) -> None:

@@ -18,7 +18,7 @@ from experiments.trial import Measures, measured
 ROOT = Path(__file__).parents[2]
 SHARE = 20
 HEADER = (
-    f"| data, {SHARE} % landmarks | epsilon | no release, guessed | constant baseline | Adaptive | Balanced + `level` "
+    f"| data, {SHARE} % landmarks | epsilon | guessed | constant baseline | Adaptive | Balanced + `level` "
     "| ratio |\n|---|---|---|---|---|---|---|\n"
 )
 

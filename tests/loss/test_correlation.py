@@ -46,7 +46,7 @@ def test_parameters_outside_their_domain(states: int, strength: float, found: st
 def test_both_directions_have_the_same_states() -> None:
     """Two matrices of different sizes are no correlation."""
     two, three = TransitionMatrix.of(np.eye(2)), TransitionMatrix.of(np.eye(3))
-    with pytest.raises(CorrelationError, match="backward has 2 states, forward 3"):
+    with pytest.raises(CorrelationError, match="backward has 2 states, but forward has 3"):
         Correlation(two, three)
     assert Correlation(None, three).adversary().backward.carried(1.0) == 0
 

@@ -21,7 +21,7 @@ NAN, INFINITE = float("nan"), float("inf")
         ([[1.0, 0.0], [1.0]], 1, "1 entries", "square"),
         ([[0.5, 0.5], [0.5, 0.4]], 1, "sums to 0.9", "divide"),
         ([[0.5, 0.5], [0.5, 0.500001]], 1, "sums to 1.00000", "divide"),
-        ([[1.5, -0.5], [0.5, 0.5]], 0, "holds -0.5, which is below 0", "probabilities"),
+        ([[1.5, -0.5], [0.5, 0.5]], 0, "contains -0.5, which is below 0", "probabilities"),
         ([[0.5, 0.5], [NAN, 1.0]], 1, "not finite", "probabilities"),
         ([[INFINITE, 0.5], [0.5, 0.5]], 0, "not finite", "probabilities"),
         ([[0.5, 0.5], [None, 1]], 1, "is not a number", "probabilities"),

@@ -76,7 +76,7 @@ def test_the_line_that_a_row_ends_on_is_told() -> None:
         ("\n\n", "is empty"),
         (
             "time,kwH\n1000,1\n",
-            "column not found: kwh; line 1, separated by commas, names time, kwH; did you mean kwH?",
+            "column not found: kwh; line 1, separated by commas, has the columns time, kwH; did you mean kwH?",
         ),
         (
             "title\nTime;kWh\n1000;1\n",

@@ -101,7 +101,7 @@ def test_names_are_quoted_as_in_csv(text: str, names: list[str]) -> None:
         ("multiply", "inf", "is not a number"),
         ("differences", "yes", "is neither true nor false"),
         ("separator", "x", "is not known"),
-        ("missing", 5, "is not a list of texts"),
+        ("missing", 5, "is not a list of strings"),
         ("records", 5, "is not text"),
     ],
 )
@@ -115,7 +115,7 @@ def test_what_is_wrong_is_said_of_its_member(member: str, value: Any, said: str)
 def test_a_mapping_says_what_it_lacks() -> None:
     """Columns of times and values, and a series."""
     assert [fault.member for fault in FileMapping().lacking()] == ["timestamp_column", "value_columns", "series"]
-    with pytest.raises(MappingError, match="exclude each other"):
+    with pytest.raises(MappingError, match="conflicts with"):
         mapping_of({"series": "a", "series_column": "b"})
 
 

@@ -50,7 +50,7 @@ def test_what_the_loop_waits_for_is_told() -> None:
         "asyncio.run(work())\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
-    assert "a task waits at: <string>:7 work > <string>:4 wait > tasks.py:" in done.stderr
+    assert "a task is waiting at: <string>:7 work > <string>:4 wait > tasks.py:" in done.stderr
     assert "nobody may read" not in done.stderr
 
 

@@ -81,4 +81,6 @@ def test_nothing_stands_beside_the_lines(alone: tuple[str, subprocess.CompletedP
     lines = [orjson.loads(line) for line in done.stderr.splitlines()]
     assert [line["logger"] for line in lines[:3]] == ["faust", "py.warnings", "asyncio"]
     assert [line["logger"] for line in lines[-3:]] == ["stream_app.uncaught"] * 3
-    assert {line["message"].partition("<string>")[0] for line in lines[-3:]} == {"ends by an error: KeyError at "}
+    assert {line["message"].partition("<string>")[0] for line in lines[-3:]} == {
+        "exiting because of an error: KeyError at "
+    }

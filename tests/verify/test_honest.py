@@ -211,13 +211,13 @@ def test_extremes_are_as_far_apart_as_neighbours_may_be(kind: str) -> None:
     [
         (
             protected("landmark", landmarks=[0]),
-            ["landmarks and a regular step after", "landmarks and a step among equal steps"],
+            ["landmarks and a regular step after them", "landmarks and a step among equal steps"],
         ),
         (
             protected("landmark", landmarks=[1]),
             [
-                "landmarks and a regular step before",
-                "landmarks and a regular step after",
+                "landmarks and a regular step before them",
+                "landmarks and a regular step after them",
                 "landmarks and a step among equal steps",
             ],
         ),
@@ -225,10 +225,10 @@ def test_extremes_are_as_far_apart_as_neighbours_may_be(kind: str) -> None:
         (
             WINDOWED,
             [
-                "landmarks and a window after",
+                "landmarks and a window after them",
                 "a window after a step",
                 "a window after many steps",
-                "landmarks and a window before",
+                "landmarks and a window before them",
                 "a landmark registered late",
             ],
         ),

@@ -105,7 +105,7 @@ def test_whose_histories(series: str, whose: str) -> None:
         (
             parameters("landmark"),
             (
-                "registered later are also protected,.",
+                "registered later are also protected.",
                 "where the landmarks are.",
                 "and what other series of the same person or of other people reveal.",
             ),
@@ -204,7 +204,7 @@ def test_what_becomes_of_further_differences_stands_beside_the_odds(found: dict[
     """Else "they" would be the versions that another sentence is about, and what they multiply the cap."""
     text = told(found, Circumstances(cap_nano=3 * 10**9), "Of versions.")
     _, _, after = text.partition("90 % then thinks that the first is at most 23.2 % likely. ")
-    assert after.startswith(("Each further hour", "After these hours", "Nothing limits"))
+    assert after.startswith(("Each further hour", "Nothing more is measured after", "Nothing limits"))
     _, _, after = after.partition(". ")
     assert after.startswith("For accounts that differ in each of your series")
     assert after.partition(". ")[2].startswith("Of versions. Visible to everyone:")
@@ -232,11 +232,11 @@ def test_a_person_is_told_of_all_their_series() -> None:
     capped, free = (told(parameters(), Circumstances(cap_nano=cap)) for cap in (3 * 10**9, None))
     for text in (capped, free):
         assert (
-            "what is published about p-17/heart changes anyone's odds of one account against the other by a factor "
+            "What is published about p-17/heart changes anyone's odds of one account against the other by a factor "
             "of at most e^1 (about 2.72)."
         ) in text
     together = (
-        "For accounts that differ in each of your series as its guarantee describes, all your series in total change "
+        "For accounts that differ in each of your series as its guarantee describes, all your series together change "
         "the odds by a factor of at most e^3 (about 20.1)."
     )
     assert together in capped

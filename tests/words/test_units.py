@@ -28,7 +28,7 @@ def parameters(statistic: dict[str, Any] | None = None, /, **protection: Any) ->
             {"landmarks": [[10 * DAY, 12 * DAY]]},
             "at its 48 landmarks, which are left out, and at one other hour",
         ),
-        ({"landmarks": [DAY + 5]}, "at its 1 landmark of left out, and at one other hour"),
+        ({"landmarks": [DAY + 5]}, "at its 1 landmark, which is left out, and at one other hour"),
         ({"window": 6}, "at its landmarks (none so far), which are left out, and at any 6 hours in a row"),
         ({"level": "event"}, "at one hour"),
         ({"level": "event", "unit": 300_000}, "at one unit of 5 min"),
@@ -73,7 +73,7 @@ def test_what_is_said_besides() -> None:
     text = in_words(parameters(within="max", spare=24))
     assert "All readings of an hour count as one event; its value is its largest reading." in text
     assert "registered before their step is published are left out as well." in text
-    assert "registered later are also protected, but they use budget of reserved for 24 of them." in text
+    assert "registered later are also protected, but they use budget, which is reserved for 24 of them." in text
     assert "Visible to everyone: which hours have readings, and how many of them are counted;" in text
     assert "This protects what an hour alone would reveal, but not what its neighbours suggest about it." in text
     assert "use budget." in in_words(parameters())
@@ -91,5 +91,5 @@ def test_what_a_person_is_told() -> None:
     """A statistic of the person's hours is published, and marked moments are left out."""
     text = for_the_person(parameters(), "p-3", Circumstances(landmarks=48), 10**8, "It ends.")
     assert text.startswith("For each day, the mean of its hours is published about you (p-3), with noise added.")
-    assert "differ only at your 48 marked moments, which are left out, and at one other hour. Whatever" in text
+    assert "differ only at your 48 marked moments, which are left out, and at one other hour. What is published" in text
     assert "not what its neighbours suggest about it." in text

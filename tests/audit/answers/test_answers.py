@@ -101,7 +101,7 @@ def test_series_of_no_member_and_members_that_are_not_listed_are_said() -> None:
     assert (found.alone, found.members, len(found.people)) == (1, 21, 20)
     for text in (text_of(found, [], [], holds=True), sections_of(found, [], [], holds=True)[2].note):
         said = " ".join(text.split())
-        assert "1 further person is not listed." in said
+        assert "1 more person is not listed." in said
         assert "1 series belongs to no person: the ledger does not say whose it is." in said
 
 
@@ -189,12 +189,12 @@ def test_what_versions_cost_together_is_of_one_difference_in_each(level: str, li
     told = for_a_person(series, auditor.rules.members, lifetime_nano)
     before = f"earlier guarantees, which used epsilon {amount(max(spent[:4]))}."
     only = (
-        "For accounts that differ under each guarantee only as it describes, all guarantees in total cost at most "
+        "For accounts that differ under each guarantee only as it describes, all guarantees together cost at most "
         "epsilon"
     )
     assert f"{before} {only} {amount(together)}. Other differences cost more." in told
     said = (
-        "For accounts that differ under each of them only as its guarantee describes, all of them in total change the "
+        "For accounts that differ under each of them only as its guarantee describes, all of them together change the "
         "odds"
     )
     assert (f"{said} by a factor of at most e^3 " in told) == (lifetime_nano > together)
@@ -256,6 +256,6 @@ def test_a_replaced_item_is_told_at_its_price(neighbours: str, factor: str, tmp_
         said = " ".join(cli(*words, *([f"{ledger}"] if words[-1] == "--ledger" else [])).out.split())
         assert (twice in said) == (neighbours == "add-remove")
     assert (
-        "what is published about ward-3 changes anyone's odds of one account against the other by a factor of at "
+        "What is published about ward-3 changes anyone's odds of one account against the other by a factor of at "
         f"most {factor}"
     ) in said

@@ -64,4 +64,4 @@ def test_what_cannot_be_read_counts_for_the_series_that_it_names() -> None:
     broken = [line[:-1] if b'"q/glucose"' in line and b'"close"' in line else line for line in lines]
     assert told_of("p", broken)[1] == 0
     assert told_of("q/glucose", broken)[1] == 1
-    assert "the ledger has 1 fault here, which" in told_of("q/glucose", broken)[0]
+    assert "the ledger has 1 fault here; run" in told_of("q/glucose", broken)[0]

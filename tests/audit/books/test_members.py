@@ -76,7 +76,7 @@ def test_a_true_ledger_holds() -> None:
         "fullest_claims_nano": 30,
     }
     assert "4 series reserve amounts, 2 people have a limit\n" in report.text()
-    assert "reserved: epsilon 0.00000003 of epsilon 0.00000003 (p)\n" in report.text()
+    assert "largest reserved share of a limit: epsilon 0.00000003 of epsilon 0.00000003 (p)\n" in report.text()
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -229,7 +229,7 @@ def test_a_thousand_series(order: int) -> None:
     cap = member("p/", 10**6)
     assert audit(lines(cap, *many) if order else lines(*many, cap)).holds
     report = audit(lines(cap, *many, series("p/more", 10)))
-    assert told(report) == [("member-series", "p/more", "series 1001 of 'p', who may have 1000")]
+    assert told(report) == [("member-series", "p/more", "series number 1001 of 'p', who may have at most 1000 series")]
 
 
 def test_versions_share_the_claim() -> None:

@@ -99,7 +99,7 @@ def test_an_unmarked_one_is_no_finding() -> None:
     # The last entry's hash covers what was taken out: the finding is about that alone.
     report = audit(old, lifetime_nano=10**12)
     assert {finding.code for finding in report.findings} == {"bad-hash"}
-    message = "future landmarks are dropped, the first at 9 on"
+    message = "future landmarks are dropped, the first at 9"
     expected = {"code": "weaker-unmarked", "series": "a", "sequence": 2, "message": message}
     assert report.document()["remarks"] == [expected]
     assert f"remark: weaker-unmarked  a #2  {message}" in report.text()

@@ -33,7 +33,7 @@ def test_single_steps_that_did_not_wait_are_remarked_once() -> None:
     unwaited = report.remarks[1]
     assert (report.remarks[0].code, unwaited.code, unwaited.sequence) == ("weaker-unmarked", "unwaited", 5)
     assert unwaited.message == (
-        "spends at 2000: until 4000 windows of an earlier version contain steps on which that version spent"
+        "spends at 2000: until 4000, windows of an earlier version contain steps on which that version spent"
     )
     assert len(report.remarks) == 2
 
@@ -94,7 +94,7 @@ def test_landmarks_and_a_window_together_keep_to_epsilon() -> None:
     last["epsilon_nano"] = 35
     report = audit(seal(written).lines())
     assert codes(report) == {"share", "regular-peak", "theorem"}
-    assert "landmarks 0.000000066 and a window 0.000000052: more than the epsilon of 0.0000001" in report.text()
+    assert "landmarks spent 0.000000066 and a window 0.000000052: more than the epsilon of 0.0000001" in report.text()
 
 
 @pytest.mark.parametrize(

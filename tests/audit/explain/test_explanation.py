@@ -109,7 +109,7 @@ def test_drawn_landmarks() -> None:
     """With dummies the charge stands in S from the start, and a landmark may be none."""
     found = explained(write(LEDGERS["dummies"]).lines(), 1000)
     assert (found.before.landmark_spent_nano, found.document()["dummies_nano"]) == (1, 1)
-    assert "Of S, 1 of S was charged for drawing the landmarks (heuristic);" in text_of(found)
+    assert "1 of S was charged for drawing the landmarks (heuristic);" in text_of(found)
     assert explained(write(LEDGERS["uniform"]).lines(), 1000).document()["dummies_nano"] is None
 
 
@@ -118,7 +118,7 @@ def test_drawn_landmarks() -> None:
     [
         ("home-8", 1000, "the series is not in the ledger"),
         ("home-7", 999, "the first processed step begins later, at 1000"),
-        ("home-7", 7000, "the processed steps before and are at 6000 and 8000 after it"),
+        ("home-7", 7000, "the processed steps before and after it are at 6000 and 8000"),
         ("home-7", 13000, "the last processed step is at 12000; the series is closed"),
     ],
 )
@@ -137,7 +137,7 @@ def test_a_ledger_that_does_not_hold_says_so() -> None:
     assert explained(lines, 3000).findings == ()
     found = explained(lines, 4000)
     assert [finding.code for finding in found.findings] == ["share", "regular-peak"]
-    assert "DOES NOT HOLD" in text_of(found)
+    assert "THE LEDGER HAS FAULTS" in text_of(found)
 
 
 def test_a_step_under_no_policy_is_not_explained() -> None:

@@ -133,7 +133,7 @@ def test_silent_brokers_show(installation: Installation) -> None:
         assert worker.metric("landmark_degraded") == 0
         worker.await_log("the brokers answer again")
         said = worker.said()
-        assert [said.count(line) for line in ("degraded: no", "answer again\n", ": decides, ")] == [1, 1, 2]
+        assert [said.count(line) for line in ("degraded: no", "answer again\n", ": processes records, ")] == [1, 1, 2]
         total += installation.send(readings(200, start=200))
         worker.await_committed(total)
         assert worker.stop() == 0
