@@ -193,7 +193,7 @@ def test_closed_series_and_those_without_budget_get_nothing(site: Site) -> None:
     assert said.splitlines()[:3] == [
         "closed: closed, so it gets no policy",
         "spent: no budget remains",
-        "over: its length have passed",
+        "over: all steps of its length have passed",
     ]
     assert begun[-1]["epsilon"] == 0.2
 

@@ -120,7 +120,7 @@ def test_text_says_what_the_figures_are(tmp_path: Path, cli: Cli) -> None:
         ({**QUESTION, "backward": 7}, ("backward", "list of rows")),
         ({**QUESTION, "backward": {"states": 2, "entries": [[0, 0, 1], [1, 5, 1]]}}, ("backward", "row 1", "0 to 1")),
         ({**QUESTION, "backward": {"states": 2, "entries": [[0, 0, 1]]}}, ("backward", "row 1", "sums to 0")),
-        ({**QUESTION, "forward": [[1]]}, ("backward has 2 states, forward 1", "same states")),
+        ({**QUESTION, "forward": [[1]]}, ("backward has 2 states, but forward has 1", "same states")),
         ({**QUESTION, "epsilons": [0.1, -0.1]}, ("epsilon 1", "-0.1", "at least 0")),
         ({**QUESTION, "epsilons": [1.7e308, 1.7e308]}, ("epsilon 0", "1.7e+308", "at most 1e+09")),
         ({**QUESTION, "origin": {}}, ("'origin'", "known members are")),

@@ -99,13 +99,13 @@ def test_settings_that_are_named_must_be_good(tmp_path: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("settings", "members", "said"),
     [
-        ("", {"lifetime": 4.0}, "`lifetime` is 4, more than the limit of a new person of 3 (member_epsilon); "),
+        ("", {"lifetime": 4.0}, "`lifetime` is 4, more than the limit of a new person, which is 3 (member_epsilon); "),
         ("lifetime_epsilon = 9.0\n", {"lifetime": 4.0}, "a series reserves 4, more than the limit of a new person, "),
         ("lifetime_epsilon = 9.0\n", {}, "a series reserves 9, more than the limit of a new person, "),
         (
             "",
             {"epsilon": 3.5},
-            "a series reserves 3.5, more than the limit of a new person of 3 (member_epsilon), ",
+            "a series reserves 3.5, more than the limit of a new person, which is 3 (member_epsilon), ",
         ),
     ],
 )

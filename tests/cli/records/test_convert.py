@@ -93,7 +93,7 @@ def test_what_is_wrong_is_said(
 def test_inspect_says_what_a_file_is_and_what_lacks(meter: Path, cli: Cli) -> None:
     """And ends with the command to run, in which one word is left to say."""
     said = cli("inspect", meter).out
-    assert f"{meter}: text with columns, separated by semicolons; line 2 names them\n" in said
+    assert f"{meter}: text with columns, separated by semicolons; line 2 contains the column names\n" in said
     assert (
         "3 rows from 2024-10-26T23:45Z to 2024-10-27T00:15Z as if local times were UTC; most are 15 min apart\n" in said
     )
@@ -146,7 +146,7 @@ def test_a_file_of_which_no_row_is_left_is_refused(tmp_path: Path, cli: Cli) -> 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("seconds,kwh\n0,1.5\n300,2.5\n600,1\n", "line 1 names them"),
+        ("seconds,kwh\n0,1.5\n300,2.5\n600,1\n", "line 1 contains the column names"),
         (
             "time,steps\n" + "".join(f'2024-03-0{day}T00:00Z,"1{day},000"\n' for day in range(1, 9)),
             "may mean 13.6 (add",
@@ -173,7 +173,7 @@ def test_inspect_reads_rows_that_end_with_a_separator(tmp_path: Path, cli: Cli) 
     rows = "".join(f"2024-01-01 0{hour}:00:00,{hour}.5,\n" for hour in range(5)) + "2024-01-01 05:00:00,,\n"
     (tmp_path / "meter.csv").write_text(f"a title\ntime,rate\n{rows}time,rate,\n{rows.replace('01-01', '01-02')}")
     said = cli("inspect", tmp_path / "meter.csv").out
-    assert "line 2 names them" in said
+    assert "line 2 contains the column names" in said
     assert shlex.split(said.splitlines()[-1])[6:] == [
         *("--timestamp-column", "time", "--value-columns", "rate", "--missing", "''", "--zone", "ZONE")
     ]

@@ -48,11 +48,11 @@ DOUBTED["clock ahead"] = (
 )
 DOUBTED["old"] = (
     [observation("a", 600_000_000_000 + at, 1.0) for at in range(200)],
-    "200 of 201 rows: 600000000000 is 1989-01-05T10:40Z, which lies before 1990; times are in milliseconds since 1970",
+    "200 of 201 rows: 600000000000 is 1989-01-05T10:40Z, which is before 1990; times are in milliseconds since 1970",
 )
 DOUBTED["clamped"] = (
     [reading(at, 1000.0 if at > 20 else 1.0) for at in range(1, 201)],
-    "most values of a lie above the upper end of their range, so the limit is published instead; the unit may differ",
+    "most values of a are above the upper end of their range, so the limit is published instead; the unit may differ",
 )
 DOUBTED["outside"] = (
     [reading(at) for at in range(1000, 1200)],
@@ -209,7 +209,7 @@ def test_steps_are_clamped_by_what_their_readings_come_to(tmp_path: Path, cli: C
     file = saved(tmp_path / "wh.jsonl", policy("a", protection=protection, epsilon=50.0), *readings)
     said = cli("replay", file, "--out", tmp_path / "out", code=2).err
     assert "24 of 24 values lie outside the range of their policy and are clamped\n" in said
-    assert "most values of a lie above the upper end of their range" in said
+    assert "most values of a are above the upper end of their range" in said
     assert cli("replay", file, "--out", tmp_path / "out", "--accept", "clamped").out
 
 
@@ -259,7 +259,7 @@ def test_readings_that_all_lie_in_one_open_step_are_asked_about(
         ruling = units(series="a", protection={"step": 24 * HOUR_MS, "unit": HOUR_MS, "open_steps": 1})
     few = [reading(at) for at in range(10)]
     said = cli("replay", saved(tmp_path / "events.jsonl", ruling, *few), "--out", tmp_path / "out", code=2).err
-    assert "all readings of a lie in one step, from 2023-11-14T" in said
+    assert "all readings of a are in one step, from 2023-11-14T" in said
     assert said.count("--accept times\n") == 1
     whole = saved(tmp_path / "events.jsonl", ruling, *few, reading(48 * HOUR_MS))
     cli("replay", whole, "--out", tmp_path / "out")
@@ -274,7 +274,7 @@ def test_a_row_far_after_its_neighbours_is_named(tmp_path: Path, cli: Cli) -> No
     days = [reading(at * 24 * HOUR_MS) for at in range(20)]
     days[5] = reading(400 * 24 * HOUR_MS)
     said = cli("replay", saved(tmp_path / "events.jsonl", policy("a"), *days), "--out", tmp_path / "out", code=2).err
-    told = "2024-12-18T22:13:20Z lies 394 d later than the neighbouring rows of its series, so 14 of 21 rows would be"
+    told = "2024-12-18T22:13:20Z is 394 d later than the neighbouring rows of its series, so 14 of 21 rows would be"
     assert told in said
     assert (
         "its clock may be ahead; correct its time, or omit the row; if this is intended, add --accept order\n"

@@ -234,7 +234,7 @@ def test_another_key_a_lost_one_and_an_old_folder_are_refused(site: Site) -> Non
         (site.out / "replay.json").unlink(missing_ok=True)
         if damage is not None:
             (site.out / "replay.json").write_bytes(damage)
-        assert "no replay.json that can be read" in site.run(records, code=2)
+        assert "no readable replay.json" in site.run(records, code=2)
     (site.out / "replay.json").write_bytes(kept)
     key = keyfile.create(site.folder / "key")
     assert f"this run uses {key.fingerprint}" in site.run(records, "--key", str(site.folder / "key"), code=2)
