@@ -58,7 +58,7 @@ def test_what_is_said_of_seconds() -> None:
     said = "3600 looks like seconds: in milliseconds it is 3 s 600 ms; for 1 h, use 3600000"
     assert step_as_seconds(3600) == said
     assert not any(map(step_as_seconds, (1, 5, 10, 40, 100, 250, 500, 1000, 30_000)))
-    said = "1338534000 looks like seconds: in milliseconds it is 1970-01-16T11:48:54Z; for 2012-06-01T07:00Z write "
+    said = "1338534000 looks like seconds: in milliseconds it is 1970-01-16T11:48:54Z; for 2012-06-01T07:00Z, use "
     assert moment_as_seconds(1338534000) == said + "1338534000000"
     assert not any(map(moment_as_seconds, (0, 5, 36_000_000, 1338534000000, LAST_TIMESTAMP_MS)))
 

@@ -89,7 +89,7 @@ class Reader:
                 begun = self._out(number).exists()
                 last = not any(self._out(later).exists() for later in range(number + 1, len(blocks)))
                 if block.runs and begun and last and code != 0:
-                    ended = f"did not exit within {seconds:.0f} s" if code is None else f"ended with code {code}"
+                    ended = f"did not end within {seconds:.0f} s" if code is None else f"ended with code {code}"
                     return f"line {block.line}: {ended}:\n{printed}"
             elif block.language == "text" and printed is not None and not agrees(block.text, printed):
                 return f"line {block.line}: shown is\n{block.text}\nprinted was\n{printed}"

@@ -45,7 +45,7 @@ SAID = {
     ),
 }
 ABOVE = {
-    Judgement.HOLDS: "HOLDS at confidence 1 - 10^-6, but at 95 % a lower bound exceeds the declared loss",
+    Judgement.HOLDS: "HOLDS at confidence 1 - 10^-6, but a lower bound exceeds the declared loss at 95 %",
     Judgement.NO_POWER: (
         "NO POWER, but a lower bound exceeds the declared loss at 95 %: a worker that spends twice as much was not "
         "detected either, so this may be a fault; use more --runs"

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Send a record a series, or a round of them at each interval; 0 when every one was acknowledged."""
     if arguments.every is not None and not 0 < arguments.every <= threading.TIMEOUT_MAX:
         raise UsageError(
-            f"--every {arguments.every}: use an interval above 0 and of at most {threading.TIMEOUT_MAX:.0f} seconds"
+            f"--every {arguments.every}: use a number of seconds above 0, up to {threading.TIMEOUT_MAX:.0f}"
         )
     if not 0 <= arguments.lag <= LAST_TIMESTAMP_MS / 1000:
         raise UsageError(f"--lag {arguments.lag}: use 0 to {LAST_TIMESTAMP_MS // 1000} seconds")

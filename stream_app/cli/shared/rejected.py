@@ -118,9 +118,7 @@ def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, fou
     if reason == "late" and isinstance(at, int):
         unit = _unit(at, policy)
         behind = (
-            f"another reading of the unit that begins at {unit}, or than the end of its step"
-            if unit
-            else "a processed step"
+            f"another reading of the unit that begins at {unit}, or its step is over" if unit else "a processed step"
         )
         return f"{moment_in_words(at)} is earlier than {behind}; sort the file by time"
     return f"the first record that is {reason}; the counts say what to do"

@@ -90,7 +90,7 @@ def test_a_witness_is_compared(folder: Path, cli: Cli) -> None:
         (["--prove", SERIES, "--out", "proof.json"], "--heads"),
         (["--prove", "home", "--heads", "heads.jsonl", "--out", "proof.json"], "no entry of series"),
         (["--prove", SERIES, "--heads", "heads.jsonl", "--out", "none/proof"], "there is no such folder"),
-        (["--proof", "key.pem", "--ledger", "ledger.jsonl", "--public-key", "key.pem"], "not JSON"),
+        (["--proof", "key.pem", "--ledger", "ledger.jsonl", "--public-key", "key.pem"], "invalid JSON"),
         (["--proof", "heads.jsonl", "--ledger", "ledger.jsonl", "--public-key", "key.pem"], "audit --prove"),
         (["--proof", "none", "--ledger", "ledger.jsonl", "--public-key", "key.pem"], "none: there is no such file"),
         (["--proof", "none", "--public-key", "key.pem"], "--ledger FILE"),

@@ -21,7 +21,7 @@ Before the step, in nano-epsilon
   M   16  largest cost of another step
   R    5  landmarks from this step on, including unused spare landmarks
 
-The share according uniform
+The share according to uniform
   a = min((E - S) // (R + 1), (E - S - M) // R)
     = min((100 - 14) // (5 + 1), (100 - 14 - 16) // 5) = 14  for a landmark
   g = E - S - R*a

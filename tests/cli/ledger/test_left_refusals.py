@@ -47,7 +47,7 @@ def test_a_ledger_that_does_not_tell_all_is_refused(site: Site) -> None:
         ([*old[:2], old[3]], "entry 3 is missing"),
         ([*old[:2], {**old[2], "previous": "0" * 64}], "entry 3 follows a different entry"),
         ([*old, other], "two different entries have number 4"),
-        ([*old, {**old[-1], "entry": "later"}], "not known"),
+        ([*old, {**old[-1], "entry": "later"}], "unknown entry kind"),
     ):
         ledger.write_bytes(written(told))
         begun, said = left_of(ledger, code=2)

@@ -10,8 +10,8 @@ def test_an_endless_stream_goes_on_by_hand(site: Site) -> None:
     begun, said = site.left("old", code=1)
     assert begun == []
     assert (
-        "the landmarks left 0.5 for each window: the series may continue with this budget at level w-event; you must "
-        "decide"
+        "the landmarks left epsilon 0.5 for each window: the series may continue with this budget at level w-event; "
+        "you must decide"
     ) in said
     skip: Record = {"name": "skip", "accept_risk": True}
     coming = ruled("home", protection={**joint, "landmarks": [LATE]}, scheme=skip)

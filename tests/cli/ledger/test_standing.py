@@ -27,7 +27,8 @@ p-17/glucose: open; largest loss so far: 0.000000064 (limit 0.0000001)
   limit      0.0000001 for all landmarks and any one other step together
   used       0.000000064: 0.000000046 on landmarks, 0.000000018 on the costliest
              other step; others may cost as much without adding to the total
-  reserved   0.000000036 for 2 future landmarks, including unused spare landmarks
+  reserved   0.000000036 for 2 future landmarks, including unused spare
+             landmarks
   left       0.0 more
   ends       the last landmark known so far ends 1970-01-01T00:00:12Z; other
              steps continue until the series is closed
@@ -177,8 +178,8 @@ def test_findings(tmp_path: Path, cli: Cli) -> None:
         (
             ("p",),
             (
-                "p: neither a series nor a person of this ledger; 3 begin with this name (of other members), the "
-                "first 'p-1/x'"
+                "p: neither a series nor a person of this ledger; 3 series begin with this name (of other members), "
+                "the first is 'p-1/x'"
             ),
         ),
         (("p-17", "--lifetime", "none"), "'none' is not a number"),

@@ -83,7 +83,7 @@ def test_what_looks_like_seconds_is_noted(tmp_path: Path, cli: Cli) -> None:
     config = tmp_path / "landmark-stream.toml"
     config.write_text("lifetime_epsilon = 9.0\n")
     file = saved(tmp_path / "policies.jsonl", seconds)
-    meant = "for 2012-06-01T07:00Z write 1338534000000"
+    meant = "for 2012-06-01T07:00Z, use 1338534000000"
     moment = f"1338534000 looks like seconds: in milliseconds it is 1970-01-16T11:48:54Z; {meant}"
     notes = [
         "home-1: protection.step: 3600 looks like seconds: in milliseconds it is 3 s 600 ms; for 1 h, use 3600000",
@@ -168,7 +168,6 @@ def test_what_no_clock_decides_is_said_before_replay_refuses_it(
     (refused,) = capsys.readouterr().err.splitlines()
     place, _, why = refused.removeprefix("landmark-stream replay: ").partition(f" {member}: ")
     assert (
-        note
-        == f"note: {place} {member}: accepted by `policy`, which starts from today, but not by `policies_file` or `replay "
-        f"--policies`: {why}"
+        note == f"note: {place} {member}: accepted by `policy`, which starts from today, but not by `policies_file` or "
+        f"`replay --policies`: {why}"
     )

@@ -38,7 +38,7 @@ def test_the_sum_of_base_and_views_is_said(tmp_path: Path, capsys: pytest.Captur
         (
             [BASE, VIEW | {"protection": HALF_HOURS}],
             SETTINGS,
-            "p-*/sugar/day: protection: level, unit",
+            "p-*/sugar/day: protection: a view must have the same level, unit",
         ),
     ],
 )

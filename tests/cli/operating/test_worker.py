@@ -29,7 +29,7 @@ def test_a_data_folder_has_one_worker(tmp_path: Path) -> None:
     with claimed(tmp_path / "landmark-data"):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("landmark-stream worker: data_folder landmark-data: another worker; ")
+    assert done.stderr.startswith("landmark-stream worker: data_folder landmark-data: is in use by another worker; ")
     assert "http_port = 0" in done.stderr
     with claimed(tmp_path / "landmark-data"):
         """Whoever had it gave it free."""

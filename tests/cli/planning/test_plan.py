@@ -111,7 +111,7 @@ def test_the_table_shows_schemes_ends_and_bound(tmp_path: Path, cli: Cli) -> Non
     plan = planned(cli, written(tmp_path, POLICY), "--correlation", correlation(tmp_path), "--bound", "1.5")
     within = plan["within"]
     assert within["constant"] <= within["even"] <= within["first"]
-    assert f"{within['constant']:.4g} for ever" in shown
+    assert f"{within['constant']:.4g} forever" in shown
     assert f"{own(plan)['epsilon_within']:.4g}" in shown
 
 

@@ -95,11 +95,11 @@ def test_an_outcome_is_told_with_its_remedies() -> None:
     """Entries by decision, rejects by reason with the rule, what waits, and what nobody answered."""
     found = Outcome(9, 7, Counter(perturbed=3), Counter({"duplicate": 2}), 2)
     answered, kept, refused, away = outcome_told(found, 5)
-    assert answered == "7 of 9 answered; ledger entries: 3 perturbed"
+    assert answered == "7 of 9 records answered; ledger entries: 3 perturbed"
     assert kept.startswith("2 of them share a ledger entry")
     assert refused.startswith(f"2 rejected (duplicate): {REASONS['duplicate'].meaning}; what to do: ")
     waits = "contributions, readings and the watermark before them wait for the end of their step"
-    assert away.startswith(f"no answer to 2 within 5 s: {waits};")
+    assert away.startswith(f"no answer to 2 records within 5 s: {waits};")
 
 
 def test_a_watermark_that_nothing_waits_for_says_so() -> None:

@@ -23,7 +23,7 @@ def test_dry_run_prints_the_record(tmp_path: Path, cli: Cli) -> None:
     calendar.write_text("BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20260715\nEND:VEVENT\nEND:VCALENDAR\n")
     words = ["landmarks", "home-7", "--add", "1783008000000", SUMMER, "--ics", str(calendar), "--zone", "Europe/Paris"]
     said, record = cli(*words, "--dry-run").out.splitlines()
-    assert said == "home-7: 4 landmarks, 2026-07-02T18:00+02:00 to 2026-07-16T00:00+02:00, 1 d 16 h in all"
+    assert said == "home-7: 4 landmarks, 2026-07-02T18:00+02:00 to 2026-07-16T00:00+02:00, 1 d 16 h in total"
     assert json.loads(record) == {
         "type": "landmarks",
         "series": "home-7",
@@ -43,7 +43,7 @@ def test_a_moment_that_looks_like_seconds_is_said(cli: Cli) -> None:
     said = cli("landmarks", "home-7", "--add", "1783008000", "--dry-run", "--json")
     assert json.loads(said.out)["add"] == [1783008000]
     assert "1783008000 looks like seconds: in milliseconds it is 1970-01-21T15:16:48Z" in said.err
-    assert "for 2026-07-02T16:00Z write 1783008000000" in said.err
+    assert "for 2026-07-02T16:00Z, use 1783008000000" in said.err
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_what_a_reading_of_a_unit_repeats(tmp_path: Path, capsys: pytest.Capture
     said = capsys.readouterr().err
     second = "a second reading of sugar-1 at 1970-01-01T00:30Z, in the unit that begins at 1970-01-01T00:00Z"
     assert f"units.jsonl:4: {second}, which accepts one reading per time\n" in said
-    assert "lies before another reading of the unit that begins at 1970-01-01T00:00Z, or the step is over" in said
+    assert "is earlier than another reading of the unit that begins at 1970-01-01T00:00Z, or its step is over" in said
     within = policy("a", protection={"level": "event", "step": hour, "within": "sum", "open_steps": 1})
     twice = [observation("a", half, 1.0)] * 2
     for name, ruling, told in (

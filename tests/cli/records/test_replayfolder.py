@@ -237,7 +237,7 @@ def test_another_key_a_lost_one_and_an_old_folder_are_refused(site: Site) -> Non
         assert "no readable replay.json" in site.run(records, code=2)
     (site.out / "replay.json").write_bytes(kept)
     key = keyfile.create(site.folder / "key")
-    assert f"this run uses {key.fingerprint}" in site.run(records, "--key", str(site.folder / "key"), code=2)
+    assert f"this run uses key {key.fingerprint}" in site.run(records, "--key", str(site.folder / "key"), code=2)
     (site.out / "replay.key").unlink()
     assert "replay.key is missing" in site.run(records, code=2)
     assert not (site.out / "replay.key").exists()

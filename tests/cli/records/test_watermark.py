@@ -44,9 +44,9 @@ def test_what_no_worker_takes_is_not_sent(series: str, timestamp_ms: int) -> Non
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--every", "0"], "above 0 seconds"),
-        (["--every", "nan"], "above 0 seconds"),
-        (["--lag", "-1"], "0 seconds or more"),
+        (["--every", "0"], "use a number of seconds above 0, up to 9223372036"),
+        (["--every", "nan"], "use a number of seconds above 0, up to 9223372036"),
+        (["--lag", "-1"], "use 0 to 253402300799 seconds"),
         (["--at", "noon"], "ISO 8601"),
         (["--at", "2026-01-31T08:00:00"], "without a UTC offset"),
         (["--at", "5", "--lag", "1"], "a time of 0"),
