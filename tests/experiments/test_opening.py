@@ -45,7 +45,7 @@ def test_the_readme_says_what_the_picture_shows(shown: Opening, said: str) -> No
     assert f"{shown.held} of {len(shown.weeks)} true means lie within their 95 % intervals" in said
     assert f"have an error of {shown.averaged_error:.0f}, because half of epsilon is reserved" in said
     assert (
-        f"**usual day** has an error of {shown.hour_error:.1f}, and its baseline {shown.hour_constant_error:.0f};"
+        f"**usual day** has an error of {shown.hour_error:.1f} (baseline: {shown.hour_constant_error:.0f})."
         in said
     )
     assert f"(baseline: {shown.constant_error:.0f})" in said
