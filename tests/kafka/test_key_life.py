@@ -139,13 +139,13 @@ def refuses_strangers(installation: Installation, capsys: pytest.CaptureFixture[
     keyfile.create(erase.key)
     code, report = erase("--dry-run")
     assert code == 1
-    assert "asked with key" in report["refusals"][0]
+    assert "found key" in report["refusals"][0]
     week = Erasing(installation, capsys)
     config = installation.folder / "command.toml"
     config.write_text(config.read_text().replace(f"= {DAY_MS}", f"= {7 * DAY_MS}"))
     code, report = week("--dry-run", before=10)
     assert code == 1
-    assert "asked with configuration" in report["refusals"][0]
+    assert "found configuration" in report["refusals"][0]
     assert week("--dry-run", before=KEPT)[0] == 2, "in weeks that lies ahead"
 
 

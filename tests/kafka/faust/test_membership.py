@@ -39,7 +39,7 @@ def test_only_time_outside_counts_and_only_while_brokers_answer(
         assert found.lost
     found.look(member=True, silent=False)
     assert not found.lost
-    waits = "waits for its consumer group, which counts a worker that was killed for up to 45 s"
+    waits = "waiting for its consumer group, which still counts a killed worker for up to 45 s"
     told = [record.getMessage() for record in caplog.records]
     assert [told[0], told[1], told[2]] == [waits] * 3, "once for each time outside"
     assert [record.levelname for record in caplog.records[3:]] == ["ERROR", "INFO"]
