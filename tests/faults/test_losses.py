@@ -163,7 +163,7 @@ async def test_changed_without_tail(broker: LocalBroker, tmp_path: Path) -> None
         await topics.send(newcomers(201, 200))
         await topics.until_decided(fleet)
         fleet.stop()
-        assert "adopted: the configuration has fingerprint" in worker.said()
+        assert "accepted: the configuration has fingerprint" in worker.said()
     await judge(site, replay=False)
     budgets: dict[str, list[int]] = defaultdict(list)
     for record in await topics.read("ledger"):

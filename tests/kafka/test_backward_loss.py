@@ -99,4 +99,4 @@ def test_a_worker_without_its_correlation_does_not_start(installation: Installat
     (installation.folder / "household.json").unlink()
     stopped(installation, "correlations.household", code=2)
     installation.more = {}
-    stopped(installation, "names 'household', found none", name="c", code=2)
+    stopped(installation, "names correlation 'household', but found none", name="c", code=2)

@@ -56,7 +56,7 @@ def test_aborted_entries_bind(installation: Installation) -> None:
 
     installation.policy = {**POLICY, "epsilon": 2.0}
     total += installation.send([{"series": "home-1000", "timestamp": START_MS, "value": 3}])
-    assert "adopted: the configuration has fingerprint" in installation.decide(total)
+    assert "accepted: the configuration has fingerprint" in installation.decide(total)
 
 
 def key_info(worker: WorkerProcess) -> str:
@@ -90,7 +90,9 @@ def test_a_foreign_key_stops_a_worker(installation: Installation, capsys: pytest
         assert key_info(worker) == f'landmark_key_info{{fingerprint="{foreign}"}} 1.0'
         assert own != key_info(worker)
         worker.stop()
-    (warning, *_) = [line for line in worker.said().splitlines() if "says: the noise key" in line]
+    (warning, *_) = [
+        line for line in worker.said().splitlines() if "because of --accept-new-key: the noise key" in line
+    ]
     assert "WARNING" in warning.upper()
     assert f"has fingerprint {foreign}" in warning
     capsys.readouterr()

@@ -158,7 +158,7 @@ def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, s
         return f"the TLS handshake failed ({found})", remedy
     if isinstance(error, errors.KafkaConnectionError) and settings.security_protocol != "PLAINTEXT":
         remedy = "Check that a broker listens there with security_protocol and accepts certificate_file, which must be "
-        return found, f"{remedy}trusted, in date"
+        return found, f"{remedy}trusted and not expired"
     remedy = "Start a broker with `kafka start`, or specify other brokers"
     return _unreached(error) if isinstance(error, OSError) else found, remedy
 

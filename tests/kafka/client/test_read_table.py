@@ -135,7 +135,10 @@ def test_no_table(
         assert told in capsys.readouterr().err
     monkeypatch.setattr("stream_app.cli.records.read.find_spec", lambda _: None)
     assert main(["read", "releases", "--format", "parquet", "--config", installation.config()]) == 2
-    assert "needs the package pyarrow of not installed; run pip install pyarrow, or use csv" in capsys.readouterr().err
+    assert (
+        "needs the package pyarrow, which is not installed; run pip install pyarrow, or use csv"
+        in capsys.readouterr().err
+    )
 
 
 def test_an_empty_file_is_a_table(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_refusals_say_what_to_do(guarded: Guarded, capfd: pytest.CaptureFixture[
         ("auditor", ("audit",), {"sasl_password_file": str(wrong)}, ("user auditor", "sasl_password_file")),
         ("operator", ("topics",), {"ca_file": str(stranger.file)}, ("not trusted", "ca_file")),
         ("producer", ("watermark", "home-1"), {"bootstrap_servers": by_name}, ("localhost", "bootstrap_servers")),
-        ("reader", ("read", "releases"), shown, ("certificate_file: trusted, in date",)),
+        ("reader", ("read", "releases"), shown, ("certificate_file, which must be trusted",)),
         ("reader", ("read", "ledger"), {}, ("reader.crt", "guarded.ledger", "topics --acls")),
         ("eraser", ("topics", "--check"), {}, ("user eraser", "topics --acls")),
         ("producer", ("recover",), {}, ("user producer", "topics --acls")),

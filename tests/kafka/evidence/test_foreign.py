@@ -170,7 +170,7 @@ def test_a_stray_record_is_named(installation: Installation, nth: int, capsys: p
     assert f"stopped (foreign-writer): {expected}" in said
     capsys.readouterr()
     assert installation.command("recover") == 2
-    assert f"found at offset {offset} that no version of it writes" in (said := capsys.readouterr().err)
+    assert f"found a record at offset {offset} that no version of it writes" in (said := capsys.readouterr().err)
     assert f"(foreign-writer): expected only records of this application in {name}" in said
 
 

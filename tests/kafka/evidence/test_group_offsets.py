@@ -30,7 +30,7 @@ def test_offsets_set_forward_are_set_back(installation: Installation, capsys: py
     capsys.readouterr()
     assert installation.command("recover") == 2
     assert "partition 0 stopped (input-skipped)" in (said := capsys.readouterr().err)
-    assert "no row 30 records, offsets 100 to 129; the outputs end with the input before offset 100" in said
+    assert "no output for 30 records, offsets 100 to 129; the outputs end with the input before offset 100" in said
     installation.set_offset(100)
     installation.delete(installation.names.changelog)
     assert installation.command("recover") == 0
@@ -96,7 +96,9 @@ def test_contributions_that_nobody_can_be_sure_of_are_counted(
     installation.set_offset(end + len(more))
     capsys.readouterr()
     assert installation.command("recover") == 2
-    found = re.search(r"none of (\d+) records, offsets \d+ to (\d+), of which (\d+) are contr", capsys.readouterr().err)
+    found = re.search(
+        r"no output for (\d+) records, offsets \d+ to (\d+), of which (\d+) are contr", capsys.readouterr().err
+    )
     assert found is not None
     records, last, unsure = map(int, found.groups())
     assert last == end + len(more) - 1

@@ -143,7 +143,7 @@ def test_heads_tell_of_every_series(installation: Installation, capsys: pytest.C
     assert recovered(installation, capsys)["told_by"] == "heads"
     installation.delete(installation.names.changelog)
     assert installation.command("recover", "--accept-lost-ledger") == 2
-    assert "found no output 20 of them, whose entries are missing" in capsys.readouterr().err
+    assert "found no row for 20 of them, whose entries are missing" in capsys.readouterr().err
 
 
 def test_a_later_loss_of_the_changelog_forgets_nobody(
@@ -156,7 +156,7 @@ def test_a_later_loss_of_the_changelog_forgets_nobody(
     for words in ((), ("--accept-lost-ledger",)):
         assert installation.command("recover", *words) == 2
         assert "(ledger-short)" in (said := capsys.readouterr().err)
-        assert "found no output 20 of them, whose entries are missing" in said
+        assert "found no row for 20 of them, whose entries are missing" in said
 
 
 def test_rows_of_an_earlier_version_adopt_what_is_there(installation: Installation) -> None:
@@ -193,4 +193,4 @@ def test_a_member_whose_row_is_gone_gets_no_cap_again(
         next(one.offset for one in made.read(made.names.ledger) if b'"entry":"landmarks"' in one.value),
     )
     assert made.command("recover") == 2
-    assert "found no output 1 of them, whose entries are missing" in capsys.readouterr().err
+    assert "found no row for 1 of them, whose entries are missing" in capsys.readouterr().err

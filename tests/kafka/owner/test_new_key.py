@@ -45,7 +45,7 @@ async def test_another_key_stops_it_and_says_which(site: Site, caplog: pytest.Lo
     await decided_under(site, KEYS, 3)
     await stops_under(site, OTHER)
     told = caplog.text
-    assert f"fingerprint {KEYS.fingerprint}, under which the partition was last written; found one with" in told
+    assert f"fingerprint {KEYS.fingerprint}, under which the partition was last written; found a key with" in told
     assert f"fingerprint {OTHER.fingerprint}. " in told
     assert "--accept-new-key" in told
     await decided_under(site, KEYS, 2)
