@@ -184,8 +184,12 @@ def test_correlations_are_read_by_name(tmp_path: Path, monkeypatch: pytest.Monke
         ("household", None, {"correlations.household": "there is no such file"}),
         ("household", "{", {"correlations.household": "is not valid JSON"}),
         ("household", '{"backward": [[1, 0], [0.5, 0.4]], "forward": null}', {"correlations.household": "row 1"}),
-        ("village", json.dumps(HALF), {"correlations": "names 'village', found household, town"}),
-        ("village", None, {"correlations.household": "there is no such file", "correlations": "names 'village'"}),
+        ("village", json.dumps(HALF), {"correlations": "names correlation 'village', but found household, town"}),
+        (
+            "village",
+            None,
+            {"correlations.household": "there is no such file", "correlations": "names correlation 'village'"},
+        ),
     ],
 )
 def test_faulty_correlations_are_all_said_at_once(

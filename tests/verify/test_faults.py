@@ -13,14 +13,14 @@ from tests.verify.tried import Plant, protected, row_of, tried
 pytestmark = pytest.mark.slow
 
 EVENT = protected("event")
-FIRST, THIRD, LATER = "the first step", "a step after two other steps", "a step after many"
-CLOSE, INVALID, SAME = "one cell apart", "an invalid value or another", "an invalid value or its substitute"
+FIRST, THIRD, LATER = "the first step", "a step after two other steps", "a step after many steps"
+CLOSE, INVALID, SAME = "one cell apart", "an invalid value or another value", "an invalid value or its substitute"
 AMONG = "landmarks and a step among equal steps"
 REPLACED_NUMBER = {**NUMBER, "invalid": 5}
 PARITY, CUT = (faults.of_kind(hidden_faults.made(kind)) for kind in (hidden_faults.ParityKept, hidden_faults.Cut))
 SUBSTITUTE, FIFTH, COIN = hidden_faults.substitute_bare, hidden_faults.bare_from_the_fifth, hidden_faults.coin_reused
 AFTER, AHEAD, LATE = (
-    "landmarks and a regular step after",
+    "landmarks and a regular step after them",
     "a landmark registered in advance",
     "a landmark registered late",
 )
