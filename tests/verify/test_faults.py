@@ -180,7 +180,7 @@ PLANTED = [
     planted(
         "start noise of counters missing",
         faults.under(faults.bare),
-        f"{FIRST}, the first item before a look",
+        f"{FIRST}, the first item sent before a look",
         500,
         EVENT,
         UNIFORM,
