@@ -1,4 +1,4 @@
-"""The audit of many series at once: lines of the ledger and of the releases in, findings out, in a single pass."""
+"""The audit of many series at once, in one pass: lines of ledger and releases in, findings out."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,15 +22,14 @@ from stream_app.audit.series import Series, beside_bases
 
 
 class Auditor:
-    """Audits ledger entries and, if wanted, releases, as they come; `finish` returns the report.
+    """Audits ledger entries and optionally releases as they arrive; `finish` returns the report.
 
-    `compare` promises that the releases will be fed, too.
-    `lifetime_nano` is the bound on the total over policy versions, in nano-epsilon; None is each series' first epsilon.
-    `keys` are those that may have signed the heads, and `topic` is the ledger's name in them; with None for the keys
-    `heads` is None. Else the records of the heads are fed to `heads`, all of them before the first entry.
-    `live` is called with each finding as soon as it is certain; heads may then also come after the entries they name.
-    `aside` is called with each remark and each change of a series' key, which are no faults.
-    `rules` is what holds for all series: bounds, and members.
+    `compare` means that the releases will be passed in, too. `lifetime_nano` is the bound on the total over policy
+    versions, in nano-epsilon; None means each series' first epsilon. `keys` are the keys that may have signed
+    checkpoints (heads), and `topic` is the ledger's name in them. If `keys` is None, so is `heads`. Otherwise pass the
+    checkpoints' records to `heads`, all of them before the first entry. `live` is called with each finding as soon as
+    it is certain; checkpoints may then also follow the entries they name. `aside` is called with each remark and each
+    change of a series' key, which are not faults. `rules` holds what applies to all series: bounds and persons.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class Auditor:
         live: Callable[[Finding], None] | None = None,
         aside: Callable[[Remark | KeyChange], None] | None = None,
     ) -> None:
-        self._series: dict[bytes, Series] = {}  # by how an entry of the series begins, up to the end of its name
+        self._series: dict[bytes, Series] = {}  # by the start of a series' entries, up to the end of its name
         self._written, self._openings = Written(), Openings()
         self._tally = Tally(Kept(live))
         self._claimed = False
@@ -74,34 +73,34 @@ class Auditor:
 
     @property
     def recognised(self) -> bool:
-        """Whether any line so far was a claim, or an entry that could be read, even if something is wrong with it."""
+        """Whether any line so far was a claim or a readable entry, even a faulty one."""
         return bool(self._series) or self._claimed
 
     def pending(self) -> set[tuple[str, int]]:
-        """Return (series, timestamp in ms) of entries and releases that wait for each other."""
+        """Return (series, timestamp in ms) of entries and releases still waiting for each other."""
         return self._pairing.pending() if self._pairing is not None else set()
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """How many entries and how many releases wait for their partner."""
+        """The number of entries and of releases still waiting for their partner."""
         return self._pairing.waiting if self._pairing is not None else (0, 0)
 
     @property
     def entries_read(self) -> int:
-        """How many entries were read, without copies."""
+        """The number of entries read, without copies."""
         return self._tally.others + sum(self._tally.decisions.values())
 
     @property
     def series_read(self) -> int:
-        """How many series the entries so far belong to; the chains of members are none."""
+        """The number of series in the entries so far, without the persons' chains."""
         return len(self._series) - self.rules.members.chains
 
     def followed(self) -> Iterable[Series]:
-        """Return all series and chains of members, as they stand."""
+        """Return all series and persons' chains in their current state."""
         return self._series.values()
 
     def losses(self) -> Iterator[SeriesLoss]:
-        """Yield what each series lost so far."""
+        """Yield the current loss of each series."""
         for series in self._series.values():
             if series.member:
                 continue
@@ -109,7 +108,7 @@ class Auditor:
             yield SeriesLoss(series.name, spent.budget_nano, spent.landmark_nano, spent.peak_nano, spent.closed_nano)
 
     def finish(self, judged: set[tuple[str, int]] | None = None) -> Report:
-        """Return the report; of releases and entries without partner only those in `judged`, if it is given."""
+        """Return the report; if `judged` is given, it limits which unpaired releases and entries are reported."""
         tally, pairing = self._tally, self._pairing
         largest, name = 0, ""
         keys: Counter[str] = Counter()
@@ -172,7 +171,7 @@ class Auditor:
             self._openings.keep(data, series)
 
     def _opens(self, data: bytes) -> bool:
-        """Take an entry that opens a series as others were opened before; tell whether it is one."""
+        """Try to accept an entry that opens a series as earlier ones did; return whether it is one."""
         opened = self._openings.open(data)
         if opened is None or opened[0] in self._series:
             return False
@@ -207,7 +206,7 @@ class Auditor:
     def _tell(
         self, entry: ReleaseEntry, terms: Terms | None, source_ms: int | None, books: Books | None = None
     ) -> None:
-        """Give a release entry that has its place in a chain to the comparison with its release."""
+        """Pass a release entry with a place in a chain to the comparison with its release."""
         if self._pairing is not None:
             left_out = NO_LANDMARKS if books is None or books.terms.units is None else books.landmarks
             self._tally.add(*self._pairing.entry(CoveredEntry(entry, terms, source_ms, left_out)))

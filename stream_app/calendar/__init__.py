@@ -1,1 +1,1 @@
-"""Times as people say them, as integers of milliseconds: local times, days, weeks, calendars; no clock, no files."""
+"""Local times, days, weeks and calendars as integers of milliseconds; no clock, no files."""

@@ -1,7 +1,7 @@
-"""iCalendar files (RFC 5545) as spans in milliseconds: events with their recurrences; other parts are passed over.
+"""iCalendar files (RFC 5545) as spans in milliseconds: events with recurrences; the rest is skipped.
 
-The package icalendar reads a file, python-dateutil expands its rules over what clocks show, and `localtime` says which
-moments that is.
+The package icalendar reads a file, python-dateutil expands its rules in local time, and `localtime` converts local
+times to moments.
 """
 
 import re
@@ -31,15 +31,15 @@ from stream_app.calendar.localtime import (
     span,
 )
 
-SINGLE = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")  # properties that an event has once at most
+SINGLE = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")  # properties that an event has at most once
 TOO_FINE = ("SECONDLY", "MINUTELY")
 BEGINS, ENDS = (re.compile(rb"^%s:" % word, re.MULTILINE | re.IGNORECASE) for word in (b"BEGIN", b"END"))
-"""The package passes over a component that does not end, and what is in it."""
+"""The package skips a component that does not end, along with its contents."""
 BEYOND = f"use times from {FIRST_DAY} to {LAST_DAY}"
 
 
 class Start(NamedTuple):
-    """When an occurrence begins: what clocks of a zone show; midnight of a whole day."""
+    """The start of an occurrence as local time in a zone; midnight for a whole day."""
 
     local: datetime
     zone: tzinfo
@@ -47,18 +47,18 @@ class Start(NamedTuple):
 
     @property
     def identity(self) -> object:
-        """What tells it from other occurrences of its event."""
+        """What distinguishes it from other occurrences of its event."""
         return self.local.date() if self.is_day else readings(self.local, self.zone).usual
 
 
 class Length(NamedTuple):
-    """How long an occurrence lasts: by what clocks show, and in milliseconds; they differ where clocks change."""
+    """How long an occurrence lasts, in local time and in milliseconds; they differ if clocks change."""
 
     clocks: timedelta
     elapsed_ms: int
 
     def after(self, start: Start) -> Iterable[int | tuple[int, int]]:
-        """Return the span of an occurrence, to the later one of both ends; moments when it lasts no time."""
+        """Return the span of an occurrence up to the later of its two ends, or moments if it lasts no time."""
         end = start.local + self.clocks
         if start.is_day:
             return [span(start.local, end, start.zone)]
@@ -69,7 +69,7 @@ class Length(NamedTuple):
 
 
 class RecurrenceRule(NamedTuple):
-    """A recurrence rule: its text without UNTIL, that as what clocks show, and how many dates it has (COUNT), or 0."""
+    """A recurrence rule: text without UNTIL, UNTIL in local time, and the number of dates (COUNT) or 0."""
 
     text: str
     until: date | None
@@ -77,7 +77,7 @@ class RecurrenceRule(NamedTuple):
 
 
 class CalendarEvent(NamedTuple):
-    """One VEVENT, the nth of its file from 0 on."""
+    """One VEVENT with its number in the file, counted from 0."""
 
     number: int
     uid: str
@@ -85,18 +85,18 @@ class CalendarEvent(NamedTuple):
     length: Length
     rules: tuple[RecurrenceRule, ...]
     more: tuple[tuple[Start, Length | None], ...]
-    """Further occurrences (RDATE); with a length of their own where they are periods."""
-    without: frozenset[object]  # identities of occurrences that do not take place (EXDATE)
-    replaces: object | None  # the identity of the occurrence of the same uid that this one stands for (RECURRENCE-ID)
+    """Further occurrences (RDATE), with their own length if they are periods."""
+    without: frozenset[object]  # identities of cancelled occurrences (EXDATE)
+    replaces: object | None  # identity of the occurrence of the same uid that this one replaces (RECURRENCE-ID)
     cancelled: bool
 
 
 def spans_in(content: bytes, zone: tzinfo | None) -> Iterator[int | tuple[int, int]]:
-    """Yield the spans of all events of a calendar; days and times that name no zone have ``zone``.
+    """Yield the spans of all events of a calendar; days and times without a zone are in ``zone``.
 
     Raises:
-        WrongTimesError: with everything that is wrong, by number of the event, from 0 on: what is no calendar, holds
-            no event, has a rule without end, an unknown zone, or a change of all later occurrences at once.
+        WrongTimesError: with every fault, by event number from 0: content that is not a calendar, has no event, a rule
+            without end, an unknown zone, or a change of all later occurrences at once.
     """
     wrongs = Wrongs()
     events = [
@@ -115,11 +115,11 @@ def spans_in(content: bytes, zone: tzinfo | None) -> Iterator[int | tuple[int, i
 
 
 def _components(content: bytes) -> list[Any]:
-    # Zones that files define are kept by name for the whole process: another file's must not speak for this one's.
+    # The package keeps zones defined in files by name for the whole process; they must not apply to another file.
     tzp.use_default()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of zones by the name of a vendor, such as /vendor.com/Europe/Berlin
+            warnings.simplefilter("ignore")  # about zones named by a vendor, such as /vendor.com/Europe/Berlin
             calendars = Calendar.from_ical(content, multiple=True)
     except Exception:  # noqa: BLE001 - PRIVACY: it quotes a line, of raw values where somebody named a file of them
         raise WrongTimesError([Wrong("", "not an iCalendar file", "use a file that contains a VCALENDAR")]) from None
@@ -253,7 +253,7 @@ def _more(component: Any, zone: tzinfo | None) -> Iterator[tuple[Start, Length |
 
 
 def _each(found: Any) -> list[Any]:
-    """Return the properties of one name: icalendar has a list of several, and of one that itself."""
+    """Return the properties of one name: icalendar has a list for several and the property itself for one."""
     return [] if found is None else found if isinstance(found, list) else [found]
 
 

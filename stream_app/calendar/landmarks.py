@@ -1,6 +1,6 @@
-"""Landmarks as people say them, as milliseconds: ISO 8601, days, weekdays with hours, calendar files, or integers.
+"""Landmarks as people write them: ISO 8601, days, weekly hours, calendar files or milliseconds.
 
-All that a span's local times may mean lies in the span: rather more is protected than was meant than less.
+A span covers everything its local times may mean: it is better to protect more than was meant than less.
 """
 
 import re
@@ -37,24 +37,24 @@ WEEKLY = ("weekly", "from", "to", "zone", "first", "last")
 DATES = ("dates", "from", "to", "zone")
 CALENDAR = ("ics", "zone")
 CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?", re.ASCII)
-TWO = re.compile(r"([^/\[]+(?:\[[^]]*])?)/(.+)")  # two times of ISO 8601; a zone in brackets has a slash of its own
+TWO = re.compile(r"([^/\[]+(?:\[[^]]*])?)/(.+)")  # two ISO 8601 times; a zone in brackets has its own slash
 FORMS = 'use ms, ISO 8601 (a time, a day, or a list of two), or an object with "weekly", "dates" or "ics"'
 
 
 class Hours(NamedTuple):
-    """When a span begins and ends, as times of a day; it ends on the next day unless it ends later than it begins."""
+    """Start and end of a span as times of day; an end that is not later is on the next day."""
 
     start: timedelta
     end: timedelta
 
     def on(self, day: date, zone: tzinfo) -> tuple[int, int]:
-        """Return the span that begins on a day."""
+        """Return the span that begins on ``day``."""
         begun = midnight(day)
         return span(begun + self.start, begun + self.end + (DAY if self.end <= self.start else timedelta()), zone)
 
 
 def is_plain(landmarks: object) -> bool:
-    """Return whether landmarks stand as records have them: none holds a text or an object."""
+    """Return whether landmarks are in the form of records, without texts or objects."""
     return not isinstance(landmarks, list) or not any(map(_is_said, landmarks))
 
 
@@ -63,11 +63,11 @@ def _is_said(landmark: object) -> bool:
 
 
 def spans_of(landmarks: Iterable[object], zone: tzinfo | None, read: Reader) -> tuple[Span, ...]:
-    """Return landmarks in ms, sorted and joined where they meet; times that name no zone have ``zone``.
+    """Return landmarks in ms, sorted and joined where they meet; times without a zone are in ``zone``.
 
     Raises:
-        WrongTimesError: with everything that is wrong, under the number of its landmark, from 0 on; also for more
-            than `MOST_INTERVALS`, as they are before they are joined.
+        WrongTimesError: with every fault, under the number of its landmark, from 0 on; also for more than
+            `MOST_INTERVALS` intervals before joining.
     """
     wrongs, found = Wrongs(), list[Span]()
     for number, landmark in enumerate(landmarks):
@@ -82,7 +82,7 @@ def spans_of(landmarks: Iterable[object], zone: tzinfo | None, read: Reader) -> 
 
 
 def joined(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return spans in order: intervals that overlap or touch as one, and moments that lie in none."""
+    """Return sorted spans: intervals that overlap or touch are merged, moments inside them dropped."""
     spans = list(spans)
     intervals = LandmarkSet.of(each for each in spans if not isinstance(each, int))
     alone = {each for each in spans if isinstance(each, int) and each not in intervals}
@@ -97,7 +97,7 @@ def _some(landmark: object, zone: tzinfo | None, read: Reader, most: int) -> lis
         start, end = (each, each) if isinstance(each, int) else each
         if not 0 <= start <= end <= LAST_TIMESTAMP_MS:
             raise WrongTimesError.of(landmark, "use times from 1970 to 9999, with the end after the start")
-        if isinstance(each, int) or start < end:  # clocks may jump over all of a span
+        if isinstance(each, int) or start < end:  # clocks may skip all of a span
             found.append(each)
     if not found:
         raise WrongTimesError.of(landmark, "it contains no time; check its days and hours")
@@ -137,7 +137,7 @@ def _between(start: object, end: object, zone: tzinfo | None) -> Span:
 
 
 def reach(part: object, zone: tzinfo | None) -> tuple[int, int]:
-    """Return the first moment and the end of what a part of a span names."""
+    """Return the first moment and the end of the time that a part of a span names."""
     if isinstance(part, int) and not isinstance(part, bool):
         return part, part
     named = local_time(part, zone)
@@ -199,7 +199,7 @@ def _calendar(form: Mapping[str, object], zone: tzinfo | None, read: Reader) -> 
     if isinstance(named, str) and named:
         try:
             content = read(named)
-        except (OSError, ValueError) as error:  # a name with a NUL is no name
+        except (OSError, ValueError) as error:  # a name with a NUL is invalid
             reason = unread(error) if isinstance(error, OSError) else "it is not a file name"
             wrongs.append(Wrong("ics", quoted(named), f"{reason}; specify an iCalendar file"))
     else:

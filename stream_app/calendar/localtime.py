@@ -1,9 +1,10 @@
-"""Local times of a zone as moments, and what is wrong with times that people wrote: member, what was found, remedy.
+"""Local times of a zone as moments, and the faults in times that people wrote.
 
-Where clocks jump a time moves forward, where they go back it is two moments.
+A fault has a member, what was found, and the remedy. If clocks skip a time, it moves forward; if they go back over it,
+it means two moments.
 
 All moments are integers of milliseconds since 1970-01-01 UTC. The rules of the zones come from the machine's time zone
-database, or else from the package ``tzdata``.
+database or otherwise from the package ``tzdata``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,14 +16,14 @@ T = TypeVar("T")
 
 
 class Wrong(NamedTuple):
-    """One thing wrong; ``member`` is relative to what was read, empty for all of it."""
+    """One fault; ``member`` is relative to the object read, and empty for the whole object."""
 
     member: str
     found: str
     remedy: str
 
     def under(self, member: str) -> "Wrong":
-        """Return the same, of a member of the thing that held it."""
+        """Return the same fault as seen from the object that contains ``member``."""
         return self._replace(member=f"{member}.{self.member}" if self.member else member)
 
     @property
@@ -32,7 +33,7 @@ class Wrong(NamedTuple):
 
 
 class WrongTimesError(ValueError):
-    """Text or forms that give no times; ``wrongs`` has everything that is wrong with them."""
+    """Text or forms that contain no valid times; ``wrongs`` lists every fault."""
 
     def __init__(self, wrongs: Iterable[Wrong]) -> None:
         self.wrongs = tuple(wrongs)
@@ -40,7 +41,7 @@ class WrongTimesError(ValueError):
 
     @classmethod
     def of(cls, found: object, remedy: str) -> "WrongTimesError":
-        """Return the error of one fault, which all of what was found has."""
+        """Return an error whose only fault concerns all of ``found``."""
         return cls([Wrong("", quoted(found), remedy)])
 
 
@@ -48,7 +49,7 @@ LONGEST_QUOTED = 80
 
 
 def quoted(found: object) -> str:
-    """Return what was found as JSON spells the short of it, for a message."""
+    """Return ``found`` as JSON, shortened for a message."""
     if found is None:
         return "nothing"
     text = f'"{found}"' if isinstance(found, str) else str(found)
@@ -56,10 +57,10 @@ def quoted(found: object) -> str:
 
 
 class Wrongs(list[Wrong]):
-    """What was found to be wrong so far, so that every fault is told at once."""
+    """The faults found so far, so that all of them are reported at once."""
 
     def unless(self, member: str, read: Callable[[], T]) -> T | None:
-        """Return what ``read`` returns; None, and keep what is wrong under ``member``, when it raises."""
+        """Return what ``read`` returns; if it raises, keep its faults under ``member`` and return None."""
         try:
             return read()
         except WrongTimesError as error:
@@ -67,14 +68,14 @@ class Wrongs(list[Wrong]):
             return None
 
     def unknown(self, form: Mapping[str, object], members: Iterable[str]) -> None:
-        """Keep the members of a form that are none of ``members``."""
+        """Record the members of a form that are not in ``members``."""
         known = tuple(members)
         for name in form:
             if name not in known:
                 self.append(Wrong(name, "an unknown member", f"omit it; known members are {', '.join(known)}"))
 
     def tell(self) -> None:
-        """Raise `WrongTimesError` when something is wrong."""
+        """Raise `WrongTimesError` if there are faults."""
         if self:
             raise WrongTimesError(self)
 
@@ -84,14 +85,14 @@ MILLISECOND = timedelta(milliseconds=1)
 DAY = timedelta(days=1)
 DAY_MS = 86_400_000
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9999, 12, 28)
-"""Days that lie within the calendar in every zone, with the days before and after them."""
+"""First and last day that, like both of their neighbours, lie within the calendar in every zone."""
 ZONE_NEEDED = 'add a zone, as in "zone":"Europe/Paris", or an offset, as in 2026-01-31T08:00:00+01:00'
 
 
 class ZonedTime(NamedTuple):
     """A date, or a local time without offset, and the zone whose clocks show it."""
 
-    when: date  # a datetime, unless all of the day is meant
+    when: date  # a datetime, unless the whole day is meant
     zone: tzinfo
 
     @property
@@ -101,42 +102,42 @@ class ZonedTime(NamedTuple):
 
     @property
     def start(self) -> datetime:
-        """Return the local time itself, or that at which the day begins."""
+        """Return the local time itself, or the local time at which the day begins."""
         return self.when if isinstance(self.when, datetime) else midnight(self.when)
 
 
 def zone_of(name: object) -> ZoneInfo:
-    """Return the zone of an IANA name; raises `WrongTimesError` for what names none."""
+    """Return the zone with an IANA name; raise `WrongTimesError` if there is none."""
     try:
         return ZoneInfo(name if isinstance(name, str) else "")
-    except (KeyError, ValueError, OSError):  # unknown; no name of a file, such as ../etc; a folder, such as Europe
+    except (KeyError, ValueError, OSError):  # unknown; an invalid path, such as ../etc; a folder, such as Europe
         remedy = "use a zone from the IANA database, such as Europe/Paris"
         raise WrongTimesError.of(name, remedy) from None
 
 
 def milliseconds(moment: datetime) -> int:
-    """Return the milliseconds of a time with an offset, rounded down; exact, as floats of seconds are not."""
+    """Return a time with an offset in milliseconds, rounded down; exact, unlike float seconds."""
     return (moment - EPOCH) // MILLISECOND
 
 
 class ClockReadings(NamedTuple):
-    """The moments that a local time may mean, in milliseconds; all of them are one unless clocks change there."""
+    """The moments that a local time may mean, in ms; all are equal unless clocks change then."""
 
-    first: int  # the earlier one of two; where clocks jump over it, the moment of the jump
+    first: int  # the earlier of two; if clocks skip it, the moment of the jump
     usual: int
-    """What RFC 5545 (3.3.5) reads: the earlier one of two; where clocks jump over it, it moves forward as much."""
+    """The reading of RFC 5545 (3.3.5): the earlier of two, or moved forward by the jump if clocks skip it."""
     last: int
 
     @property
     def moments(self) -> tuple[int, ...]:
-        """Return what the local time stands for alone: both of two, else one."""
+        """Return the moments that the local time itself names: one, or two if it occurs twice."""
         return (self.usual,) if self.usual == self.last else (self.usual, self.last)
 
 
 def readings(local: datetime, zone: tzinfo) -> ClockReadings:
-    """Return what a local time without offset may mean in a zone.
+    """Return the moments that a local time without offset may mean in a zone.
 
-    It asks the zone for what clocks show alone: zones of calendar files know no `fold` (PEP 495).
+    The zone is only asked what its clocks show, because zones of calendar files do not know `fold` (PEP 495).
     """
     utc = milliseconds(local.replace(tzinfo=UTC))
     before, after = _ahead(utc - DAY_MS, zone), _ahead(utc + DAY_MS, zone)  # no clocks are a day ahead or behind
@@ -154,15 +155,15 @@ def readings(local: datetime, zone: tzinfo) -> ClockReadings:
 
 
 def span(start: datetime, end: datetime, zone: tzinfo) -> tuple[int, int]:
-    """Return ``[start, end)``, from the first reading of ``start`` to the last of ``end``: what was meant lies in it.
+    """Return ``[start, end)``, from the first reading of ``start`` to the last reading of ``end``.
 
-    It is empty where clocks jump over all of it.
+    It contains what was meant, and is empty if clocks skip all of it.
     """
     return readings(start, zone).first, readings(end, zone).last
 
 
 def shown(moment_ms: int, zone: tzinfo) -> datetime:
-    """Return what the clocks of a zone show at a moment."""
+    """Return what a zone's clocks show at a moment."""
     return (EPOCH + moment_ms * MILLISECOND).astimezone(zone).replace(tzinfo=None, fold=0)
 
 
@@ -171,16 +172,16 @@ def _ahead(moment_ms: int, zone: tzinfo) -> int:
 
 
 YEARS: Final = 20
-"""How long the transitions of a zone are known for: governments change the rules of later years."""
+"""Years for which a zone's transitions are listed; governments change the rules of later years."""
 
 Transitions = tuple[tuple[int, int], ...]
-"""From a moment on, in milliseconds, local time is UTC plus an offset in milliseconds; ascending."""
+"""Moments in milliseconds, ascending, each with the offset from UTC, in ms, from then on."""
 
 
 def transitions(zone: tzinfo, first_ms: int) -> Transitions:
-    """Return the offsets of a zone for `YEARS` years from ``first_ms`` on; the first one stands for all that is before.
+    """Return a zone's offsets for `YEARS` years from ``first_ms`` on; the first covers all earlier times.
 
-    A change of clocks is found to the millisecond; two changes within one day are taken for one.
+    Clock changes are located to the millisecond; two changes within one day count as one.
     """
     end = shown(first_ms, UTC)
     last_year = min(end.year + YEARS, LAST_DAY.year)
@@ -206,12 +207,12 @@ def midnight(day: date) -> datetime:
 
 
 def local_time(text: object, zone: tzinfo | None = None) -> ZonedTime:
-    """Return what an ISO 8601 date or time names; one that names no zone by itself has ``zone``.
+    """Return the ISO 8601 date or time in ``text``; it is in ``zone`` unless it names a zone.
 
-    A time may have an offset; a zone in brackets may follow: ``2026-03-29T17:00[Europe/Paris]``.
+    A time may have an offset, and a zone in brackets may follow: ``2026-03-29T17:00[Europe/Paris]``.
 
     Raises:
-        WrongTimesError: for anything else, a day before 1970 or after 9999-12-28, or where no zone is given.
+        WrongTimesError: for anything else, a day before 1970 or after 9999-12-28, or if no zone is given.
     """
     written, bracket, name = text.partition("[") if isinstance(text, str) else ("", "", "")
     when = _parsed(written)

@@ -1,4 +1,4 @@
-"""Policies as people write them, and as records have them: landmarks and renewals in integers of milliseconds."""
+"""Policies as people write them, converted to records with landmarks and renewals in milliseconds."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -29,9 +29,9 @@ MEMBERS = ("every", "zone", "first", "until")
 
 
 class RenewalPeriod(NamedTuple):
-    """How often: how far apart bounds are by local time, and the midnight at which the period of a day begins."""
+    """The local time between bounds, and a function from a day to the midnight that begins its period."""
 
-    length: Mapping[str, int]  # a day that a month does not have is its last one
+    length: Mapping[str, int]  # a day beyond a month's end becomes its last day
     begins: Callable[[datetime], datetime]
 
 
@@ -44,24 +44,25 @@ PERIODS = {
 
 
 class _PolicyForm(NamedTuple):
-    """A form that was read."""
+    """The contents of a `renew` form."""
 
     period: RenewalPeriod
     zone: tzinfo
     first: datetime
-    after_ms: int  # bounds are later; -1 where `first` names the first of them
+    after_ms: int  # bounds are later; -1 if `first` is the first of them
     until_ms: int  # bounds are earlier
 
 
 def renewals(form: Mapping[str, object], after_ms: int | None = None) -> tuple[int, ...]:
-    """Return the bounds of ``{"every":"month","zone":"Europe/Paris","until":"2027-12-31"}`` in ms, ascending.
+    """Return the bounds of a renewal form in ms, ascending.
 
-    `every` is day, week, month or year; `first` is the first bound, a date or a time; without it a bound is each local
-    midnight at which such a period begins (weeks begin on Mondays) after ``after_ms``. `until` is inclusive: a day with
-    all of it. A local time that does not exist moves forward; of two the earlier is taken.
+    An example is ``{"every":"month","zone":"Europe/Paris","until":"2027-12-31"}``. `every` is day, week, month or year.
+    `first` is the first bound, a date or a time. Without it, the bounds are the local midnights after ``after_ms`` at
+    which such a period begins (weeks begin on Mondays). `until` is inclusive: a day is included to its end. A local
+    time that does not exist moves forward; of two the earlier is taken.
 
     Raises:
-        WrongTimesError: with everything that is wrong; also for no bound, and for more than `MOST_RENEWALS`.
+        WrongTimesError: with every fault; also for no bound, and for more than `MOST_RENEWALS`.
     """
     asked = _asked(form, after_ms)
     found: list[int] = []
@@ -82,7 +83,7 @@ def _bounds(asked: _PolicyForm) -> Iterator[int]:
     while True:
         try:
             local: datetime = asked.first + number * length
-        except (OverflowError, ValueError):  # behind the calendar's end
+        except (OverflowError, ValueError):  # after the calendar's end
             return
         bound = readings(local, asked.zone).usual
         if bound >= asked.until_ms or local.date() > LAST_DAY:
@@ -127,13 +128,13 @@ def _behind(until: ZonedTime) -> int:
 def in_integers(
     document: Mapping[str, Any], read: Reader, after_ms: int | None = None
 ) -> tuple[Mapping[str, Any], list[Wrong]]:
-    """Return a policy record with all its times in ms, and what is wrong with them; it has none of what is wrong.
+    """Return a policy record with all its times in ms but without its faulty members, and the faults.
 
     A length of time may be a text, such as "5min" or "1d".
 
-    A record that holds integers alone is returned as it is. `protection.zone` is that of landmarks that name none, and
-    of statistics by hour or weekday. ``read`` gives the calendar files that landmarks name. Without ``after_ms`` a
-    renewal must say when it is first, and local times from when on their offsets are to be known.
+    A record that contains only integers is returned unchanged. `protection.zone` applies to landmarks that name no
+    zone, and to statistics by hour or weekday. ``read`` returns the calendar files that landmarks name. Without
+    ``after_ms``, a renewal must give its first bound, and local times must say from when on their offsets are needed.
     """
     wrongs = Wrongs()
     found = dict(document)
@@ -158,17 +159,17 @@ def in_integers(
 
 
 def zone_in(document: Mapping[str, Any]) -> tzinfo | None:
-    """Return the zone of a record's landmarks that name none; raises `WrongTimesError` for what is no zone."""
+    """Return the zone of landmarks that name none; raise `WrongTimesError` if the zone is invalid."""
     protection = document.get("protection")
     return zone_of(protection["zone"]) if isinstance(protection, Mapping) and "zone" in protection else None
 
 
 def days_cut_by(policy: Policy, zone: tzinfo, now_ms: int) -> str:
-    """Return the warning that a policy's steps of whole days are not those of a zone; empty if they are.
+    """Return a warning if a policy's whole-day steps are not the days of a zone, otherwise "".
 
-    It looks at the step of the first landmark, or of now if there is none.
+    It checks the step of the first landmark, or the current step if there are no landmarks.
     """
-    # PRIVACY: landmarks that dummies hide are not among those of the policy: the warning shows nothing of them.
+    # PRIVACY: landmarks that dummies hide are not among the policy's landmarks, so the warning shows nothing of them.
     marked = policy.landmarks.intervals
     at_ms = policy.grid.span_of(marked[0])[0] if marked else now_ms
     offset_ms = None if policy.units is None else policy.offset_ms
@@ -187,7 +188,7 @@ def _protection(
     try:
         spans = spans_of(protection["landmarks"], zone, read)
     except WrongTimesError as error:
-        # PRIVACY: under dummies the landmarks are a secret, and a worker logs what is wrong with its default policies.
+        # PRIVACY: under dummies the landmarks are secret, and a worker logs the faults of its default policies.
         told = [wrong._replace(found="something else") for wrong in error.wrongs] if secret else error.wrongs
         wrongs += [wrong.under("protection.landmarks") for wrong in told]
         spans = ()
@@ -207,7 +208,7 @@ def _length(text: str) -> int:
 
 
 def _ranged(dummies: Mapping[str, Any], zone: tzinfo | None) -> dict[str, Any]:
-    """Return `dummies` with its range in ms; a day as the end is in the range with all of it."""
+    """Return `dummies` with its range in ms; an end that is a day includes the whole day."""
     wrongs = Wrongs()
     found = dict(dummies)
     for member, side in (("start", 0), ("end", 1)):
@@ -226,14 +227,15 @@ NO_CLOCK: Final = 'add the first day, as in "transitions":{"first":"2026-01-01"}
 def resolved(value: Mapping[str, Any], zone: tzinfo | None, after_ms: int | None) -> dict[str, Any]:
     """Return the member `value` of a policy record with its `transitions` in integers.
 
-    They are those of ``transitions.zone`` or else of ``zone``, from ``transitions.first`` or else from ``after_ms`` on.
-    A value without `by` has none, and integers stay what they are. Without any zone local time is UTC; that has none.
+    They are the transitions of ``transitions.zone``, or else of ``zone``, from ``transitions.first`` or else
+    ``after_ms`` on. A value without `by` has no transitions, and integers are kept. Without a zone, local time is UTC,
+    which has no transitions.
 
     Raises:
-        WrongTimesError: with everything that is wrong, under its member.
+        WrongTimesError: with every fault, under its member.
     """
     found, form = dict(value), value.get("transitions")
-    is_utc = zone is None or zone.utcoffset(None) == timedelta(0)  # None: it changes with time
+    is_utc = zone is None or zone.utcoffset(None) == timedelta(0)  # None: the offset changes
     if "by" not in value or isinstance(form, list) or (form is None and is_utc):
         return found
     if form is not None and not isinstance(form, Mapping):

@@ -1,4 +1,4 @@
-"""Milliseconds as people read them: moments as ISO 8601, durations in their units, and what looks like seconds."""
+"""Milliseconds as people read them: ISO 8601 moments, durations in units, and suspected seconds."""
 
 import re
 from datetime import UTC, tzinfo
@@ -9,13 +9,13 @@ from stream_app.calendar.localtime import EPOCH, LAST_DAY, MILLISECOND
 DAY_MS: Final = 86_400_000
 UNITS = (("d", DAY_MS), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1))
 SECONDS_BEGIN, SECONDS_END = 300_000_000, 100_000_000_000
-"""Moments that are days of 1970 to 1973 in ms, and days of 1979 to 5138 in seconds."""
+"""As ms, moments between these lie in 1970 to 1973; as seconds, in 1979 to 5138."""
 
 
 def moment_in_words(moment_ms: int, zone: tzinfo = UTC) -> str:
-    """Return a moment as ISO 8601 with offset, as short as it can be said, such as 2026-03-29T17:00+02:00.
+    """Return a moment as ISO 8601 with offset, as short as possible, such as 2026-03-29T17:00+02:00.
 
-    What no calendar has, the year 10000, in which the last step may end, stays a number of ms.
+    The year 10000, which no calendar has but in which the last step may end, stays a number of ms.
     """
     try:
         moment = EPOCH + moment_ms * MILLISECOND
@@ -38,12 +38,12 @@ def duration_in_words(duration_ms: int) -> str:
 
 
 LENGTHS_MS: Final = {**dict(UNITS), "hour": 3_600_000, "day": 86_400_000, "w": 604_800_000, "week": 604_800_000}
-"""Lengths of time by their names, which may stand in the plural."""
+"""Lengths of time by name; names may be plural."""
 LENGTH: Final = re.compile(r"(?:([1-9][0-9]{0,11}) ?)?([A-Za-z]+)", re.ASCII)
 
 
 def length_ms(text: str) -> int | None:
-    """Return the milliseconds of a length of time such as 5min, 1 h, 1D, week or 30 days; None for what is none."""
+    """Return the milliseconds of a length such as 5min, 1 h, 1D, week or 30 days; None if invalid."""
     found = LENGTH.fullmatch(text.strip())
     if found is None:
         return None
@@ -53,7 +53,7 @@ def length_ms(text: str) -> int | None:
 
 
 def step_as_seconds(step_ms: int) -> str:
-    """Return the warning that a step looks like seconds, whole minutes of them; empty when it does not."""
+    """Return a warning if a step looks like whole minutes in seconds, otherwise ""."""
     if step_ms % 60 or not step_ms % 1000:
         return ""
     said, meant = duration_in_words(step_ms), duration_in_words(1000 * step_ms)
@@ -61,7 +61,7 @@ def step_as_seconds(step_ms: int) -> str:
 
 
 def moment_as_seconds(moment_ms: int) -> str:
-    """Return the warning that a moment looks like seconds; empty when it does not."""
+    """Return a warning if a moment looks like seconds, otherwise ""."""
     if not SECONDS_BEGIN <= moment_ms < SECONDS_END:
         return ""
     said, meant = moment_in_words(moment_ms), moment_in_words(1000 * moment_ms)
@@ -69,9 +69,9 @@ def moment_as_seconds(moment_ms: int) -> str:
 
 
 def days_cut(step_ms: int, start_ms: int, zone: tzinfo, offset_ms: int | None) -> str:
-    """Return the warning that steps of whole days never start at midnight of a zone; empty if they do in one season.
+    """Return a warning if steps of whole days start at midnight of a zone in no season, otherwise "".
 
-    ``start_ms`` is when one of them starts, ``offset_ms`` the policy's offset; None: it can have none.
+    ``start_ms`` is the start of one of the steps, ``offset_ms`` the policy's offset, or None if it cannot have one.
     """
     if step_ms % DAY_MS:
         return ""

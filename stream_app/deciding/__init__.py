@@ -1,1 +1,1 @@
-"""One input record in, its decision out; pure."""
+"""Turns one input record into its decision; pure."""

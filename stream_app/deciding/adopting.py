@@ -1,4 +1,4 @@
-"""Policies begin to rule: a version that a record brings, the default of a new series, the renewal of a version."""
+"""Starts policy versions: from a record, from the default of a new series, or as a renewal."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def adopt_own(
     found: PolicyRecord,
     record: InputRecord,
 ) -> Decided | Refused:
-    """Begin the version that a policy record brings."""
+    """Start the version that a policy record brings."""
     policy = policy_from(context, row, found)
     if isinstance(policy, Refused):
         return policy
@@ -41,7 +41,7 @@ def adopt_own(
 
 
 def policy_from(context: Context, row: SeriesRow | None, found: PolicyRecord) -> Policy | Refused:
-    """Return the policy that a record brings; ``row`` is that of its series."""
+    """Return the policy that a record brings; ``row`` is the row of its series."""
     if row is not None and row.state.closed:
         return Refused("closed")
     if not context.limits.accept_policies:
@@ -60,14 +60,14 @@ def adopt_version(
     found: PolicyRecord,
     record: InputRecord,
 ) -> Decided | Refused:
-    """Begin a version that a record brings; what is open stays in memory, whether it goes on or not."""
+    """Start a version that a record brings; open steps stay in memory, whether they continue or not."""
     may_weaken = found.weaker and context.limits.accept_weaker_policies
     policy, renewed = (policy, "") if row is None else succeeding(row, policy)
     return _adopt(context, row, find_member, found.series, policy, None, record, may_weaken=may_weaken, renewed=renewed)
 
 
 def drop_unread(collection: Collection, row: SeriesRow | None, adopted: Decided) -> None:
-    """Forget what is open where it belongs to the version before, that of ``row``."""
+    """Drop open steps that belong to the previous version, the version of ``row``."""
     if adopted.row.open_steps is None:
         collection.drop(adopted.row.series)
     if row is not None and adopted.row.open_units is None:
@@ -75,7 +75,7 @@ def drop_unread(collection: Collection, row: SeriesRow | None, adopted: Decided)
 
 
 def adopt_default(context: Context, find_member: FindMember, series: str, record: InputRecord) -> Decided | Refused:
-    """Begin the default policy of a new series."""
+    """Start the default policy of a new series."""
     default = context.default_for(series)
     if default is None:
         return Refused("no-policy")
@@ -90,14 +90,14 @@ def adopt_view(
     landmarks: LandmarkSet,
     record: InputRecord,
 ) -> Decided | Refused:
-    """Begin a view under the default policy that makes it, with the landmarks of its base."""
+    """Start a view with the default policy that defines it and the landmarks of its base."""
     policy = default.policy.ruling(landmarks) if landmarks else default.policy
     shared = None if landmarks else default
     return _adopt(context, None, find_member, series, policy, shared, record, view=True)
 
 
 def renewed(context: Context, row: SeriesRow, start_ms: int, record: InputRecord) -> Decided | Refused | None:
-    """Begin the next version where a bound is due at the step at ``start_ms``; None: none is."""
+    """Start the next version if a bound is due at the step at ``start_ms``; otherwise return None."""
     bounds = bounds_to_come(row.policy, row.state, start_ms)
     if bounds is None:
         return None
@@ -118,9 +118,10 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
     renewed: str = "",
     view: bool = False,
 ) -> Decided | Refused:
-    """Begin a version; ``shared`` is the default policy that it is, ``renewed`` names the one that it renews.
+    """Start a version.
 
-    ``view``: it is the first one of a view.
+    ``shared`` is the default policy it uses, ``renewed`` names the default policy it renews, and ``view`` marks the
+    first version of a view.
     """
     before, state, limits = (row.policy, row.state, context.limits) if row else (None, None, context.limits)
     separator = limits.member_separator
@@ -134,7 +135,7 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
         return Refused("budget-cap")
     adopted = adopted._replace(entry=adopted.entry._replace(view=view))
     joined: Joined | None = None
-    claim_nano = adopted.entry.lifetime_nano  # of a first version alone
+    claim_nano = adopted.entry.lifetime_nano  # of a first version only
     if separator is not None and claim_nano is not None and policy.collect is None:
         chain = member_of(series, separator) + separator
         claim = claimed(find_member(chain), chain, claim_nano, limits.member_nano, context.keys, record.timestamp_ms)
@@ -143,7 +144,7 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
         joined = claim
     ruling = policy
     if policy.dummies is not None:
-        # Only now, since a draw may take seconds: what is refused anyway draws nothing.
+        # Draw only now: a draw may take seconds, and a version that is refused anyway needs none.
         name = named_by_series(series) if shared is None else named_by_glob(shared.glob)
         kept = carried(policy, before, state) if before and state else NO_LANDMARKS
         drawn = drawn_policy(context.keys, name, policy, kept)
@@ -155,7 +156,7 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
         adopted = fold.Moved(replace(adopted.state, promise=promise), entry)
     sequence, previous = (row.sequence, row.previous) if row else (0, encoding.NO_HASH)
     loss = row.backward_loss if row else None
-    # What was drawn stands in no default policy.
+    # No default policy contains drawn landmarks.
     default = renewed if shared is None or policy.dummies is not None else shared.digest
     opened = row.open_steps if row and before and stays_open(ruling, before) else None
     goes_on = before is not None and takes_over(ruling, before) and not adopted.entry.weaker

@@ -1,7 +1,7 @@
-"""What is asked of a record before its series decides it: each check says what it asks of one, and of many.
+"""Checks of a record before its series processes it, each for one record and for many.
 
-Closed by default: where a check says nothing of many, or `LIMITS` does not name a limit that is set, nothing is decided
-or counted together.
+Closed by default: if a check does not cover many records, or a limit is set that `LIMITS` does not name, nothing is
+processed or counted together.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,44 +23,44 @@ LIMITS: Final = frozenset({
     "lifetime_nano", "max_epsilon_nano", "accept_policies", "accept_weaker_policies", "max_future_ms",
     "member_separator", "member_nano",
 })  # fmt: skip
-"""Limits that no observation or contribution is decided by, or that a check asks of many.
+"""Limits that do not affect observations or contributions, or that a check covers for many.
 
-Where any other is set, each record is decided by itself.
+If any other limit is set, each record is processed by itself.
 """
 _TIMED: Final = (Observation, Watermark)
-"""Records that move event time on; of an open step none does, whatever the limit is by now.
+"""Records that advance event time; those of an open step never do, whatever the limit is by now.
 
-A tuple, since a union would be made anew for each of them.
+A tuple, because a union would be created again for each record.
 """
 
 
 class Many(NamedTuple):
-    """Observations of series that have decided a step, with their series' keys: equally many of each."""
+    """Observations with the right keys, of series that have processed a step; all fields are equally long."""
 
     series: Sequence[str]
     times_ms: Ints
     appended_ms: Ints
-    """When the broker appended them."""
+    """When the broker appended each, in ms."""
 
 
 class Check(NamedTuple):
-    """A check of a record by itself, as ``decision``, columns, counting and a recall ask it; None: nobody said."""
+    """A check of a record, as ``decision``, columns, counting and recalls apply it; None: not defined."""
 
     one: Callable[[Context, SeriesRow | None, EventRecord, InputRecord], Reason | None]
     """Returns why a record is refused."""
     many: Callable[[Context, Many], Flag] | None = None
-    """Returns which observations are; None: none of them is decided with others."""
+    """Returns which observations are refused; None: no observation is processed with others."""
     counted: Callable[[Context, SeriesRow], bool] | None = None
-    """Returns whether a contribution to an open step of a series may be; None: each is decided by itself."""
+    """Returns whether a contribution to an open step may be refused; None: each is processed by itself."""
     recalled: bool | None = None
-    """Whether a record that was decided before is asked again; not if the answer may change. None: it is.
+    """Whether a record processed before is checked again; False if the answer may change, None means yes.
 
-    False: `refusal` lets pass what belongs to an open step, since a recall would take up what was refused there.
+    If False, `refusal` accepts what belongs to an open step, because a recall would accept what was refused there.
     """
 
 
 def refusal(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return why a record is refused whatever its series says, by the first check that refuses it."""
+    """Return why a record is refused regardless of its series, by the first check that refuses it."""
     for check in CHECKS:
         reason = check.one(context, row, found, record)
         if reason is not None and (check.recalled is not False or row is None or not _belongs(row, found)):
@@ -69,7 +69,7 @@ def refusal(context: Context, row: SeriesRow | None, found: EventRecord, record:
 
 
 def _belongs(row: SeriesRow, found: EventRecord) -> bool:
-    """Return whether a record is of a step that is open, whatever settings say by now."""
+    """Return whether a record belongs to an open step, whatever the configuration is by now."""
     return _is_open(row, found.timestamp_ms) if isinstance(found, Observation) else is_recalled(row, found)
 
 
@@ -82,24 +82,24 @@ def accepted(context: Context, many: Many) -> Flags:
 
 
 def countable(context: Context, row: SeriesRow) -> bool:
-    """Return whether no check refuses contributions to open steps of a series."""
+    """Return whether every check accepts contributions to open steps of a series."""
     allowed = all(check.counted is not None and not check.counted(context, row) for check in CHECKS)
     return allowed and _known(context.limits)
 
 
 def _known(limits: Limits) -> bool:
-    """Return whether no limit is set that `LIMITS` does not name."""
+    """Return whether `LIMITS` names every limit that is set."""
     others = (one for one in fields(limits) if one.name not in LIMITS)
     return all(getattr(limits, one.name) == one.default for one in others)
 
 
 def was_refused(context: Context, row: SeriesRow, found: EventRecord, record: InputRecord) -> bool:
-    """Return whether a record that is recalled was refused, by the checks that say so again."""
+    """Return whether a recalled record was refused, according to the checks that a recall repeats."""
     return any(check.recalled is not False and check.one(context, row, found, record) for check in CHECKS)
 
 
 def _misnamed(context: Context, series: str) -> Reason | None:
-    """Return whether a series' name has no member as it should."""
+    """Return why a series' name does not name a person as it should."""
     separator = context.limits.member_separator
     return None if separator is None else misnamed(series, separator)
 
@@ -111,13 +111,13 @@ def _misnamed_many(context: Context, many: Many) -> Flag:
 
 
 def _for_base(context: Context, row: SeriesRow | None, found: EventRecord, _record: InputRecord) -> Reason | None:
-    """Return whether a view is sent what its base alone takes: all but policies."""
+    """Refuse records sent to a view that only its base accepts: all except policies."""
     sent = not isinstance(found, PolicyRecord) and context.is_view(row, found.series)
     return "malformed" if sent else None
 
 
 def _in_views_many(context: Context, many: Many) -> Flag:
-    """Return which series are views, or have views: what is for several is not decided together with others."""
+    """Return which series are views or have views; these are not processed together with others."""
     if not context.views:
         return False
     known = {name: bool(context.views_of(name)) or context.base_of(name) is not None for name in set(many.series)}
@@ -125,7 +125,7 @@ def _in_views_many(context: Context, many: Many) -> Flag:
 
 
 def _misplaced(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return why the record may not be on this partition; a series with a row has been routed before."""
+    """Return why a record must not be on this partition; a series with a row was routed before."""
     if context.partition_of is None:
         return None
     key = context.key_of(found.series) if row is None or context.limits.member_separator is not None else row.key
@@ -135,7 +135,7 @@ def _misplaced(context: Context, row: SeriesRow | None, found: EventRecord, reco
 
 
 def _seedless(context: Context, row: SeriesRow | None, found: EventRecord, _record: InputRecord) -> Reason | None:
-    """Return whether a watermark lacks its seed, which collected data are drawn from."""
+    """Refuse a watermark without a seed if its series collects data or no policy applies."""
     if not isinstance(found, Watermark) or found.seed is not None:
         return None
     default = context.default_for(found.series) if row is None else None
@@ -144,14 +144,14 @@ def _seedless(context: Context, row: SeriesRow | None, found: EventRecord, _reco
 
 
 def _early(context: Context, _row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return whether the event lies too far ahead of the broker's clock."""
+    """Refuse an event that lies too far ahead of the broker's clock."""
     if not isinstance(found, _TIMED) or not context.limits.ahead(found.timestamp_ms, record.timestamp_ms):
         return None
     return "future"
 
 
 def _is_open(row: SeriesRow, timestamp_ms: int) -> bool:
-    """Return whether a reading of that time is of an open step."""
+    """Return whether a reading at that time belongs to an open step."""
     units = row.open_units
     return is_read(row, timestamp_ms) or (
         units is not None and units.step(row.policy.index_of(timestamp_ms)) is not None
@@ -159,13 +159,13 @@ def _is_open(row: SeriesRow, timestamp_ms: int) -> bool:
 
 
 def is_read(row: SeriesRow, timestamp_ms: int) -> bool:
-    """Return whether a reading of that time is of a step that is open in memory, which a recall reads again."""
+    """Return whether a reading at that time belongs to a step open in memory, which a recall reads again."""
     steps = row.open_steps
     return steps is not None and steps.offset_of(row.policy.index_of(timestamp_ms)) != UNREAD
 
 
 def _asked(_context: Context, _many: Many | SeriesRow) -> bool:
-    """Return that none is refused: it is asked of other records, or where these are chosen."""
+    """Return that nothing is refused: the check is for other records, or was made when these were chosen."""
     return False
 
 
@@ -176,12 +176,12 @@ CHECKS: Final = (
         counted=lambda context, row: _misnamed(context, row.series) is not None,
         recalled=False,
     ),
-    # What a row says of views keeps its series out of columns by itself.
+    # A row that mentions views keeps its series out of columns anyway.
     Check(_for_base, _in_views_many, lambda context, row: context.is_view(row, row.series), recalled=True),
-    Check(_seedless, _asked, _asked, recalled=True),  # of watermarks alone
-    # `formats.columns.observations` and `columns.counting` take those alone that have the right keys.
+    Check(_seedless, _asked, _asked, recalled=True),  # only for watermarks
+    # `formats.columns.observations` and `columns.counting` only accept records that have the right keys.
     Check(_misplaced, _asked, _asked, recalled=True),
-    # Of no contribution.
+    # Never refuses a contribution.
     Check(_early, lambda context, many: context.limits.ahead(many.times_ms, many.appended_ms), _asked, recalled=False),
 )
-"""In the order in which they are asked."""
+"""All checks, in order."""

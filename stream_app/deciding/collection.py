@@ -1,8 +1,8 @@
-"""What the open steps of a partition's series hold: in memory alone, mutable, one object a partition.
+"""The contents of the open steps of a partition's series: one mutable object, in memory only.
 
-Nothing here is ever written: a worker that lost it reads the input again, from `Collection.floor` on. Who contributed
-is kept as digests under a random key of this object alone: a digest in a swap file or a dump tells nothing to whoever
-has the noise key, and nothing to anybody once this process has ended.
+Nothing here is ever written: a worker that loses it reads the input again, from `Collection.floor` on. Contributors are
+kept as digests under a random key that only this object holds: a digest in a swap file or a dump reveals nothing to
+anyone who has the noise key, and nothing to anybody once this process has ended.
 """
 
 from array import array
@@ -24,11 +24,14 @@ from stream_app.privacy.values import Raw, RawCells
 MEMBER_DIGEST_BYTES = 16
 PERSON = b"landmark-members"
 _SPARE: Final = 64
-"""Closed steps that may stand among the open ones, beside as many as these, until they are sorted out."""
+"""Closed steps kept, besides one per open step, before they are removed."""
 
 
 class LostCountersError(Exception):
-    """A row says that a step is open, but what was counted or read for it is not in memory; ``series`` and ``step``."""
+    """A row says that a step is open, but its counters or readings are not in memory.
+
+    ``series`` and ``step`` identify the step.
+    """
 
     def __init__(self, series: str, step: int) -> None:
         self.series, self.step = series, step
@@ -44,27 +47,27 @@ class Counters:
     """One open step of collected data: its raw counters, and the digests of who contributed."""
 
     _gathers: Gathered
-    _keyed: blake2b = field(compare=False)  # the hash under whose key members become digests
+    _keyed: blake2b = field(compare=False)  # keyed hash that digests contributors
     offset: int  # of the watermark that opened the step
     cells: "array[int]"  # each starts with noise
     members: set[bytes] = field(default_factory=set)
     looks: int = 0  # announced intrusions so far
 
     def hidden(self, member: bytes) -> bytes:
-        """Return the digest of a member at this step; at another one it is another."""
+        """Return a contributor's digest at this step, which differs from that at any other step."""
         keyed = self._keyed.copy()
         keyed.update(member)
         return keyed.digest()
 
     def count(self, member: bytes, item: Raw) -> Reason | None:
-        """Take up one member's item, or return why not and change nothing."""
+        """Count one contributor's item, or return why not and change nothing."""
         keyed = self._keyed.copy()
         keyed.update(member)
         digest = keyed.digest()
-        # PRIVACY: a second item of a member is refused before its value is looked at.
+        # PRIVACY: a contributor's second item is refused before its value is looked at.
         if digest in self.members:
             return "duplicate"
-        # PRIVACY: this branch shows whether the item was valid, nothing else of it.
+        # PRIVACY: this branch shows whether the item was valid, and nothing else about it.
         added = self._gathers.added(item)
         if added is None:
             return "invalid-value"
@@ -75,11 +78,11 @@ class Counters:
         return None
 
     def closed(self) -> RawCells:
-        """Return what the counters come to."""
+        """Return the cells that the counters give."""
         return self._gathers.closed(self.cells, len(self.members))
 
     def see(self, noise: Iterable[int]) -> None:
-        """Take up fresh noise after an announced intrusion."""
+        """Add fresh noise after an announced intrusion."""
         self.looks += 1
         for nth, fresh in enumerate(noise):
             self.cells[nth] += fresh
@@ -88,23 +91,23 @@ class Counters:
 @final
 @dataclass(slots=True, repr=False)
 class Readings:
-    """One open step of a plain series: the timestamps of its readings, and what their values come to so far."""
+    """One open step of a plain series: the timestamps of its readings, and their aggregate so far."""
 
     _within: Within
     _kind: Kind
     offset: int  # of the record that opened the step
     times: set[int] = field(default_factory=set)
     _latest_ms: int = -1
-    _kept: RawCells | None = None  # before the first reading nothing
+    _kept: RawCells | None = None  # nothing before the first reading
 
     def count(self, timestamp_ms: int, value: Raw) -> Reason | None:
-        """Take up a reading, or return why not and change nothing."""
-        # PRIVACY: a second reading of one moment is refused before its value is looked at.
+        """Add a reading, or return why not and change nothing."""
+        # PRIVACY: a second reading at the same time is refused before its value is looked at.
         if timestamp_ms in self.times:
             return "duplicate"
         if len(self.times) >= MOST_READINGS:
             return "too-large"
-        # PRIVACY: this branch shows whether the value was valid, nothing else; `invalid` with a substitute closes it.
+        # PRIVACY: this branch shows whether the value was valid, and nothing else; a substitute in `invalid` closes it.
         part = self._within.read(self._kind, value)
         if part is None:
             return "invalid-value"
@@ -115,12 +118,12 @@ class Readings:
         return None
 
     def closed(self) -> RawCells | None:
-        """Return what the readings come to; None: there are none."""
+        """Return the aggregate of the readings, or None if there are none."""
         return None if self._kept is None else self._within.aggregated(self._kind, self._kept, len(self.times))
 
     def __repr__(self) -> str:
-        """Return where it was opened alone."""
-        # PRIVACY: what prints it, a traceback too, shows neither values nor how many there are.
+        """Return a text that only says where it was opened."""
+        # PRIVACY: anything that prints it, including a traceback, shows neither the values nor how many there are.
         return f"Readings({self.offset})"
 
 
@@ -130,10 +133,10 @@ Open = Counters | Readings
 
 @final
 class Collection:
-    """The open steps of all series of a partition; none at first.
+    """The open steps of all series of a partition; empty at first.
 
-    ``key`` (32 random bytes, drawn anew for each object) hides members in their digests. What steps of units read lies
-    in ``units``, rows that are stored: memory alone holds nothing of it.
+    ``key`` (32 random bytes, different for each object) hides contributors in their digests. The readings of steps of
+    units are in ``units``, which are stored rows: nothing of them is only in memory.
     """
 
     __slots__ = ("_collected", "_count", "_keyed", "_opened", "_series", "units")
@@ -141,19 +144,19 @@ class Collection:
     def __init__(self, key: bytes, units: Blocks | None = None) -> None:
         self._keyed: Final = blake2b(key=key, digest_size=MEMBER_DIGEST_BYTES, person=PERSON)
         self._series: Final[dict[str, dict[int, Open]]] = {}
-        self._opened: Final[list[tuple[int, str, int]]] = []  # a heap: offset, series and step, closed ones too
+        self._opened: Final[list[tuple[int, str, int]]] = []  # heap of (offset, series, step), closed ones too
         self._collected: Final[set[str]] = set()
         self._count = 0
         self.units: Final = Blocks() if units is None else units
 
     def counters(self, series: str, gathers: Gathered, index: int, offset: int, noise: Iterable[int]) -> Counters:
-        """Return the counters of step ``index`` of a series before anything is counted, to be put in."""
+        """Return empty counters for step ``index`` of a series, ready for `put`."""
         keyed = self._keyed.copy()
         keyed.update(b"%d:%d:%b" % (index, len(series.encode()), series.encode()))
         return Counters(gathers, keyed, offset, array("q", noise))
 
     def put(self, series: str, index: int, step: Open) -> None:
-        """Keep an open step; those of one series are opened in order."""
+        """Keep an open step; the steps of one series are opened in order."""
         self._series.setdefault(series, {})[index] = step
         if isinstance(step, Counters):
             self._collected.add(series)
@@ -161,7 +164,7 @@ class Collection:
         self._count += 1
 
     def find(self, series: str, index: int) -> Open:
-        """Return what an open step holds.
+        """Return the contents of an open step.
 
         Raises:
             LostCountersError: if it is not in memory.
@@ -172,7 +175,7 @@ class Collection:
         return step
 
     def close(self, series: str, index: int) -> RawCells | None:
-        """Return what an open step came to, None if it took nothing up, and forget it.
+        """Remove an open step and return its cells, or None if it accepted nothing.
 
         Raises:
             LostCountersError: if it is not in memory.
@@ -186,12 +189,12 @@ class Collection:
         return step.closed()
 
     def drop(self, series: str) -> None:
-        """Forget all open steps of a series, without reading what they hold."""
+        """Forget all open steps of a series without reading their contents."""
         self._collected.discard(series)
         self._forget(len(self._series.pop(series, ())))
 
     def _forget(self, closed: int) -> None:
-        """Count steps that are open no more, and sort them out of the heap once they are most of it."""
+        """Count steps as closed, and remove closed steps from the heap once they are most of it."""
         self._count -= closed
         if len(self._opened) > 2 * self._count + _SPARE:
             self._opened[:] = sorted(
@@ -203,23 +206,23 @@ class Collection:
         return self._series.get(series, {})
 
     def counted(self, series: str) -> dict[int, Counters]:
-        """Return the open steps of collected data of a series."""
+        """Return the open steps of a series' collected data."""
         return {index: step for index, step in self.opened(series).items() if isinstance(step, Counters)}
 
     @property
     def collected(self) -> Sized[str]:
-        """The series that count contributions, or did since they were last dropped."""
+        """The series that have counted contributions since they were last dropped."""
         return self._collected
 
     @property
     def read(self) -> int:
-        """How many steps of plain series are open."""
+        """The number of open steps of plain series."""
         return sum(isinstance(step, Readings) for steps in self._series.values() for step in steps.values())
 
     def floor(self) -> int | None:
-        """Return the offset of the oldest record that opened a step still open; None: none is open.
+        """Return the offset of the oldest record whose step is still open, or None if no step is open.
 
-        The input must be read again from there to have this memory back, so it is acknowledged no further.
+        The input must be read again from there to restore this memory, so it is acknowledged no further.
         """
         heap = self._opened
         while heap:
@@ -231,7 +234,7 @@ class Collection:
         return None
 
     def __len__(self) -> int:
-        """Return how many steps are open, of all series."""
+        """Return the number of open steps of all series."""
         return self._count
 
     def __eq__(self, other: object) -> bool:

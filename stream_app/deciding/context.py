@@ -1,4 +1,4 @@
-"""What decisions depend on besides the log: keys, default policies, limits and the routing of series."""
+"""What decisions depend on besides the log: keys, default policies, limits and series routing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,10 @@ FINGERPRINT_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class DefaultPolicy:
-    """A policy for the series that match a glob and have none of their own; ``view`` names a view of each instead."""
+    """A policy for series that match a glob and have no policy of their own.
+
+    If ``view`` is set, the policy is instead for the view of that name of each matching series.
+    """
 
     glob: str
     policy: Policy
@@ -34,15 +37,15 @@ class DefaultPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The operator's caps; None where none is set."""
+    """The operator's limits; None if a limit is not set."""
 
     lifetime_nano: int | None = None  # None: the epsilon of a series' first policy
     max_epsilon_nano: int | None = None
     accept_policies: bool = True
     accept_weaker_policies: bool = False
     max_future_ms: int | None = None  # against the broker's append time
-    member_separator: str | None = None  # one ASCII character; None: every series is its own, and claims nothing
-    member_nano: int | None = None  # the cap of a new member
+    member_separator: str | None = None  # one ASCII character; None: each series stands alone, reserves nothing
+    member_nano: int | None = None  # limit of a new person
 
     def ahead(self, timestamp_ms: Whole, appended_ms: Whole) -> Flag:
         """Return whether an event lies too far ahead of the broker's clock."""
@@ -59,10 +62,13 @@ class Context:
     partition_of: Callable[[bytes], int] | None = None  # None: records are not routed, as in `replay`
     correlations: Mapping[str, Envelope] = field(default_factory=dict)  # backward, by name; no decision reads them
     fingerprint: str = field(init=False)
-    views: tuple[DefaultPolicy, ...] = field(init=False, repr=False, compare=False)  # those that make views
+    views: tuple[DefaultPolicy, ...] = field(init=False, repr=False, compare=False)  # those for views
 
     def __post_init__(self) -> None:
-        """Derive the fingerprint of the configuration: equal ones decide alike (under equal keys)."""
+        """Derive the fingerprint of the configuration.
+
+        With equal fingerprints (and equal keys), decisions are equal.
+        """
         limits = self.limits
         caps: list[object] = [
             limits.lifetime_nano,
@@ -70,11 +76,12 @@ class Context:
             limits.accept_policies,
             limits.max_future_ms,
         ]
-        # Settings of later releases stand here only where they are not the default: an upgrade changes no fingerprint.
+        # Settings of later releases are included only if they are not the default, so an upgrade changes no
+        # fingerprint.
         caps += ["accept_weaker_policies"] if limits.accept_weaker_policies else []
         members = (("member_separator", limits.member_separator), ("member_epsilon", limits.member_nano))
         caps += [part for named in members if named[1] is not None for part in named]
-        # As they were before there were views, where there is none.
+        # Without views, the defaults look as they did before views existed.
         defaults = [[one.glob, one.digest, *([one.view] if one.view else [])] for one in self.defaults]
         document = [self.keys.epoch_ms, defaults, caps]
         digest = blake2b(wire.dump(document), digest_size=FINGERPRINT_BYTES).hexdigest()
@@ -82,18 +89,18 @@ class Context:
         object.__setattr__(self, "views", tuple(default for default in self.defaults if default.view))
 
     def key_of(self, series: str) -> bytes:
-        """Return the record key of a series' events: its member."""
+        """Return the record key of a series' events: the person it belongs to."""
         return member_of(series, self.limits.member_separator).encode()
 
     def default_for(self, series: str) -> DefaultPolicy | None:
-        """Return the first default policy whose glob matches."""
+        """Return the first default policy whose glob matches the series."""
         matching = (default for default in self.defaults if not default.view and fnmatchcase(series, default.glob))
         return next(matching, None)
 
     def views_of(self, base: str) -> dict[str, DefaultPolicy]:
-        """Return the views that the configuration makes for a series that is none itself, by their ids, in order.
+        """Return the views, by id and in order, that the configuration defines for a series that is no view.
 
-        A view whose id would be longer than that of any series is not made.
+        A view is omitted if its id would be longer than any series id may be.
         """
         found: dict[str, DefaultPolicy] = {}
         for default in self.views:
@@ -103,7 +110,7 @@ class Context:
         return found
 
     def base_of(self, series: str) -> str | None:
-        """Return the series whose view the configuration makes of that id; None: it makes none."""
+        """Return the series whose view has the id ``series`` in the configuration, or None."""
         if not self.views or self.limits.member_separator is None:
             return None
         base, separator, _ = series.rpartition(self.limits.member_separator)
@@ -112,7 +119,7 @@ class Context:
         return base
 
     def is_view(self, row: SeriesRow | None, series: str) -> bool:
-        """Return whether an id is that of a view: what it exists as counts, else what the configuration makes of it."""
+        """Return whether an id is that of a view: by its row if it has one, otherwise by the configuration."""
         return row.view if row is not None else self.base_of(series) is not None
 
     def of_views(self, row: SeriesRow | None, series: str) -> bool:
@@ -122,11 +129,11 @@ class Context:
         return bool(self.views) and (bool(self.views_of(series)) or self.base_of(series) is not None)
 
     def backward_loss(self, row: SeriesRow, timestamp_ms: int, spend_nano: int) -> float | None:
-        """Return the backward loss after a step that spends, from the row before it; None without a correlation.
+        """Return the backward loss after a step that spends; None without a correlation.
 
-        Guarantee: at least that of the named correlation over all releases since it has been named without a break, in
-        whatever versions (Cao et al. 2017, equation 13). Where less is known nothing fades: under a name that the
-        configuration lacks, and from one period to the next.
+        ``row`` is the row before the step. Guarantee: at least the backward loss of the named correlation over all
+        releases since it has been named without a break, in any versions (Cao et al. 2017, equation 13). If less is
+        known, nothing fades: under a name that the configuration lacks, and from one period to the next.
         """
         name = row.policy.correlation
         if name is None:

@@ -1,4 +1,4 @@
-"""Decides the records of a batch in order: each sees the rows that those before it changed. Pure."""
+"""Processes records one by one, in order; each sees the rows that earlier records changed. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -16,26 +16,29 @@ from stream_app.formats.records import InputRecord
 from stream_app.privacy.reason import Reason
 
 INPUT_HEADER = "input"
-"""Names the offset of the input record that an output record came of; stands outside every hash."""
+"""Header with the offset of the input record that caused an output record; outside every hash."""
 
 MOST_BULK_BYTES = 16 * 1024 * 1024
-"""Outputs of watermarks and renewals after which a batch takes no more records; those of a single one are whole."""
+"""Bytes of output of watermarks and renewals after which a batch accepts no more records.
+
+The outputs of a single record are never split.
+"""
 
 Headers = list[tuple[str, bytes]]
 Append = Callable[[bytes | None, bytes, int, Headers], None]
-"""Takes an output record: key, value, timestamp in milliseconds, headers."""
+"""Accepts an output record: key, value, timestamp in milliseconds, headers."""
 Extend = Callable[[Sequence[bytes | None], Sequence[bytes], Sequence[int], Sequence[Headers]], None]
-"""Takes many as columns, equally many of each."""
+"""Accepts many output records as columns of equal length."""
 Settle = Callable[[bytes, tuple[Sealed, ...]], None]
-"""Compares the entries of a record, whose key is given, with those that bind; raises when one differs."""
+"""Compares a record's entries, given its key, with those that bind; raises if one differs."""
 
 
 @final
 class Outlets:
-    """Where a batch's output records go, a topic each.
+    """Where a batch's output records go, one topic each.
 
-    ``settle`` sees ledger entries before their topic does; it is None where no entry binds. ``many`` takes ledger
-    entries and releases as columns; by default they go where those that come one by one go.
+    ``settle`` sees ledger entries before their topic does; it is None if no entry binds. ``many`` accepts ledger
+    entries and releases as columns; by default they go where single ones go.
     """
 
     def __init__(
@@ -66,9 +69,9 @@ def _extend(
 
 @final
 class Decider:
-    """What a batch's records came to so far: rows changed, decisions counted, budget spent.
+    """The results of a batch's records so far: rows changed, decisions counted, budget spent.
 
-    ``find`` gives the row of a series before the batch, ``find_member`` the row of a member; ``collection`` holds its
+    ``find`` returns a series' row from before the batch, ``find_member`` the row of a person; ``collection`` holds the
     partition's open counters.
     """
 
@@ -82,13 +85,13 @@ class Decider:
     ) -> None:
         self.changed: dict[str, SeriesRow] = {}
         self.members: dict[str, Member] = {}
-        """Those that changed, by the names of their chains."""
+        """People whose rows changed, by the names of their chains."""
         self.decisions: dict[tuple[str, str, str], int] = {}  # by decision, scheme and digest of the default policy
         self.rejected: dict[Reason, int] = {}  # by reason
         self.spent: dict[tuple[str, str], int] = {}  # nano-epsilon by scheme and digest of the default policy
-        self.renewals: dict[Renewal, int] = {}  # of bounds that were due, by what came of them
+        self.renewals: dict[Renewal, int] = {}  # of bounds that were due, by outcome
         self.passed = 0
-        """Records times views that were refused before, and are again."""
+        """Records times views that were refused before and are refused again."""
         self._context: Final = context
         self._find: Final = find
         self._find_member: Final = find_member
@@ -97,13 +100,13 @@ class Decider:
         self._bulk_bytes = 0
         self._before: dict[str, SeriesRow | None] = {}
         self._members_before: dict[str, Member | None] = {}
-        self._succeeded: list[SeriesRow] = []  # the last rows of versions replaced within this batch
+        self._succeeded: list[SeriesRow] = []  # last rows of versions replaced within this batch
 
     def decide(self, records: Iterable[InputRecord]) -> bool:
-        """Decide ``records`` in order and put out what comes of them; raises what ``settle`` raises.
+        """Process ``records`` in order and write their outputs; raise what ``settle`` raises.
 
-        Return whether more may be decided: a watermark closes thousands of steps, a renewed version may name as many
-        landmarks, and a few of them fill a batch.
+        Return whether the batch can take more records. A watermark can close thousands of steps, and a renewed version
+        can name as many landmarks, so a few such records fill a batch.
         """
         context, lookup, collection, find_member = self._context, self.lookup, self._collection, self._member
         for record in records:
@@ -120,7 +123,7 @@ class Decider:
         return True
 
     def _take(self, outcome: Single | Joined, record: InputRecord, headers: Headers) -> None:
-        """Put out what a record came to for one series."""
+        """Write the outputs of a record for one series."""
         if not isinstance(outcome, Decided):
             self._undecided(outcome, record, headers)
             return
@@ -143,13 +146,13 @@ class Decider:
     def _undecided(
         self, outcome: Rejected | Counted | Advanced | Joined, record: InputRecord, headers: Headers
     ) -> None:
-        """Put out what is no single decision."""
+        """Write the outputs of any other outcome."""
         match outcome:
             case Rejected(reason=reason):
                 self._outlets.reject(outcome.key, outcome.value, record.timestamp_ms, headers)
                 self.rejected[reason] = self.rejected.get(reason, 0) + 1
             case Counted():
-                # PRIVACY: how many items were taken up is counted nowhere: it is the sum of raw counters.
+                # PRIVACY: the number of counted items is recorded nowhere, because it is the sum of raw counters.
                 pass
             case Joined():
                 self._join(outcome, headers)
@@ -160,7 +163,7 @@ class Decider:
 
     def _join(self, joined: Joined, headers: Headers) -> None:
         member, entry = joined
-        self.members[member.chain] = member  # `decide` asked for it, so what it was before the batch is kept
+        self.members[member.chain] = member  # `decide` looked it up, so its value before the batch is kept
         if entry is None:
             return
         if self._outlets.settle is not None:
@@ -168,7 +171,7 @@ class Decider:
         self._outlets.ledger(member.key, entry.value, entry.timestamp_ms, headers)
 
     def _control(self, row: SeriesRow) -> str:
-        """Return what a record between steps counts as; of a version that ends with it, keep the last row."""
+        """Return the name that counts a record between steps; keep the last row of a version that it ends."""
         self._succeed(row)
         return "control"
 
@@ -211,7 +214,7 @@ class Decider:
         self.changed[outcome.row.series] = outcome.row
 
     def stored(self) -> list[tuple[bytes, bytes]]:
-        """Return the table rows to write for what changed."""
+        """Return the table rows to write for all changes."""
         shared: set[str] = set()
         pairs: list[tuple[bytes, bytes]] = []
         for series, row in self.changed.items():
@@ -219,11 +222,11 @@ class Decider:
         return pairs + [member.dump() for member in self.members.values()]
 
     def claims(self) -> list[Claims]:
-        """Return every member that changed, before and after; None before: nothing was known of it."""
+        """Return each changed person before and after the batch; before is None if unknown."""
         return [(self._members_before[chain], member) for chain, member in self.members.items()]
 
     def losses(self) -> list[tuple[float | None, float | None]]:
-        """Return the backward loss before and after of every changed series that had or has one."""
+        """Return the backward loss before and after for every changed series that had or has one."""
         found: list[tuple[float | None, float | None]] = []
         for series, row in self.changed.items():
             before = self._before[series]
@@ -233,9 +236,10 @@ class Decider:
         return found
 
     def used(self) -> dict[tuple[str, str], int]:
-        """Return by how much the budget in use grew, ``S + M`` over all changed series, in nano-epsilon.
+        """Return the increase of the budget in use, ``S + M`` over all changed series, in nano-epsilon.
 
-        By scheme and digest of the default policy; under policies that can be used up alone (`Policy.exhaustible`).
+        The amounts are by scheme and digest of the default policy. Only policies that can be used up
+        (`Policy.exhaustible`) count.
         """
         found: dict[tuple[str, str], int] = {}
         for row in (*self._succeeded, *self.changed.values()):
@@ -260,7 +264,7 @@ class Decider:
         return self._members_before[chain]
 
     def lookup(self, series: str) -> SeriesRow | None:
-        """Return the row of a series as the records decided so far left it, None if it has none yet."""
+        """Return a series' row after the records processed so far, or None if it has none yet."""
         row = self.changed.get(series)
         if row is not None:
             return row

@@ -1,6 +1,6 @@
-"""One record in, its decision out: the pure path that the worker and ``replay`` share.
+"""The pure path from one record to its decision, which the worker and ``replay`` share.
 
-Order of checks: envelope and routing, time, then state, the value last; a rejected record changes nothing.
+Checks run in this order: envelope and routing, time, state, value. A rejected record changes nothing.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ from stream_app.formats.records import (
 from stream_app.privacy.reason import Reason, Refused
 
 _DATED: Final = (Observation, Contribution, Watermark)
-"""Records that carry event time; a tuple, since a union would be made anew for each of them."""
+"""Records that carry event time; a tuple, because a union would be recreated for each record."""
 
 
 def decide(
@@ -39,15 +39,16 @@ def decide(
     record: InputRecord,
     find_member: FindMember = no_member,
 ) -> Outcome:
-    """Decide one record; ``lookup`` finds a series' row, ``collection`` holds the partition's open counters.
+    """Process one record and return its outcome.
 
-    ``find_member`` is asked only where series have members.
+    ``lookup`` finds a series' row, and ``collection`` holds the partition's open counters. ``find_member`` is called
+    only if series belong to persons.
 
-    Never raises for anything the record holds.
+    Never raises because of a record's content.
 
     Raises:
         LostCountersError: if a row has an open step whose counters are not in the collection.
-        LostUnitsError: if it has one whose sealed rows are not in the table.
+        LostUnitsError: if a row has an open step whose sealed rows are not in the table.
     """
     found = wire.decoded(record)
     if isinstance(found, Malformed):
@@ -74,8 +75,8 @@ def decide(
 def _is_read_by_view(context: Context, lookup: Lookup, row: SeriesRow, found: EventRecord) -> bool:
     """Return whether a reading is of a step that a view of the series has open in memory.
 
-    A restart takes up whatever is of such a step (`recall`), and asks no clock. As steps that are kept in memory are as
-    long as those of the base, it is no step that the base could not have reached.
+    A restart accepts every reading of such a step (`recall`) and checks no clock. Steps kept in memory are as long as
+    those of the base, so the base could also have reached the step.
     """
     if not isinstance(found, Observation):
         return False
@@ -84,11 +85,11 @@ def _is_read_by_view(context: Context, lookup: Lookup, row: SeriesRow, found: Ev
 
 
 def recall(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> None:
-    """Take a record again that was decided before: nothing is put out, and ``collection`` gets what is still open.
+    """Process an already processed record again: write nothing, but restore what is still open.
 
-    ``lookup`` finds rows as they are stored now, after all records that are recalled. Begin with an
-    empty collection and give it every record in order, from `Collection.floor` of the worker before to the first
-    undecided one: then it equals that of a worker which never lost its memory.
+    ``lookup`` finds rows as they are stored now, after all recalled records. Start with an empty ``collection`` and
+    pass every record in order, from the previous worker's `Collection.floor` to the first unprocessed one. The
+    collection then equals that of a worker that never lost its memory.
     """
     found = wire.decoded(record)
     if not isinstance(found, Observation | Contribution | Watermark | Intrusion):
@@ -96,7 +97,7 @@ def recall(context: Context, lookup: Lookup, collection: Collection, record: Inp
     base = lookup(found.series)
     if base is None or was_refused(context, base, found, record):
         return
-    # It was handed to the views of its series as well.
+    # The record was handed to the views of its series as well.
     views = (lookup(base.id_of(name, context.limits.member_separator)) for name in base.views.begun)
     for row in (base, *views):
         if row is not None and row.open_steps is not None:
@@ -104,7 +105,7 @@ def recall(context: Context, lookup: Lookup, collection: Collection, record: Inp
 
 
 def _cap(context: Context, find_member: FindMember, found: MemberRecord, record: InputRecord) -> Joined | Rejected:
-    """Decide the cap of a member."""
+    """Process a person's limit."""
     limits, key = context.limits, found.member.encode()
     separator = limits.member_separator
     outcome: Joined | Reason

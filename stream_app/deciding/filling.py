@@ -1,11 +1,11 @@
-"""Steps that fill up: items into open steps, and what an item or a watermark closes into releases.
+"""Steps that fill up: items enter open steps, and items or watermarks close steps into releases.
 
-An item is a contribution of a member or a reading of a moment; it lies in the open step of its time, under the key of
-what it belongs to: its member, its moment, its unit. Order of checks, as everywhere: time, then state, the value last.
-What an item holds moves its open step alone; what it closes, and when, follows from its time.
+An item is a contributor's contribution or a reading at a moment. It is stored in the open step of its time, under the
+key it belongs to: its contributor, its moment or its unit. Checks run in the usual order: time, state, value. An item's
+content changes only its open step; what it closes, and when, follows from its time.
 
-A record of these kinds changes a series' row and the partition's `Collection` together; `recalled` brings the memory
-back from records that were decided before, and then it is the one that a worker without a crash would have.
+These records change a series' row and the partition's `Collection` together. `recalled` restores the memory from
+records processed earlier, and the result is what a worker without a crash would have.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ COUNTED: Final = Counted()
 
 
 class _Moves(NamedTuple):
-    """What a record does to the steps of a series: those that close and open, and the row before these are decided."""
+    """A record's effect on a series' steps: those it closes and opens, and the row before they close."""
 
     row: SeriesRow
     closing: Iterable[int]
@@ -56,11 +56,13 @@ def fill(
     found: Observation | Collected,
     record: InputRecord,
 ) -> Advanced | Counted | Decided | Refused:
-    """Decide an item, a watermark or an intrusion; ``adopted`` is the adoption of a default policy that ``row`` is of.
+    """Process an item, a watermark or an intrusion.
+
+    ``adopted`` is the adoption of the default policy if ``row`` comes from one.
 
     Raises:
         LostCountersError: if the row has an open step that is not in memory.
-        LostUnitsError: if it has one whose sealed rows are not in the table.
+        LostUnitsError: if the row has an open step whose sealed rows are not in the table.
     """
     if isinstance(found, Intrusion):
         return _intrude(context, row, collection, found, record)
@@ -83,10 +85,10 @@ def fill(
 
 
 def recalled(row: SeriesRow, collection: Collection, found: Observation | Collected, offset: int) -> None:
-    """Take a record again that was decided before ``row`` was stored, so that what is still open is filled again.
+    """Process again a record from before ``row`` was stored, to refill the steps that are still open.
 
-    Items and intrusions before the record that opened a step find nothing of it here, and steps that are closed by now
-    are never opened: so every step takes up what it took up the first time, in the same order.
+    Items and intrusions before the record that opened a step do not find the step, and steps that have closed since are
+    never opened. So every step takes the same items as the first time, in the same order.
     """
     policy, opened, series = row.policy, row.open_steps, row.series
     if opened is None:
@@ -109,7 +111,7 @@ def recalled(row: SeriesRow, collection: Collection, found: Observation | Collec
 
 
 def is_recalled(row: SeriesRow, found: EventRecord) -> bool:
-    """Return whether `recalled` takes a record again: a contribution to an open step, an intrusion while one is."""
+    """Return whether `recalled` uses a record: a contribution to an open step, an intrusion during one."""
     match found:
         case Contribution():
             steps = row.open_steps
@@ -123,7 +125,7 @@ def is_recalled(row: SeriesRow, found: EventRecord) -> bool:
 def _moves(
     keys: KeyRing, row: SeriesRow, collection: Collection, found: Observation | Contribution | Watermark, offset: int
 ) -> _Moves | Refused | None:
-    """Return what an item or a watermark moves; None: it was taken up, and moves nothing."""
+    """Return the effect of an item or a watermark on steps; None if it was counted and has none."""
     policy = row.policy
     if policy.units is not None and not isinstance(found, Contribution):
         units = taking.opened(keys, row, collection.units, found, offset)
@@ -136,7 +138,8 @@ def _moves(
     move = watermarked(policy, row.state, row.open_steps, found.timestamp_ms, offset)
     if isinstance(move, Refused):
         return move
-    # PRIVACY: where readings open steps, which have some is public; elsewhere every step closes, whatever it holds.
+    # PRIVACY: if readings open steps, it is public which steps have readings; otherwise every step closes, whatever it
+    # contains.
     begun = row.open_steps.begun if row.open_steps is not None else ()
     closing = [step for step in begun if step in move.closing] if read_open(policy) else move.closing
     return _Moves(replace(row, open_steps=move.after), closing, move.opening)
@@ -145,7 +148,7 @@ def _moves(
 def _taken(
     keys: KeyRing, row: SeriesRow, collection: Collection, found: Observation | Contribution, offset: int
 ) -> _Moves | Refused | None:
-    """Take an item up in its open step, which a reading may open."""
+    """Count an item in its open step; a reading may open that step."""
     policy, series = row.policy, row.series
     index = policy.index_of(found.timestamp_ms)
     reach = reached(policy, row.state, row.open_steps, index, offset)
@@ -166,7 +169,7 @@ def _taken(
 
 
 def _count(step: Open, found: Observation | Contribution) -> Reason | None:
-    """Take an item up, or return why not."""
+    """Count an item, or return why it is refused."""
     match step, found:
         case Counters(), Contribution(member=member, value=value):
             return step.count(member.encode(), value)
@@ -177,7 +180,7 @@ def _count(step: Open, found: Observation | Contribution) -> Reason | None:
 
 
 def _empty(collection: Collection, policy: Policy, series: str, index: int, offset: int, seed: bytes | None) -> Open:
-    """Return a step that opens; ``seed`` is that of the watermark that opens a step of collected data."""
+    """Return a newly opened step; ``seed`` is from the watermark that opens a step of collected data."""
     if policy.within is not None:
         return Readings(policy.within, policy.kind, offset)
     assert policy.collect is not None, "the policy's steps take several records"
@@ -195,9 +198,10 @@ def _decided(
     seed: bytes | None,
     record: InputRecord,
 ) -> Decided | None:
-    """Return the decision of a step that closes, under the version that a renewal begins with it where one is due.
+    """Return the decision of a closing step, under a renewed version if a renewal is due.
 
-    ``before`` says what was open, ``row`` what was decided since. None: the step is passed over, and renews nothing.
+    ``before`` is the row that says what was open, and ``row`` the row after the steps closed so far. None means that
+    the step is skipped and renews nothing.
     """
     keys, start_ms = context.keys, row.policy.start_of(index)
     cells = _cells(keys, before, row, collection, index)
@@ -214,18 +218,21 @@ def _decided(
 
 
 def _cells(keys: KeyRing, before: SeriesRow, row: SeriesRow, collection: Collection, index: int) -> RawCells | None:
-    """Return what a step that closes comes to; None: no unit of it counts, or nothing came and it is approximated."""
+    """Return the values of a closing step.
+
+    None means that none of its units counts, or that it is empty and the estimate is repeated.
+    """
     policy, opened = row.policy, before.open_steps
     if before.open_units is not None:
         return taking.closed(keys, row, collection.units, before.open_units, index)
     found = collection.close(row.series, index) if opened is not None and opened.offset_of(index) >= 0 else None
     if found is not None:
         return found
-    if policy.collect is not None:  # nobody could contribute to a step that was never open
+    if policy.collect is not None:  # nobody could contribute to a step that never opened
         gathers = policy.collect.gathers
         return gathers.closed((0,) * gathers.counters, 0)
-    # PRIVACY: with a value as `absent` a step without a reading goes on as one with that value, so that from here on
-    # nothing tells them apart.
+    # PRIVACY: with a value as `absent`, a step without a reading continues as a step with that value, so nothing
+    # distinguishes the two from here on.
     absent = None if policy.within is None else policy.within.absent
     return None if absent == APPROXIMATED else absent
 
@@ -237,7 +244,7 @@ def _intrude(
     if row.state.closed:
         return Refused("closed")
     if policy.collect is None or policy.collect.intrusion_nano is None:
-        return Refused("invalid-policy")  # bare counters were seen: no noise mends that now
+        return Refused("invalid-policy")  # bare counters were seen; noise is too late
     counted = range(0) if opened is None else opened.counted
     if not counted:
         return Refused("early")

@@ -1,4 +1,4 @@
-"""How many landmark steps met an event: none of them often means landmarks in another zone, or in seconds."""
+"""Count the landmark steps that met an event; none often means a wrong time zone or unit (seconds)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -14,35 +14,35 @@ from stream_app.privacy.landmarks import NO_LANDMARKS, Grid, Interval, LandmarkS
 from stream_app.privacy.policy import Policy, PolicyError, policy_of, stored_policy_of
 
 FAR_APART = 100
-"""Steps between any two events from which on a step looks too short for them."""
+"""The gap between events, in steps, from which a step looks too short for them."""
 
 
 class _Series:
-    """The landmarks of one series as far as they are known, and which of them met an event.
+    """The known landmarks of one series, and those that met an event.
 
-    Landmarks and events are counted in steps, or in units if steps hold some.
+    Both are counted in steps, or in units if steps hold units.
     """
 
     def __init__(self) -> None:
-        self.policy: Policy | None = None  # the ruling one
+        self.policy: Policy | None = None  # in force
         self.grid, self.landmarks = Grid(1, 0), NO_LANDMARKS
         self.met = 0
         self.first_ms = self.newest_ms = -1  # of all events; -1: none
-        self.events = 0  # steps that have one
-        self.gap_ms = 0  # the least between two events of different steps, 0 before there are two
-        self.reach_ms: tuple[int, int] | None = None  # of all landmarks that were known
+        self.events = 0  # steps with an event
+        self.gap_ms = 0  # shortest gap between events of different steps; 0 before two
+        self.reach_ms: tuple[int, int] | None = None  # of all known landmarks
         self._over = 0  # landmark steps of earlier versions
         self._newest = -1  # the newest step with an event
-        self._first_open = 0  # the first step that may still get an event
-        self._seen = 0  # which steps from that one on have one already, as bits
+        self._first_open = 0  # first step that may still get an event
+        self._seen = 0  # bits of the steps from `_first_open` on with an event
 
     @property
     def steps(self) -> int:
-        """How many landmark steps there are, those of later versions once each."""
+        """The number of landmark steps, each counted once across versions."""
         return self._over + len(self.landmarks)
 
     def begin(self, policy: Policy) -> None:
-        """Begin a version; of the one before, the landmarks that are over stay counted."""
+        """Begin a version; past landmarks of the previous version stay counted."""
         self._over += self.landmarks.count_before(self._first_open)
         if policy.grid != self.grid:
             self._newest = policy.grid.index_of(self.newest_ms) if self.events else -1
@@ -55,7 +55,7 @@ class _Series:
         self._reach(policy.landmarks)
 
     def _steps_seen(self) -> Iterator[int]:
-        """Yield the steps that may still be open and have an event."""
+        """Yield the steps that have an event and may still be open."""
         return (self._first_open + nth for nth in range(self._seen.bit_length()) if self._seen >> nth & 1)
 
     def _reach(self, landmarks: LandmarkSet) -> None:
@@ -66,20 +66,20 @@ class _Series:
             self.reach_ms = min(before[0], found[0]), max(before[1], found[1])
 
     def _close_before(self, step: int) -> None:
-        """Note that nothing before ``step``, of the policy's steps, takes an event any more."""
+        """Note that no step before ``step`` (a step of the policy) takes events any more."""
         first_open = step if self.policy is None else step * (self.policy.step_ms // self.grid.length_ms)
         if first_open > self._first_open:
             self._seen >>= first_open - self._first_open
             self._first_open = first_open
 
     def _first_open_after(self, timestamp_ms: int) -> int:
-        """Return the first of the policy's steps that may be open after an event."""
+        """Return the first of the policy's steps that may still be open after an event."""
         if self.policy is None:
             return self.grid.index_of(timestamp_ms) + 1
         return self.policy.first_open_after(self.policy.index_of(timestamp_ms))
 
     def add(self, spans: Iterable[int | Interval]) -> None:
-        """Register landmarks; of a step that is over nobody knows here whether an event came."""
+        """Register landmarks, except those of past steps: whether such a step had an event is unknown here."""
         added, first_open = aligned(spans, self.grid.length_ms, self.grid.origin_ms), self._first_open
         following = LandmarkSet.of((max(first, first_open), end) for first, end in added.intervals if end > first_open)
         self.met += sum(step in following and step not in self.landmarks for step in self._steps_seen())
@@ -87,7 +87,7 @@ class _Series:
         self._reach(following)
 
     def event(self, timestamp_ms: int) -> None:
-        """Take an event; a late one and a second one of its step change no count."""
+        """Register an event; a late event or a second one in its step changes no count."""
         step = self.grid.index_of(timestamp_ms)
         if step < self._first_open:
             return
@@ -106,20 +106,20 @@ class _Series:
             self._seen |= 1 << step - self._first_open
 
     def watermark(self, timestamp_ms: int) -> None:
-        """Take a watermark, which closes every step that ends at or before it."""
+        """Process a watermark, which closes every step that ends at or before it."""
         if self.policy is not None and self.policy.takes_several:
             self._close_before(self.policy.index_of(timestamp_ms))
 
 
 class LandmarksMet:
-    """Counts landmark steps that met an event, over all series, as events are sent or as a ledger is written.
+    """Counts the landmark steps with an event, over all series, as events are sent or a ledger is read.
 
-    PRIVACY: whether a step has an event is a public fact, which releases show (docs/guarantee.md). Which landmarks are
-    true ones is a secret under dummies: a policy then has none before they are drawn, and a ledger has the drawn ones.
+    PRIVACY: whether a step has an event is a public fact, which releases show (docs/guarantee.md). With dummies, which
+    landmarks are true is secret: a policy then has none before they are drawn, and a ledger has the drawn ones.
     """
 
     def __init__(self, defaults: Sequence[DefaultPolicy] = (), said: Callable[[int], str] = moment_in_words) -> None:
-        """``said`` says when a moment in ms is."""
+        """``said`` formats a moment given in ms."""
         self._said = said
         self._defaults = [default for default in defaults if not default.view]
         self._series: dict[str, _Series] = {}
@@ -135,7 +135,7 @@ class LandmarksMet:
         return found
 
     def sent(self, events: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the records that are sent, each counted before."""
+        """Count each record to be sent, then yield it."""
         for event in events:
             match wire.decode(event):
                 case Observation(series=series, timestamp_ms=at) | Contribution(series=series, timestamp_ms=at):
@@ -154,15 +154,15 @@ class LandmarksMet:
         try:
             policy = policy_of(record.parameters, record.version)
         except PolicyError:
-            return  # the worker rejects it
+            return  # worker will reject it
         self._of(record.series).begin(policy)
 
     def taken(self, series: str, timestamp_ms: int) -> None:
-        """Take an observation that was accepted."""
+        """Count an accepted observation."""
         self._of(series).event(timestamp_ms)
 
     def written(self, found: Mapping[str, Any]) -> None:
-        """Take a ledger entry; the landmarks of a view are those of its base, and count once."""
+        """Process a ledger entry; a view's landmarks are those of its base and count once."""
         name = found["series"]
         if found.get("view"):
             self._views.add(name)
@@ -180,15 +180,15 @@ class LandmarksMet:
                 pass
 
     def document(self) -> Mapping[str, int]:
-        """Return the counts for programs; nothing when no landmark is known."""
+        """Return the counts as JSON fields, or none if no landmark is known."""
         steps, met = (sum(getattr(each, name) for each in self._series.values()) for name in ("steps", "met"))
         return {"landmark_steps": steps, "landmark_steps_met": met} if steps else {}
 
     @property
     def missed(self) -> list[str]:
-        """The series that have landmarks and events, and no landmark step that met one.
+        """The series with landmarks and events, but without a landmark step that met an event.
 
-        Where no landmark step of any series met an event, those without events too: their name may be another one.
+        If no series has a met landmark step, series without events are included: their name may be wrong.
         """
         series = self._series.values()
         if not any(each.events for each in series):
@@ -198,7 +198,10 @@ class LandmarksMet:
 
     @property
     def sentence(self) -> str:
-        """Say it, and of which series no landmark met an event; empty when no landmark is known, or no event came."""
+        """The counts in words, and the series whose landmarks met no event.
+
+        It is empty if no landmark is known or no event came.
+        """
         counts = self.document()
         if not counts or not any(each.events for each in self._series.values()):
             return ""
@@ -215,7 +218,7 @@ class LandmarksMet:
         return f"{told}{reach}; check time zones and units (milliseconds)" if reach else told
 
     def _reach(self, series: Sequence[_Series]) -> str:
-        """Say when the events and the landmarks of series are."""
+        """Say when the events and the landmarks of these series are."""
         reaches = [each.reach_ms for each in series if each.reach_ms is not None]
         if not reaches:
             return ""
@@ -227,9 +230,9 @@ class LandmarksMet:
         )
 
     def step_sentence(self, duplicates: int) -> str:
-        """Say that a step looks too long or too short for its events; empty when none does.
+        """Say that a step looks too long or too short for its events, or return an empty string.
 
-        ``duplicates`` is how many records came for a step that had one.
+        ``duplicates`` is how many records came for a step that already had one.
         """
         seen = {name: each for name, each in self._series.items() if each.events}
         if duplicates and seen and all(each.events == 1 for each in seen.values()):
@@ -248,11 +251,11 @@ class LandmarksMet:
 
 @lru_cache(maxsize=256)
 def _stored(parameters: bytes, version: int) -> Policy:
-    """Return the policy that a ledger holds; most series of a run have the same one."""
+    """Return the policy in a ledger entry, cached because most series share one."""
     found: Any = wire.load(parameters)
     return stored_policy_of(found, version)
 
 
 def _spans(written: Iterable[Any]) -> Iterator[int | Interval]:
-    """Return landmarks as records have them."""
+    """Yield landmarks in the form of records."""
     yield from (each if isinstance(each, int) else (each[0], each[1]) for each in written)

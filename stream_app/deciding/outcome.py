@@ -1,4 +1,4 @@
-"""What a record came to: its series' new row, and what is written of it, sealed into the series' chain."""
+"""The outcome of a record: its series' new row, and the entries sealed into the series' chain."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -17,18 +17,17 @@ from stream_app.privacy.state import NEVER
 from stream_app.privacy.values import frozen
 
 Renewal = Literal["begun", "refused"]
-"""What came of a bound that was due: the next version began with the step, or the budget did not allow it."""
+"""The outcome of a due renewal: the next version began with the step, or the budget did not allow it."""
 
 
 @frozen
 class Decided:
-    """A record that changed its series: the row after it, its ledger entries in order, its release if it has one.
+    """A record that changed its series: the new row, its ledger entries in order, and a release, if any.
 
-    The release's step is that of the last entry, and its timestamp too; ``decision`` is None where there is none.
-    ``spent_nano`` is what was measured, in nano-epsilon: a release's spend, what its private dissimilarity cost, the
-    draw of dummies. A landmark that is registered late measures nothing: its step has spent already. ``renewal`` is
-    None where no bound was due. ``joined`` is what becomes of the series' member where the record brought a first
-    policy; its entry comes first.
+    The release has the step and timestamp of the last entry; ``decision`` is None without a release. ``spent_nano`` is
+    the spend on measurements, in nano-epsilon: the release, its private dissimilarity, the draw of dummies. A landmark
+    registered late adds nothing, because its step has spent already. ``renewal`` is None if no renewal was due.
+    ``joined`` is the person's new state if the record brought a first policy; its entry comes first.
     """
 
     row: SeriesRow
@@ -41,7 +40,10 @@ class Decided:
 
 
 class Rejected(NamedTuple):
-    """A record that changed nothing: why, and the key and bytes of the reject, which has the record's timestamp."""
+    """A record that changed nothing: the reason, and the output's key and bytes.
+
+    The output has the record's timestamp.
+    """
 
     reason: Reason
     key: bytes | None
@@ -50,14 +52,14 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A contribution that was taken up: it changed memory alone, no row, and there is nothing to tell."""
+    """A contribution that was counted: it changed only memory, no row, and produces no output."""
 
 
 class Advanced(NamedTuple):
-    """A watermark that moved its series on: the row after it, and the steps that it closed, in order.
+    """A watermark that advanced its series: the row after it, and the steps it closed, in order.
 
-    ``adopted`` is the adoption of a default policy that begins to rule with it; it comes before the steps, each of
-    which has a release and one entry.
+    ``adopted`` is the adoption of a default policy that begins with it. It comes before the steps, each of which has a
+    release and one entry.
     """
 
     row: SeriesRow
@@ -66,13 +68,13 @@ class Advanced(NamedTuple):
 
 
 Single = Decided | Rejected | Counted | Advanced
-"""What a record may come to for one series."""
+"""The possible outcomes of a record for one series."""
 
 
 class Handed(NamedTuple):
-    """A record that was handed to a series and its views: what it came to for each, in that order.
+    """A record that was handed to a series and its views, with the outcome for each, in that order.
 
-    ``passed`` counts the views that were refused before, and are again: nothing else tells of it.
+    ``passed`` counts the views that were refused earlier and are refused again; no output shows them.
     """
 
     parts: tuple[Single, ...]
@@ -80,13 +82,13 @@ class Handed(NamedTuple):
 
 
 Outcome = Single | Joined | Handed
-"""Everything that a record may come to."""
+"""All possible outcomes of a record."""
 
 
 def rejected(
     series: str | None, timestamp_ms: int | None, reason: Reason, record: InputRecord, member: str | None = None
 ) -> Rejected:
-    """Return the reject of a record; ``series``, or else ``member``, is its key, as far as they are known."""
+    """Return the output for a rejected record; its key is ``series``, or else ``member``, if known."""
     value = encoding.encode_reject(series, timestamp_ms, reason, record.topic, record.partition, record.offset)
     key = series or member
     return Rejected(reason, key.encode() if key else None, value)
@@ -100,14 +102,15 @@ def seal(
     appended_ms: int,
     renewal: Renewal | None = None,
 ) -> Decided:
-    """Return the outcome of a record: what the fold says of it, sealed into the chain of ``row``, the row before it.
+    """Return the outcome of a record: the result of the fold, sealed into the chain of ``row``.
 
-    ``earlier`` is the outcome that led to ``row`` where the same record brought that one too: its entries come first.
-    ``appended_ms`` is when the broker appended the record, which entries without a step have as their timestamp.
+    ``row`` is the row before the record. ``earlier`` is the outcome that led to ``row`` if the same record caused it;
+    its entries come first. ``appended_ms`` is when the broker appended the record, which entries without a step use as
+    their timestamp.
     """
     series, policy, keys, state, sequence = row.series, row.policy, context.keys, moved.state, row.sequence + 1
     decided_ms = state.clock.decided_ms
-    # Without event time the epoch is that of the last decided step.
+    # Without event time, use the epoch of the last processed step.
     epoch = keys.epoch_of(decided_ms) if decided_ms != NEVER else 0
     release: bytes | None = None
     decision: Decision | None = None
@@ -127,9 +130,9 @@ def seal(
         if isinstance(moved.entry, DummiesEntry):
             spent_nano = moved.entry.charged_nano
         if state.promise.landmarks is not policy.landmarks:
-            default = ""  # a landmark registered under a default policy makes the policy the series' own
+            default = ""  # after a landmark is registered, a default policy becomes the series' own
         if state.closed:
-            opened = units = None  # what is still open when a series ends is never released
+            opened = units = None  # steps still open when a series ends are never released
     sealed = Sealed(sequence, appended_ms, value, link)
     after = SeriesRow(series, row.key, sequence, link, policy, default, state, loss, opened, units, row.view, row.views)
     if earlier is None:

@@ -1,6 +1,6 @@
-"""Rows from ledger and releases alone: the same fold, fed with published measurements instead of raw values.
+"""Rebuild rows from ledger and releases alone: the same fold, fed with published noisy values.
 
-What a row holds follows from releases, so nothing is lost with a state table as long as its ledger and releases live.
+All content of a row follows from releases, so losing a state table loses nothing while its ledger and releases exist.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,9 +21,9 @@ from stream_app.privacy.reason import Refused
 from stream_app.privacy.state import State
 
 NO_LIFETIME = 2**200
-"""What the ledger holds was allowed when it was written: no cap applies again."""
+"""The ledger holds only what was allowed when it was written, so no limit applies again."""
 GIVEN_UP: Final = b""
-"""Stands for a release that nobody has any more, and whose loss was accepted."""
+"""Marks a release that no longer exists and whose loss was accepted."""
 _WITHOUT_RELEASE = (
     "has no release with its hash; releases must not expire. If the release was lost for another reason, `recover "
     "--accept-lost-releases` gives up the step"
@@ -32,7 +32,7 @@ _OTHERWISE = "was written with a different `member_separator`: set it back"
 
 
 class RebuildError(Exception):
-    """An entry that does not follow from the ones before it; ``series`` and ``sequence`` name it."""
+    """An entry that does not follow from the earlier ones; ``series`` and ``sequence`` identify it."""
 
     def __init__(self, series: str, sequence: int, problem: str) -> None:
         self.series, self.sequence = series, sequence
@@ -42,8 +42,8 @@ class RebuildError(Exception):
 def restored(context: Context, row: SeriesRow | None, entry: bytes, releases: Mapping[str, bytes]) -> SeriesRow:
     """Return the row after a ledger entry, from the row before it (None: the first entry of its series).
 
-    ``releases`` finds release bytes by their hash, or `GIVEN_UP`. An entry that the row already covers changes
-    nothing; raises `RebuildError` for one that does not follow.
+    ``releases`` maps a hash to release bytes, or to `GIVEN_UP`. An entry that the row already covers changes nothing.
+    Raises `RebuildError` for an entry that does not follow.
     """
     return _restored(context, row, wire.load(entry), releases)
 
@@ -65,18 +65,18 @@ def _restored(context: Context, row: SeriesRow | None, found: Any, releases: Map
 
 
 class Rebuilt:
-    """The rows that a ledger tells, entry after entry; entries of a chain stand in order.
+    """The rows that result from a ledger's entries, taken one by one; each chain must be in order.
 
-    A member's caps stand in its own chain, what its series claim in the first entries of theirs.
+    A person's limits come from the person's own chain, and reservations from the first entries of the series.
     """
 
     def __init__(self, context: Context, rows: Mapping[str, SeriesRow], members: Mapping[str, Member]) -> None:
-        """Begin with these rows, and these members by the names of their chains."""
+        """Begin with these rows, and with these persons by the names of their chains."""
         self.rows, self.members = dict(rows), dict(members)
         self._context, self._separator = context, context.limits.member_separator
 
     def take(self, entry: bytes, releases: Mapping[str, bytes]) -> None:
-        """Take an entry; `restored` says what of ``releases``, and raises."""
+        """Apply an entry; ``releases`` and the error raised are as in `restored`."""
         found: Any = wire.load(entry)
         chain = found["series"]
         if found["entry"] == "member":
@@ -90,7 +90,7 @@ class Rebuilt:
             self._begun(row, found)
 
     def place(self, chain: str) -> tuple[int, str]:
-        """Return sequence and hash of the last entry of a chain."""
+        """Return the sequence number and hash of the last entry of a chain."""
         row = self.rows.get(chain) or self.members.get(chain)
         return (row.sequence, row.previous) if row else (0, encoding.NO_HASH)
 
@@ -103,7 +103,7 @@ class Rebuilt:
             self.members[chain] = self.members.get(chain, Member(chain)).with_claim(claim_nano)
 
     def _begun(self, row: SeriesRow, found: Any) -> None:
-        """Note a view in the row of its base, whose first entry comes before its own."""
+        """Record a view in its base's row; the base's first entry comes before the view's."""
         name, separator = row.series, self._separator
         base_of, _, view = name.rpartition(separator) if separator is not None else ("", "", "")
         base = self.rows.get(base_of)
@@ -126,12 +126,12 @@ class Rebuilt:
 
 
 def rebuild(context: Context, entries: Iterable[bytes], releases: Iterable[bytes]) -> dict[str, SeriesRow]:
-    """Return the rows of all series of a ledger; entries of a chain stand in order."""
+    """Return the rows of all series of a ledger; the entries of each chain must be in order."""
     return rebuilt(context, entries, releases).rows
 
 
 def rebuilt(context: Context, entries: Iterable[bytes], releases: Iterable[bytes]) -> Rebuilt:
-    """Return the rows of all series and members of a ledger; entries of a chain stand in order."""
+    """Return the rows of all series and persons of a ledger; the entries of each chain must be in order."""
     by_hash = {encoding.digest(release): release for release in releases}
     told = Rebuilt(context, {}, {})
     for entry in entries:
@@ -158,7 +158,7 @@ def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) 
 
 
 def _first(context: Context, policy: Policy) -> tuple[Policy, str]:
-    """Return the first policy of a series, and its name where a default policy is the same."""
+    """Return a series' first policy, and its name if it equals a default policy."""
     digest = policy_digest(policy)
     shared = next((default for default in context.defaults if default.digest == digest), None)
     return (shared.policy, digest) if shared else (policy, "")
@@ -177,7 +177,7 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
         case "landmarks":
             outcome = fold.register(policy, row.state, [(start, end) for start, end in found["add"]])
         case "intrusion":
-            return row  # it moves no budget; what was open is lost with the memory anyway
+            return row  # it moves no budget; open data are lost with the memory anyway
         case "close":
             outcome = fold.close(policy, row.state)
         case other:
@@ -193,7 +193,7 @@ def _disguised(row: SeriesRow, found: Mapping[str, Any]) -> SeriesRow:
     outcome = fold.disguise(policy, row.state, found["method"], found["charged_nano"])
     if isinstance(outcome, Refused):
         raise RebuildError(row.series, found["sequence"], f"was refused ({outcome.reason})")
-    # The policy entry before it may have matched a default policy: what was drawn is the series' own.
+    # The preceding policy entry may match a default policy, but drawn dummies make it the series' own.
     return replace(row, policy=policy, default="", state=outcome.state)
 
 
@@ -214,8 +214,9 @@ def _decided(row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, by
     if guard is None:
         raise RebuildError(row.series, found["sequence"], "spends more than the guard allows")
     if release == GIVEN_UP:
-        # PRIVACY: the spend stands, whoever knows the release. What follows is computed from the releases that are
-        # known, so the guarantee holds of it. The step is the last one that was spent on, for what waits for a window.
+        # PRIVACY: the epsilon stays spent, whoever knows the release. All later values are computed from the known
+        # releases, so the guarantee holds for them. The step counts as the last one that spent, for steps that wait for
+        # a window.
         given_up = fold.advance(policy, state, index, at, guard, None, 0).state
         return replace(given_up, latest=replace(given_up.latest, source_ms=found["timestamp"]))
     published: Any = wire.load(release)

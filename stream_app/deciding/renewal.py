@@ -1,13 +1,14 @@
-"""Renewal: at public bounds in time a version of a policy begins again, over what of its landmarks is still to come.
+"""Renewal: at public bounds in time, a new version of a policy begins over its remaining landmarks.
 
-A renewal is an ordinary version, one above the former. Its parameters are the former's, but hold only the landmarks
-and the bounds that are still to come: landmarks that were registered late are among them, and spare is whole again,
-since landmarks that nobody knows yet come in each period anew. What the former protects together stays protected
-together, so no renewal is weaker; how much all versions spend together the lifetime bounds.
+A renewal is an ordinary version, numbered one higher. It has the same parameters, but only the landmarks and bounds
+that are still to come. These include landmarks that were registered late, and spare is whole again, because unknown
+landmarks arise anew in each period. Everything the previous version protects together stays protected together, so no
+renewal is weaker. The lifetime bounds what all versions spend together.
 
-A bound counts where it lies between two decided steps of one version: behind the start of the former, at or before
-that of the latter. So each is asked about once, at the first step decided at or after it, allowed or not; and a version
-that has decided nothing yet has its budget whole, and needs none. The highest version there is has none to follow it.
+A bound counts if it lies between two processed steps of one version: after the start of the earlier and at or before
+the start of the later. So each bound is checked once, at the first step processed at or after it, whether or not the
+renewal is allowed. A version without a processed step has its whole budget and needs no renewal. The highest possible
+version has no successor.
 """
 
 from bisect import bisect_right
@@ -21,8 +22,8 @@ from stream_app.privacy.state import NEVER, State
 
 
 def bounds_to_come(policy: Policy, state: State, start_ms: int) -> int | None:
-    """Return how many bounds are to come after the step at ``start_ms`` if a bound is due there, else None."""
-    # PRIVACY: bounds stand in the policy, and steps are told from what was decided: no value has a part in it.
+    """Return how many bounds remain after the step at ``start_ms`` if a bound is due there, else None."""
+    # PRIVACY: bounds are in the policy, and steps follow from what was processed: no value takes part.
     bounds, clock = policy.renew, state.clock
     if not bounds or clock.last_step == NEVER or state.closed or policy.version >= LARGEST_VERSION:
         return None
@@ -31,7 +32,7 @@ def bounds_to_come(policy: Policy, state: State, start_ms: int) -> int | None:
 
 
 def next_bound_ms(policy: Policy, state: State) -> int | None:
-    """Return the first bound after the last decided step: from it on one is due; None if none is to come."""
+    """Return the first bound after the last processed step, from which on a renewal is due, or None."""
     bounds, clock = policy.renew, state.clock
     if not bounds or clock.last_step == NEVER or policy.version >= LARGEST_VERSION:
         return None
@@ -40,12 +41,12 @@ def next_bound_ms(policy: Policy, state: State) -> int | None:
 
 
 def landmarks_to_come(policy: Policy, state: State) -> int:
-    """Return how many landmark steps, or units, lie after the last decided step, late and drawn ones too."""
+    """Return the number of landmark steps or units after the last processed step, late and drawn ones too."""
     return state.promise.landmarks.count_from(policy.grid.ceiling_of(state.clock.decided_end_ms))
 
 
 def renewed(policy: Policy, landmarks: LandmarkSet, bounds: int) -> Policy:
-    """Return the version that follows ``policy`` at a renewal, with ``bounds`` bounds to come."""
+    """Return the version that follows ``policy`` at a renewal, with ``bounds`` remaining bounds."""
     rest = list(policy.renew[len(policy.renew) - bounds :])
     parameters: dict[str, object] = {}
     for name, part in policy.parameters.items():
@@ -61,7 +62,7 @@ def renewed(policy: Policy, landmarks: LandmarkSet, bounds: int) -> Policy:
 
 
 def may_renew(policy: Policy, before: Policy) -> bool:
-    """Return whether ``policy`` is as a renewal of ``before`` is, but for what only its state tells."""
+    """Return whether ``policy`` looks like a renewal of ``before``, apart from what depends on the state."""
     bounds = len(policy.renew)
     follows = policy.version == before.version + 1 and policy.step_ms == before.step_ms
     return follows and bounds < len(before.renew) and policy.renew == before.renew[len(before.renew) - bounds :]
@@ -80,7 +81,7 @@ def _protection(protection: Mapping[str, object], landmarks: LandmarkSet, grid: 
 
 
 def _spans(start_ms: int, end_ms: int, step_ms: int) -> list[object]:
-    """Return an interval of whole steps or units as a policy may hold it: its end may be after the last timestamp."""
+    """Return an interval of whole steps or units in policy form; its end may exceed the last timestamp."""
     if end_ms <= LAST_TIMESTAMP_MS:
         return [[start_ms, end_ms]]
     last_ms = end_ms - step_ms

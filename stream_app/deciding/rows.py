@@ -1,9 +1,9 @@
-"""A series' row: its place in the hash chain, its policy and its state; and the bytes of it in the state table.
+"""A series' row: its chain position, its policy, its state, and its bytes in the state table.
 
-Table keys: ``s`` + series holds chain, state and backward loss, written at every change; ``p`` + series its own policy
-and landmarks, written when those change; ``d`` + name a default policy, shared by all series under it: its digest, and
-for what renewed it a dot and the digest of that. They hold released values, counts and budgets only; what open steps
-of units have read lies in rows of its own, sealed (`units.sealed`).
+Table keys: ``s`` + series holds chain, state and backward loss, and is written at every change. ``p`` + series holds
+the series' own policy and landmarks, and is written when they change. ``d`` + name holds a default policy, shared by
+all series under it; the name is its digest, and for a renewal also a dot and the renewal's digest. These rows hold only
+released values, counts and budgets. Readings of open unit steps are in separate, sealed rows (`units.sealed`).
 """
 
 from collections.abc import Callable, Mapping
@@ -23,24 +23,25 @@ from stream_app.privacy.values import ReleasedCells, frozen
 
 DIGEST_BYTES = 16
 MOST_TWICE = 32_768
-"""Landmark intervals that a row has both in its policy and as those of its state; with more it has the latter alone.
+"""The most landmark intervals that a row stores both in its policy and in its state.
 
-A renewed policy names late landmarks too: 65,536 of them twice would make a row that no topic takes.
+With more, it stores them only in the state. A renewed policy also names late landmarks: 65,536 of them stored twice
+would make a row too large for any topic.
 """
 
 
 class Views(NamedTuple):
-    """Which views a series has: those that began, and those that were refused and told so; in that order."""
+    """The views of a series: those that began, then those whose refusal was reported."""
 
     begun: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
 
     def with_begun(self, name: str) -> "Views":
-        """Return them with one more that began."""
+        """Return the views with one more that began."""
         return Views((*self.begun, name), tuple(one for one in self.refused if one != name))
 
     def with_refused(self, name: str) -> "Views":
-        """Return them with one more that was refused."""
+        """Return the views with one more that was refused."""
         return Views(self.begun, (*self.refused, name))
 
 
@@ -49,34 +50,34 @@ NO_VIEWS: Final = Views()
 
 @frozen
 class SeriesRow:
-    """One series between two records. A value: replaced, never edited."""
+    """One series between two records, as an immutable value."""
 
     series: str
-    key: bytes  # the series in UTF-8: the record key
-    sequence: int  # of its last ledger entry; 0 before the first
+    key: bytes  # UTF-8 series id: the record key
+    sequence: int  # of the last ledger entry; 0 before the first
     previous: str  # hash of that entry
     policy: Policy
-    default: str  # name of the default policy that rules; empty when the series has its own
+    default: str  # name of the default policy in force; empty for the series' own policy
     state: State
-    backward_loss: float | None = None  # at the last decided step; None: the policy named no correlation
-    open_steps: OpenSteps | None = None  # of collected data; None: nothing is open
-    open_units: OpenUnits | None = None  # of statistics of units; None: nothing was read yet
+    backward_loss: float | None = None  # at the last processed step; None: no correlation in the policy
+    open_steps: OpenSteps | None = None  # of collected data; None: no open step
+    open_units: OpenUnits | None = None  # of unit statistics; None: no reading so far
     view: bool = False  # whether it is a view of another series
     views: Views = NO_VIEWS  # of it
 
     def id_of(self, view: str, separator: str | None) -> str:
-        """Return the id of one of its views."""
+        """Return the id of one of the series' views."""
         return f"{self.series}{separator}{view}"
 
 
 Lookup = Callable[[str], SeriesRow | None]
-"""Returns the row of a series, None if it has none yet."""
+"""Find the row of a series; return None if it has none yet."""
 
 
 def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tuple[bytes, bytes]]:
     """Return the table rows to write so that ``row`` replaces ``before`` (None: nothing stored).
 
-    ``shared`` holds the digests of default policies that were returned already, and takes up new ones.
+    ``shared`` holds the digests of default policies already returned; new ones are added to it.
     """
     pairs = [(b"s" + row.key, wire.dump(layout.written(stored_of(row))))]
     if (
@@ -102,7 +103,7 @@ def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tup
 def load(get: Callable[[bytes], bytes | None], series: str, defaults: dict[str, Policy]) -> SeriesRow | None:
     """Return the stored row of ``series``, or None; ``get`` reads the state table.
 
-    ``defaults`` holds the default policies that were read already, by digest, and takes up new ones.
+    ``defaults`` caches the default policies already read, by digest; new ones are added to it.
     """
     stored = get(b"s" + series.encode())
     return None if stored is None else load_read(get, series, stored, defaults)
@@ -111,7 +112,7 @@ def load(get: Callable[[bytes], bytes | None], series: str, defaults: dict[str, 
 def load_read(
     get: Callable[[bytes], bytes | None], series: str, stored: bytes, defaults: dict[str, Policy]
 ) -> SeriesRow:
-    """Return the row of ``series`` whose stored bytes were read already; the rest is as in `load`."""
+    """Return the row of ``series`` from stored bytes that were already read; otherwise like `load`."""
     found = layout.read(stored)
     if found.default:
         policy = default_policy(get, found.default, defaults)
@@ -132,12 +133,12 @@ def load_read(
 
 
 def stored_loss(row: bytes) -> float | None:
-    """Return the backward loss in the bytes of a stored row (its key begins with ``s``)."""
+    """Return the backward loss from the bytes of a stored row (its key begins with ``s``)."""
     return layout.read(row).backward_loss
 
 
 def policy_bytes(policy: Policy) -> bytes:
-    """Return the bytes of a policy without its landmarks' later additions."""
+    """Return the bytes of a policy, without landmarks that were added later."""
     return wire.dump(_policy_document(policy))
 
 
@@ -147,7 +148,7 @@ def policy_digest(policy: Policy) -> str:
 
 
 def first_default(name: str) -> str:
-    """Return the digest of the default policy from which the renewals came that have this name."""
+    """Return the digest of the default policy whose renewals have this name."""
     return name.partition(".")[0]
 
 
@@ -164,7 +165,7 @@ def _own_document(policy: Policy) -> dict[str, object]:
 
 
 def default_policy(get: Callable[[bytes], bytes | None], digest: str, defaults: dict[str, Policy]) -> Policy:
-    """Return the default policy that has a name in the table, as `load` finds it; raises `LookupError` without one."""
+    """Return the default policy with this name in the table, like `load`; raises `LookupError` if absent."""
     if digest in defaults:
         return defaults[digest]
     stored = get(b"d" + digest.encode())
@@ -184,7 +185,7 @@ def _own_policy(stored: bytes) -> tuple[Policy, LandmarkSet]:
 
 
 def stored_of(row: SeriesRow) -> StoredRow:
-    """Return a row as it is stored; its policy and landmarks stand elsewhere."""
+    """Return a row in its stored form; its policy and landmarks are stored separately."""
     state, opened = row.state, row.open_steps
     guard, promise, clock, latest = state.guard, state.promise, state.clock, state.latest
     window = guard.window
@@ -210,7 +211,7 @@ def stored_of(row: SeriesRow) -> StoredRow:
         level=latest.level,
         closed=state.closed,
         backward_loss=row.backward_loss,
-        open_steps=None if opened is None else tuple(opened),  # JSON knows no named tuples
+        open_steps=None if opened is None else tuple(opened),  # JSON has no named tuples
         opens_ms=window.opens_ms,
         spent_end_ms=window.spent_end_ms,
         reach_ms=window.reach_ms,
@@ -225,7 +226,7 @@ def stored_of(row: SeriesRow) -> StoredRow:
 
 
 def row_of(series: str, stored: StoredRow, policy: Policy, promise: Promise) -> SeriesRow:
-    """Return the row that is stored so; ``promise`` is that of ``stored`` with the landmarks of the series."""
+    """Return the row from its stored form; ``promise`` is that of ``stored`` with the series' landmarks."""
     window = _window(stored)
     if window.opens_ms and policy.windows is None:
         window = window.of_single_steps(stored.source_ms)
@@ -266,7 +267,7 @@ def row_of(series: str, stored: StoredRow, policy: Policy, promise: Promise) -> 
 
 def _window(stored: StoredRow) -> Window:
     if not (stored.opens_ms or stored.spent_end_ms or stored.reach_ms or stored.spends or stored.late or stored.whole):
-        return NO_WINDOW  # one object for all that have none
+        return NO_WINDOW  # one object shared by all empty
     peak_nano, *last = stored.late or (0,)
     return Window(
         opens_ms=stored.opens_ms,

@@ -1,7 +1,7 @@
-"""The version that renews a row's policy, and under which name the state table shares it.
+"""The version that renews a row's policy, and the name under which the state table shares it.
 
-A default policy that renews stays shared: its renewal is a function of the default policy and of what is to come, so
-that all series which renew at the same bound have the same one, in memory and in the table.
+A renewed default policy stays shared: it depends only on the default policy and on what is to come. So all series that
+renew at the same bound share one version, in memory and in the table.
 """
 
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from stream_app.deciding.rows import SeriesRow, first_default, policy_digest
 from stream_app.privacy.policy import Policy
 
 Succession = tuple[Policy, str]
-"""A version, and the name of the default policy in the row: empty when the series has its own."""
+"""A version, and the name of its default policy in the row; empty if the policy is the series' own."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Default:
-    """A default policy that is known by its name, in which the digest of all its parameters stands."""
+    """A default policy, identified by its name, which contains the digest of all its parameters."""
 
     name: str
     policy: Policy = field(compare=False)
 
 
 def next_version(row: SeriesRow, bounds: int) -> Succession:
-    """Return what renews the policy of ``row`` with ``bounds`` bounds to come."""
+    """Return the version that renews the policy of ``row``, with ``bounds`` remaining bounds."""
     policy, landmarks = row.policy, row.state.promise.landmarks
     left = landmarks_to_come(policy, row.state)
     if not row.default:
@@ -40,10 +40,10 @@ def _renewed_default(default: _Default, left: int, bounds: int) -> Succession:
 
 
 def succeeding(row: SeriesRow, policy: Policy) -> Succession:
-    """Return as what ``policy`` begins to rule ``row``: if it is as a renewal would be, it is one.
+    """Return ``policy`` as it begins in ``row``: as a renewal if it equals one, else as it is.
 
-    So ledger and rows need not say which versions are renewals: drawn landmarks stay fixed in them, and default
-    policies shared, whoever began the version.
+    So ledger and rows need not mark renewals: drawn landmarks stay fixed in them, and default policies stay shared,
+    whatever began the version.
     """
     if may_renew(policy, row.policy):
         found = next_version(row, len(policy.renew))
@@ -53,7 +53,7 @@ def succeeding(row: SeriesRow, policy: Policy) -> Succession:
 
 
 def _lasting(policy: Policy) -> dict[str, object]:
-    """Return the parameters that a renewal leaves as they are: without landmarks and bounds."""
+    """Return the parameters that a renewal keeps: all except landmarks and bounds."""
     kept = {name: part for name, part in policy.parameters.items() if name != "renew"}
     protection = policy.parameters["protection"]
     assert isinstance(protection, Mapping), "the form has been checked"

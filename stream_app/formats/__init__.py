@@ -1,1 +1,1 @@
-"""Bytes to records and records to bytes: the JSON of events, releases, ledger entries and rejects."""
+"""Convert records to and from bytes: JSON of events, releases, ledger entries and rejected records."""

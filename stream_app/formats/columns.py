@@ -1,4 +1,4 @@
-"""Many records at once: observations from bytes, the same as by `wire` one by one, and columns as JSON."""
+"""Many records at once: decode observations as `wire` does one by one, and encode columns as JSON."""
 
 from collections.abc import Callable, Sequence
 from math import nan
@@ -15,30 +15,30 @@ Column = npt.NDArray[np.float64] | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 
 
 class Observations(NamedTuple):
-    """The observations among some records, a column a member, in their order."""
+    """The observations among some records, in order, with one column per field."""
 
-    at: list[int]  # their numbers among the records
+    at: list[int]  # their indices among the records
     series: Sequence[str]
     times_ms: Sequence[int]
-    numbers: list[float]  # raw values; NaN for what is no number
-    apart: set[str]  # series that other records name, too
+    numbers: list[float]  # raw values; NaN if not a number
+    apart: set[str]  # series that other records also name
 
     def __repr__(self) -> str:
-        # PRIVACY: what prints it, a traceback too, shows no value.
+        # PRIVACY: no printed form, including a traceback, shows a value.
         return f"<{len(self.at)} observations>"
 
 
 def observations(
     records: Records, key_of: Callable[[str], bytes] | None, collected: frozenset[bytes] = frozenset()
 ) -> Observations:
-    """Return the observations whose key is that of their series by ``key_of``; None: no key is asked for.
+    """Return the observations whose key is ``key_of`` of their series; None: keys are not checked.
 
-    Whatever is none, or would be refused whatever is known of its series, is left out; all of
-    them may be, where most records have keys of ``collected`` series.
+    Other records, and those that would be refused in any state of their series, are omitted. If most records have keys
+    of ``collected`` series, all may be omitted.
     """
     parsed = parsed_all(records.values) if records.parsed is None else records.parsed
     if key_of is not None and collected:
-        # PRIVACY: the key alone tells what is read: the text of a value must not choose how its record is decided.
+        # PRIVACY: only the key decides what is read: the text of a value must not choose how its record is processed.
         plain = [nth for nth, key in enumerate(records.keys) if key not in collected]
         if 2 * len(plain) < len(records) and not any(type(parsed[nth]) is tuple for nth in plain):
             return Observations([], (), (), [], set())
@@ -55,21 +55,21 @@ def observations(
             else:
                 apart.add(found[0])
     names, times_ms, values = zip(*seen, strict=True) if seen else ((), (), ())
-    # PRIVACY: what is no number takes as long as one, so that the time does not tell what a substitute hides.
+    # PRIVACY: a non-number takes as long as a number, so the time does not reveal what a substitute hides.
     numbers = [raw if type(raw) is float or type(raw) is int else nan for raw in values]
     return Observations(at, names, times_ms, numbers, apart)
 
 
 def texts(column: Column) -> list[str]:
-    """Return the JSON of each number or truth value."""
+    """Return the JSON text of each number or boolean."""
     first = column[:1]
-    if column.dtype != np.float64 and (column == first).all():  # -0.0, which equals 0.0, is another text
+    if column.dtype != np.float64 and (column == first).all():  # -0.0 equals 0.0 but has another text
         return [_dumped(first)[1:-1]] * len(column)
     return _dumped(column)[1:-1].split(",")
 
 
 def lists(rows: Column) -> list[str]:
-    """Return the JSON of the numbers of each row of a matrix, without brackets."""
+    """Return the JSON of each matrix row, without brackets."""
     return _dumped(rows)[2:-2].split("],[")
 
 
@@ -78,6 +78,6 @@ def _dumped(column: Column) -> str:
 
 
 def quoted(series: list[str]) -> list[str]:
-    """Return the JSON of each text."""
-    # A line break in a text is escaped, so those that stand there part the texts.
+    """Return each string as JSON."""
+    # Line breaks within strings are escaped, so real ones separate the strings.
     return orjson.dumps(series, option=orjson.OPT_INDENT_2)[4:-2].decode().split(",\n  ")

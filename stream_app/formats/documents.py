@@ -1,4 +1,4 @@
-"""Files of JSON documents, one whole or one a line: each at its line, with why it is none where it is none."""
+"""Files of JSON documents, one per file or per line: each with its line number and its fault, if any."""
 
 import re
 from typing import NamedTuple
@@ -9,16 +9,16 @@ from stream_app.plain import NOT_UTF8
 
 NO_OBJECT = "is not a JSON object; write one in braces, with double quotes"
 UNCLOSED = "is not valid JSON: it ends before its last bracket is closed; close it"
-MARK = b"\xef\xbb\xbf"  # what some programs write before the first byte of UTF-8: it is no part of the text
+MARK = b"\xef\xbb\xbf"  # UTF-8 byte order mark that some programs write; not part of the text
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _NO_NUMBER = re.compile("[-+ :,]?(NaN|Infinity)")
 
-MOST_FAULTS = 5  # lines that are no JSON, of which each is told
+MOST_FAULTS = 5  # invalid lines that are reported
 
 
 class Line(NamedTuple):
-    """A document at the number of its line, from 1 on; one that is no JSON is None, and has a ``fault``."""
+    """A document and its line number, from 1; for invalid JSON it is None and has a ``fault``."""
 
     number: int
     document: object
@@ -27,11 +27,11 @@ class Line(NamedTuple):
 
 
 def lines(content: bytes) -> list[Line]:
-    """Return the documents of a file: one that is all of it, or one a line."""
+    """Return the documents of a file: the whole file as one, or one per line."""
     content = content.removeprefix(MARK)
     if content.startswith(_UTF_16):
         return [Line(1, None, content, "is text in UTF-16; save it as UTF-8")]
-    whole: Line | None = None  # what is wrong with one document over several lines, at the line of the fault
+    whole: Line | None = None  # the fault of one document over several lines, at its line
     if len(content.strip().splitlines()) > 1:
         begins = content[: len(content) - len(content.lstrip())].count(b"\n") + 1
         try:
@@ -45,9 +45,9 @@ def lines(content: bytes) -> list[Line]:
 
 
 def _few(found: list[Line]) -> list[Line]:
-    """Return the lines, of those that are no JSON a few, the last of which says how many more there are.
+    """Return the lines, but only a few invalid ones; the last of these says how many more there are.
 
-    Where none is an object, the first stands for all, and says what the file looks like.
+    If no line is an object, the first stands for all and says what the file looks like.
     """
     wrong = [each for each in found if each.fault]
     if wrong and len(wrong) == len(found) and found[1:] and wrong[0].fault == NO_OBJECT:
@@ -61,7 +61,7 @@ def _few(found: list[Line]) -> list[Line]:
 
 
 def _like(written: bytes) -> str:
-    """Say what a file looks like by its first line."""
+    """Say what a file looks like, judging by its first line."""
     if b"=" in written:
         return "it looks like a configuration, for --config; specify a file of policies"
     if any(mark in written for mark in (b",", b";", b"\t")):
@@ -70,7 +70,7 @@ def _like(written: bytes) -> str:
 
 
 def line(text: bytes, number: int) -> Line:
-    """Return the document that a line holds."""
+    """Return the document on a line."""
     try:
         return Line(number, orjson.loads(text), text)
     except orjson.JSONDecodeError as error:
@@ -78,8 +78,8 @@ def line(text: bytes, number: int) -> Line:
 
 
 def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
-    """Return why text is no JSON, without the text itself, which may be private."""
-    # PRIVACY: no more than marks of JSON's own is said of what stands there.
+    """Return why text is invalid JSON, without the text, which may be private."""
+    # PRIVACY: the message says nothing about the text there except JSON's own marks.
     text = content.decode(errors="replace")
     if "\ufffd" in text:
         return NOT_UTF8

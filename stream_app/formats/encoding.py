@@ -1,6 +1,6 @@
-"""Records to bytes, pure: releases, ledger entries sealed into their series' chain, rejects.
+"""Encode records as bytes, purely: releases, ledger entries sealed into their chain, rejected records.
 
-Bytes are canonical: member order is fixed, so the same release or entry has the same hash on every machine.
+Bytes are canonical: the order of fields is fixed, so the same release or entry has the same hash on every machine.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,13 +38,13 @@ from stream_app.privacy.state import NEVER
 from stream_app.privacy.values import ReleasedCells
 
 HASH_BYTES = 32
-_fresh: Final = blake2b(digest_size=HASH_BYTES).copy  # quicker than to begin anew
+_fresh: Final = blake2b(digest_size=HASH_BYTES).copy  # faster than a new hash
 NO_HASH = "0" * (2 * HASH_BYTES)
 """The previous hash of a chain's first entry."""
 
 
 def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells, ReleasedCells]:
-    """Return measurement and estimate of a perturbed release, as it was read from JSON."""
+    """Return noisy value and estimate of a published (perturbed) release read from JSON."""
     match kind:
         case Mean():
             measurement = kind.read(found["measurement"], found["count"])
@@ -55,14 +55,14 @@ def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells,
         case UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
             return kind.read(found["measurement"], found["count"]), kind.read(found["value"], found["count"])
         case _:
-            # What was published stays: today's filter may differ from the one that made the estimate.
+            # Keep the published estimate: today's filter may differ from the one that computed it.
             return kind.read(found["measurement"]), kind.read(found["value"])
 
 
 class Sealed(NamedTuple):
-    """A ledger entry in bytes, and its place in its series' chain; the next entry's ``previous`` is ``hash``, in hex.
+    """A ledger entry as bytes, and its position in its series' chain.
 
-    ``timestamp_ms`` is that of its record.
+    ``hash`` is in hex, and is the next entry's ``previous``. ``timestamp_ms`` is the record's timestamp.
     """
 
     sequence: int
@@ -72,18 +72,18 @@ class Sealed(NamedTuple):
 
 
 def digest(value: bytes) -> str:
-    """Return the BLAKE2b-256 of ``value`` in hex."""
+    """Return the BLAKE2b-256 hash of ``value`` in hex."""
     state = _fresh()
     state.update(value)
     return state.hexdigest()
 
 
 Output = tuple[bytes, int, bytes, bytes]
-"""What is written of a step: the record key, the timestamp, the ledger entry and the release."""
+"""The output of a step: the record key, the timestamp, the ledger entry and the release."""
 
 
 class Texts(NamedTuple):
-    """Decided steps as what is written of them is made from: a column for each of the last arguments of `written`."""
+    """The texts of processed steps: one column for each of the last arguments of `written`."""
 
     chain: Iterable[int]
     key: Iterable[bytes]
@@ -106,7 +106,7 @@ class Texts(NamedTuple):
     epoch: Iterable[str]
 
     def written(self, version: int, fingerprint: str, links: dict[int, str]) -> Iterator[Output]:
-        """Yield what is written of each step, under one version of a policy and with one noise key."""
+        """Yield the output of each step, under one policy version and one noise key."""
         return map(partial(written, f'"policy":{version}', fingerprint, links), *self)
 
 
@@ -135,13 +135,13 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
     epoch: str | int,
     statistic: str = "",
 ) -> Output:
-    """Return what is written of a step that is ``published``, or ``repeated`` from an earlier release, or neither.
+    """Return the output of a step that is ``published``, ``repeated`` from an earlier release, or neither.
 
-    ``fingerprint`` is that of the noise key. ``links`` has the hash of the last entry of each chain, in hex, and goes
-    on with this one. ``policy`` is the member of that name; ``statistic`` is what releases of collected data or of
-    units say besides, each member behind a comma. The others are JSON, budgets in nano-epsilon; what a decision does
-    not write may be anything: ``value`` of a withheld step, ``source`` but of an approximated one, and ``measurement``,
-    ``spend`` and ``scale`` but of a perturbed one.
+    ``fingerprint`` is that of the noise key. ``links`` maps each chain to its last entry's hash, in hex, and is
+    updated. ``policy`` is the JSON field of that name. ``statistic`` holds further fields of releases of collected data
+    or of units, each after a comma. The other arguments are JSON, with budgets in nano-epsilon. Arguments that a
+    decision does not write may be anything: ``value`` if withheld, ``source`` unless approximated, and ``measurement``,
+    ``spend`` and ``scale`` unless perturbed.
     """
     paid = ""
     if published:
@@ -173,7 +173,7 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
 def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
     series: str, key: bytes, policy: Policy, step: Stepped, sequence: int, epoch: int, fingerprint: str, previous: str
 ) -> tuple[Output, str]:
-    """Return what is written of a single step of a series, and the hash of its entry; ``previous`` is the one before.
+    """Return the output of a series' single step, and its entry's hash; ``previous`` is the last hash.
 
     ``fingerprint`` is that of the noise key.
     """
@@ -229,7 +229,7 @@ def _json(found: object) -> str:
 
 
 def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
-    """Return the text of any other entry, as far as `sealed` takes it."""
+    """Return the text of any other entry, in the form that `sealed` expects."""
     record: dict[str, object] = {"series": series, "sequence": sequence}
     match entry:
         case PolicyEntry():
@@ -274,11 +274,11 @@ def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
 
 
 def sealed(text: str, fingerprint: str, epoch: int | str, previous: str) -> tuple[bytes, str]:
-    """Return an entry from its text, and its hash: tied to the one before it, and closed by a hash of all before that.
+    """Return an entry and its hash: linked to the previous entry, and ending in the hash of all before it.
 
     ``fingerprint`` is that of the noise key.
     """
-    state = _fresh()  # not `digest`: a call less for each event
+    state = _fresh()  # not `digest`: one call fewer per event
     state.update(body := f'{text},"key":"{fingerprint}","epoch":{epoch},"previous":"{previous}"'.encode())
     found = state.hexdigest()
     return body + f',"hash":"{found}"}}'.encode(), found
@@ -287,7 +287,7 @@ def sealed(text: str, fingerprint: str, epoch: int | str, previous: str) -> tupl
 def encode_reject(
     series: str | None, timestamp_ms: int | None, reason: Reason, topic: str, partition: int, offset: int
 ) -> bytes:
-    """Return the bytes of a reject: it names the record and the reason, never a value or a payload."""
+    """Return the bytes for a rejected record: they name record and reason, never a value or payload."""
     return orjson.dumps(
         {
             "series": series,

@@ -1,6 +1,6 @@
-"""The layout of a series' stored row: its fields by name, in the order in which they stand in its bytes.
+"""The layout of a series' stored row: its field names, in the order of its bytes.
 
-A row is written, read and evicted by these names, and columns take it in and give it back by them.
+Rows are written, read and evicted by these names, and columns are converted from and to rows by them.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from stream_app.formats import wire
 
 
 class StoredRow(NamedTuple):
-    """A stored row; a row has the fields with a default as far as its series needs them."""
+    """A stored row; fields with a default are stored only as far as the series needs them."""
 
     sequence: int
     previous: str
@@ -39,25 +39,25 @@ class StoredRow(NamedTuple):
     spent_end_ms: int = 0
     reach_ms: int = 0
     spends: Sequence[Sequence[int]] = ()
-    late: Sequence[int] | None = None  # m with the step and the spend of the last regular publication
+    late: Sequence[int] | None = None  # m, then step and spend of the last regular publication
     claim_nano: int | None = None
-    whole: bool = False  # of the window
+    whole: bool = False  # window's
     open_units: Sequence[Any] | None = None
     view: bool = False  # whether the series is a view
-    views: Sequence[Any] | None = None  # names of those that the series has, and of those that were refused
+    views: Sequence[Any] | None = None  # names of the series' views, then of the refused ones
 
 
 PLAIN: Final = len(StoredRow._fields) - len(StoredRow._field_defaults)
-"""How many fields a row has where nothing differs from its default."""
+"""How many fields a row has if all optional ones have their defaults."""
 _ENDS: Final = tuple(
     (end := StoredRow._fields.index(name) + 1, tuple(StoredRow._field_defaults.values())[end - PLAIN :])
     for name in ("closed", "backward_loss", "open_steps", "spends", "late", "claim_nano", "whole", "open_units")
 )
-"""Behind one of these fields a row ends, or behind its last one: the first behind which all is as by default."""
+"""Where a stored row may end: at the first of these points after which all fields have their defaults."""
 
 
 def written(row: StoredRow) -> tuple[Any, ...]:
-    """Return the fields of a row that are stored."""
+    """Return the fields of a row to store."""
     for end, defaults in _ENDS:
         if row[end:] == defaults:
             return row[:end]
@@ -65,11 +65,11 @@ def written(row: StoredRow) -> tuple[Any, ...]:
 
 
 def read(stored: bytes) -> StoredRow:
-    """Return the row that stored bytes are, those of earlier versions too."""
+    """Return the row from stored bytes, including those of earlier versions."""
     fields: Any = wire.load(stored)
     return StoredRow(*fields)
 
 
 def picked(*names: str) -> Callable[[Sequence[Any]], Any]:
-    """Return what gives the fields of these names of a plain row as it is read: a tuple, of one name its field."""
+    """Return a getter of these fields of a plain row: a tuple, or for one name the field itself."""
     return itemgetter(*map(StoredRow._fields.index, names))

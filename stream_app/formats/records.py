@@ -1,6 +1,6 @@
-"""The records of the events topic: as the broker gives them, and as what they say.
+"""The records of the events topic: as received from the broker, and in decoded form.
 
-Raw values stand in `Observation` and `Contribution`, which therefore hide them from whatever prints them.
+Raw values are in `Observation` and `Contribution`, whose printed forms therefore hide them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from stream_app.privacy.values import Raw, frozen
 class InputRecord:
     """A record of the events topic; ``timestamp_ms`` is the broker's append time.
 
-    ``parsed`` is the JSON object that ``value`` holds, where that was read already.
+    ``parsed`` is the JSON object in ``value``, if it was already read.
     """
 
     topic: str
@@ -29,17 +29,17 @@ class InputRecord:
     parsed: "Parsed | None" = None
 
     def __repr__(self) -> str:
-        """Return where it stands alone."""
-        # PRIVACY: whatever prints a record, a traceback too, shows no key and no value.
+        """Return only the record's position."""
+        # PRIVACY: no printed form of a record, including a traceback, shows its key or value.
         return f"InputRecord({self.topic!r}, {self.partition}, {self.offset})"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Records:
-    """Records of one partition, as columns of equal length in the order of their offsets.
+    """Records of one partition, as columns of equal length in offset order.
 
-    ``timestamps_ms`` are the broker's append times, ``parsed`` the JSON objects of all values, where they were read
-    already. A sequence of `InputRecord`, each made when it is asked for.
+    ``timestamps_ms`` are the broker's append times, and ``parsed`` the JSON objects of all values, if already read. It
+    is a sequence of `InputRecord`, each created on access.
     """
 
     topic: str
@@ -52,7 +52,7 @@ class Records:
 
     @classmethod
     def of(cls, records: Iterable[InputRecord], topic: str = "", partition: int = -1) -> "Records":
-        """Return single records of one partition as columns; its name, where there are none, is as given."""
+        """Return records of one partition as columns; ``topic`` and ``partition`` apply if there are none."""
         found = list(records)
         if found:
             topic, partition = found[0].topic, found[0].partition
@@ -61,7 +61,7 @@ class Records:
 
     @classmethod
     def joined(cls, stretches: "list[Records]") -> "Records":
-        """Return stretches that follow each other as one; a single one is returned itself."""
+        """Return consecutive stretches joined into one; a single one is returned itself."""
         if not stretches:
             return cls("", -1, [], [], [], [])
         first = stretches[0]
@@ -76,11 +76,11 @@ class Records:
         return whole
 
     def read(self, parsed: "list[Parsed]") -> "Records":
-        """Return the records with what their values hold."""
+        """Return the records with their parsed values."""
         return replace(self, parsed=parsed)
 
     def pairs(self) -> "Iterator[tuple[bytes, bytes | None]]":
-        """Return key and value of each record; all have a key, as those of a compacted topic do."""
+        """Yield key and value of each record; all have a key, as in a compacted topic."""
         return zip(cast("list[bytes]", self.keys), self.values, strict=True)
 
     def __len__(self) -> int:
@@ -105,7 +105,7 @@ class Records:
         return InputRecord(self.topic, self.partition, offsets[at], times[at], keys[at], values[at], one)
 
     def some(self, numbers: Sequence[int]) -> "Records":
-        """Return the records at these places, ascending."""
+        """Return the records at these ascending indices."""
         if isinstance(numbers, range):
             return self[numbers.start : numbers.stop]
         columns: list[list[Any] | None] = [self.offsets, self.timestamps_ms, self.keys, self.values, self.parsed]
@@ -113,8 +113,9 @@ class Records:
         return Records(self.topic, self.partition, *some)
 
     def __repr__(self) -> str:
-        """Return where they stand alone."""
-        # PRIVACY: Faust writes messages into its logs, and a traceback may show anything: no key and no value.
+        """Return only the records' positions."""
+        # PRIVACY: Faust writes messages into its logs, and a traceback may show anything, so no key and no value
+        # appears.
         where = f"{self.topic!r}, {self.partition}"
         return (
             f"Records({where}, offsets {self.offsets[0]} to {self.offsets[-1]})"
@@ -125,28 +126,28 @@ class Records:
 
 @frozen
 class Observation:
-    """One sensitive item, whose value may be anything that JSON holds; its repr hides the value."""
+    """One sensitive item, whose value may be any JSON value; its repr hides the value."""
 
     series: str
     timestamp_ms: int
     value: Raw
 
     def __repr__(self) -> str:
-        """Return series and timestamp alone."""
-        # PRIVACY: whatever prints an observation, a traceback too, shows no value.
+        """Return only series and timestamp."""
+        # PRIVACY: no printed form of an observation, including a traceback, shows its value.
         return f"Observation({self.series!r}, {self.timestamp_ms})"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyRecord:
-    """A policy version; ``parameters`` are its other members, unchecked.
+    """A policy version; ``parameters`` are its other fields, unchecked.
 
-    ``weaker``: its sender accepts that it protects less together than the version before it.
+    ``weaker``: the sender accepts that it protects less together than the previous version.
     """
 
     series: str
     version: int
-    parameters: Mapping[str, object] = field(repr=False)  # the landmarks among them may be a secret
+    parameters: Mapping[str, object] = field(repr=False)  # its landmarks may be secret
     weaker: bool = False
 
 
@@ -160,7 +161,7 @@ class LandmarksRecord:
 
 @dataclass(frozen=True, slots=True)
 class CloseRecord:
-    """The request to end a series for ever."""
+    """A request to end a series permanently."""
 
     series: str
 
@@ -168,7 +169,7 @@ class CloseRecord:
 class Contribution(NamedTuple):
     """One item of one contributor (``member``) at one step of a collected series; its repr hides both.
 
-    ``value`` should be one of the policy's keys and may be anything that JSON holds.
+    ``value`` should be one of the policy's keys but may be any JSON value.
     """
 
     series: str
@@ -177,15 +178,15 @@ class Contribution(NamedTuple):
     value: Raw
 
     def __repr__(self) -> str:
-        """Return series and timestamp alone."""
-        # PRIVACY: whatever prints a contribution, a traceback too, shows neither who nor what.
+        """Return only series and timestamp."""
+        # PRIVACY: no printed form of a contribution, including a traceback, shows its contributor or value.
         return f"Contribution({self.series!r}, {self.timestamp_ms})"
 
 
 class Watermark(NamedTuple):
     """Closes every step that ends at or before it and opens the next ones; its repr hides the seed.
 
-    ``seed`` is fresh and kept by nobody; pan-private noise is expanded from it. Those of plain series need none.
+    ``seed`` is fresh and kept by nobody; pan-private noise is expanded from it. Watermarks of plain series need none.
     """
 
     series: str
@@ -193,39 +194,39 @@ class Watermark(NamedTuple):
     seed: bytes | None
 
     def __repr__(self) -> str:
-        """Return series and timestamp alone."""
+        """Return only series and timestamp."""
         return f"Watermark({self.series!r}, {self.timestamp_ms})"
 
 
 class Intrusion(NamedTuple):
-    """Announces that somebody saw the worker's memory up to here; its repr hides the seed.
+    """Announces that somebody saw the worker's memory up to this point; its repr hides the seed.
 
-    Fresh noise for the counters of steps still open is expanded from ``seed``.
+    Fresh noise for the counters of open steps is expanded from ``seed``.
     """
 
     series: str
     seed: bytes
 
     def __repr__(self) -> str:
-        """Return the series alone."""
+        """Return only the series."""
         return f"Intrusion({self.series!r})"
 
 
 @dataclass(frozen=True, slots=True)
 class MemberRecord:
-    """The cap of a member: what all of its series together may claim."""
+    """A person's limit: what all series of the person may reserve together."""
 
     member: str
     cap_nano: int
 
 
-Collected = Contribution | Watermark | Intrusion  # the records that only series with a `collect` policy take
+Collected = Contribution | Watermark | Intrusion  # records that only series with a `collect` policy accept
 EventRecord = Observation | PolicyRecord | LandmarksRecord | CloseRecord | Collected
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """Bytes that are no record; series, or member, and timestamp where they could be read."""
+    """Bytes that are not a valid record; series (or person) and timestamp if they could be read."""
 
     reason: Reason
     series: str | None = None
@@ -234,15 +235,15 @@ class Malformed:
 
 
 Seen = tuple[str, int, Raw]
-"""Series, timestamp and value of an observation, which columns take as it is."""
+"""Series, timestamp and value of an observation, which columns use directly."""
 Parsed = Seen | dict[str, Any] | Malformed
-"""What a record's value holds: an observation, another JSON object, or why it holds none."""
+"""The content of a record's value: an observation, another JSON object, or the reason for neither."""
 
 E = TypeVar("E", bound=EventRecord)
 
 
 def of_series(record: E, series: str) -> E:
-    """Return a record as one of another series."""
+    """Return a copy of a record for another series."""
     if record.series == series:
         return record
     if isinstance(record, Contribution | Watermark | Intrusion):

@@ -1,6 +1,6 @@
-"""Bytes to event records, and plain JSON both ways; `encoding` writes what comes of the records.
+"""Decode bytes to event records, and convert plain JSON both ways; `encoding` writes the outputs.
 
-Input bytes are hostile: `decode` answers every byte string with a record or `Malformed`, and never raises.
+Input bytes are hostile: `decode` returns a record or `Malformed` for every byte string, and never raises.
 """
 
 import re
@@ -31,24 +31,24 @@ LARGEST_RECORD_BYTES = 256 * 1024
 LARGEST_SERIES_BYTES = 200
 LARGEST_MEMBER_BYTES = 200
 POLICY_ENVELOPE = frozenset({"type", "series", "version", "weaker"})
-"""Members of a policy record that are none of its parameters."""
+"""Fields of a policy record that are not parameters."""
 
 
 SEED = re.compile("[0-9a-f]{64}", re.ASCII)
 
 
 def decode(value: bytes | None) -> EventRecord | MemberRecord | Malformed:
-    """Return the event record that ``value`` holds."""
+    """Return the event record in ``value``."""
     return record_of(parsed(value))
 
 
 def decoded(record: InputRecord) -> EventRecord | MemberRecord | Malformed:
-    """Return the event record that an input record holds; what was parsed already is not parsed again."""
+    """Return the event record in an input record, without parsing it a second time."""
     return record_of(parsed(record.value) if record.parsed is None else record.parsed)
 
 
 def parsed(value: bytes | None) -> Parsed:
-    """Return what ``value`` holds."""
+    """Return the content of ``value``."""
     if value is not None and len(value) > LARGEST_RECORD_BYTES:
         return Malformed("too-large")
     try:
@@ -58,7 +58,7 @@ def parsed(value: bytes | None) -> Parsed:
 
 
 def parsed_all(values: Sequence[bytes | None]) -> list[Parsed]:
-    """Return `parsed` of each value."""
+    """Return `parsed` for each value."""
     try:
         if max(map(len, cast("list[bytes]", values)), default=0) <= LARGEST_RECORD_BYTES:  # None has no length
             return _observed(map(orjson.loads, cast("list[bytes]", values)))
@@ -68,7 +68,7 @@ def parsed_all(values: Sequence[bytes | None]) -> list[Parsed]:
 
 
 def _observed(documents: Iterable[Any]) -> list[Parsed]:
-    """Return what JSON documents are; of observations nothing else is kept."""
+    """Return the parsed form of JSON documents; extra fields of observations are dropped."""
     made: list[Parsed] = []
     take = made.append
     for found in documents:
@@ -92,12 +92,12 @@ def _observed(documents: Iterable[Any]) -> list[Parsed]:
 
 
 def _too_large(series: str) -> bool:
-    """Return whether a series' name is."""
+    """Return whether a series' name is too long."""
     return len(series.encode()) > LARGEST_SERIES_BYTES
 
 
 def contributed(found: Parsed) -> tuple[str, int, str, Raw] | None:
-    """Return series, timestamp, member and value of a contribution whose series need not have a valid name."""
+    """Return series, timestamp, contributor and value of a contribution; the series name may be invalid."""
     if type(found) is not dict or "value" not in found or found.get("type") != "contribution":
         return None
     series, timestamp_ms, member = found.get("series"), found.get("timestamp"), found.get("member")
@@ -113,7 +113,7 @@ def contributed(found: Parsed) -> tuple[str, int, str, Raw] | None:
 
 
 def record_of(found: Any) -> EventRecord | MemberRecord | Malformed:
-    """Return the event record that a value holds."""
+    """Return the event record for a parsed value."""
     if type(found) is tuple:
         return Observation(*found)
     if isinstance(found, Malformed):
@@ -180,7 +180,7 @@ def _decode_collected(
 
 
 def _spans(found: object) -> tuple[int | Interval, ...]:
-    """Return timestamps and intervals, or nothing when one of them is neither."""
+    """Return timestamps and intervals, or nothing if any item is neither."""
     if not isinstance(found, list):
         return ()
     spans: list[int | Interval] = []
@@ -200,10 +200,10 @@ def _is_timestamp(found: object) -> bool:
 
 def dump(document: object) -> bytes:
     """Return the JSON bytes of plain lists, dicts, strings, numbers and booleans."""
-    # A copy, of its own length: what orjson returns holds the kilobytes in which it was written as long as it lives.
+    # Copy to the exact length: orjson's result keeps the kilobytes of its write buffer for as long as it lives.
     return b"%b" % orjson.dumps(document)
 
 
 def load(value: bytes) -> object:
-    """Return what JSON bytes hold; raises `ValueError` for anything else."""
+    """Return the value of JSON bytes; raises `ValueError` if they are invalid."""
     return orjson.loads(value)

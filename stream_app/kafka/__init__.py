@@ -1,1 +1,1 @@
-"""The worker around the decisions: partitions, what they ask of Kafka and Faust, and how lost state is rebuilt."""
+"""The worker that runs the decisions: its partitions, its use of Kafka and Faust, and state recovery."""

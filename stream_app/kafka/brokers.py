@@ -1,7 +1,7 @@
-"""What the owner of a partition asks of Kafka and of its store, as protocols.
+"""Protocols for everything the owner of a partition needs from Kafka and from its local store.
 
-Nothing in `owner/` and `evidence/` knows more of a cluster than this. A worker uses `stream_app.kafka.client` and
-`stream_app.kafka.faust` behind it, a simulation a cluster in memory. Partitions are those of the events topic.
+`owner/` and `evidence/` use nothing else of a cluster. A worker implements the protocols with `stream_app.kafka.client`
+and `stream_app.kafka.faust`, a simulation with a cluster in memory. Partition numbers are those of the events topic.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,20 +15,20 @@ from stream_app.monitoring.loggable import LoggableError
 Isolation = Literal["read_committed", "read_uncommitted"]
 Headers = list[tuple[str, bytes]]
 Keys = Sequence[bytes | None]
-LocalReason = Literal["disk-full", "file-limit", "local-state"]  # why a partition stops here and can go on elsewhere
+LocalReason = Literal["disk-full", "file-limit", "local-state"]  # why a partition stops here but can run elsewhere
 
 
 class TopicFacts(NamedTuple):
-    """What the brokers say of a topic: its id, which no other topic ever gets, and how many partitions it has."""
+    """What the brokers report about a topic: its id, which is never reused, and its number of partitions."""
 
     id: str
     partitions: int
 
 
 class Extent(NamedTuple):
-    """Where pages were written: the offset of the first record and that after the last; None where it is unknown.
+    """Where pages were written: the offset of the first record and the offset after the last one.
 
-    An offset is unknown when a repeated request found its batch written already.
+    An offset is None if it is unknown: a repeated request found its batch already written.
     """
 
     first: int | None
@@ -36,129 +36,130 @@ class Extent(NamedTuple):
 
 
 class LogRecord(NamedTuple):
-    """One record of a log, with its place."""
+    """One record of a log, with its offset."""
 
     topic: str
     partition: int
-    offset: int  # offsets without a record are transaction markers, or records that compaction removed
+    offset: int  # gaps between offsets are transaction markers, or records removed by compaction
     timestamp: int
-    """Milliseconds since 1970-01-01 UTC: when it was appended (events), or what its producer said (all others)."""
+    """Milliseconds since 1970-01-01 UTC: the append time (events), or the producer's timestamp (others)."""
     key: bytes | None
     value: bytes | None
     headers: Sequence[tuple[str, bytes]]
     producer: int | None
-    """The producer id in the header of the record's batch; -1 or None where no idempotent producer wrote it."""
+    """The producer id in the header of the record's batch; -1 or None if the producer was not idempotent."""
 
 
 class Reader(Protocol):
-    """Reads stretches of logs, outside of any consumer group, at one isolation level."""
+    """Reads ranges of logs at one isolation level, outside any consumer group."""
 
     async def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Return the first offset kept and the one after the last.
+        """Return the first offset kept and the offset after the last record.
 
-        At "read_committed" the second is the last stable offset: that of the oldest transaction still open, if any.
+        At "read_committed" the second is the last stable offset: the start of the oldest open transaction, if there is
+        one.
         """
 
     async def last(self, topic: str, partition: int, wanted: Callable[[Any], bool] = ...) -> Any | None:
-        """Return the last record for which ``wanted`` is true, all by default; None when there is none."""
+        """Return the last record for which ``wanted`` is true (by default, any record), or None."""
 
     def records(self, topic: str, partition: int, start: int, before: int | None = None) -> AsyncIterator[list[Any]]:
-        """Yield `LogRecord`s from offset ``start`` on in lists, none empty, to the end found at the first call.
+        """Yield non-empty lists of `LogRecord`s from offset ``start`` to the end found at the first call.
 
-        Reading stops once everything below ``before`` was given; the last list may reach beyond it. At
-        "read_committed" aborted records are left out.
+        Reading stops once everything below ``before`` has been yielded; the last list may extend beyond it. At
+        "read_committed" aborted records are omitted.
         """
 
     def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[Records]:
-        """Yield what ``records`` does without headers, as columns, which cost less."""
+        """Yield the same records as ``records``, but as columns without headers, which costs less."""
 
 
 class Pages(Protocol):
-    """Records for one topic, collected until they are sent."""
+    """Records for one topic, collected before they are sent."""
 
     @property
     def records(self) -> int:
-        """How many there are."""
+        """The number of records."""
 
     def append(self, key: bytes | None, value: bytes | None, timestamp_ms: int, headers: Headers) -> None:
-        """Add a record after the others."""
+        """Append a record."""
 
     def extend(
         self, keys: Keys, values: Sequence[bytes | None], timestamps_ms: Iterable[int], headers: Iterable[Headers]
     ) -> None:
-        """Add as many records as there are keys: for many this costs less than to append each."""
+        """Append one record per key; for many records this costs less than repeated calls of ``append``."""
 
 
 class Writer(Protocol):
-    """The transactional producer of one partition's owner; all of its records go to that partition of their topics."""
+    """The transactional producer of one partition's owner; it writes only to that partition of each topic."""
 
     @property
     def id(self) -> int:
-        """The producer id that the brokers gave to the transactional id; it stands in the header of every batch."""
+        """The producer id that the brokers assigned to the transactional id; every batch header contains it."""
 
     def pages(self) -> Pages:
         """Return empty pages, which only this writer can send."""
 
     async def begin(self, *topics: str) -> None:
-        """Begin a transaction; one that was begun must have been committed or aborted.
+        """Begin a transaction; any earlier one must have been committed or aborted.
 
-        ``topics`` are those that it will write to: the coordinator hears of all at once, and each gets a marker at the
-        end. A topic that is not named is added, by a request of its own, when it is first sent to. Raises
-        `aiokafka.errors.KafkaError` if one of them is missing; nothing is begun then.
+        ``topics`` are the topics that it will write to: the coordinator adds all of them in one request, and each gets
+        a marker at the end. Any other topic is added by a separate request when it is first sent to. Raises
+        `aiokafka.errors.KafkaError` if one of them is missing; no transaction begins then.
         """
 
     async def send(self, topic: str, pages: Any) -> Extent:
-        """Send pages that are not empty; return where they lie once all replicas have them.
+        """Send non-empty pages; return their offsets once all replicas have them.
 
         Raises:
-            aiokafka.errors.ProducerFenced: if somebody fenced the partition since.
-            aiokafka.errors.KafkaError: for any other failure; the transaction can only be aborted then.
+            aiokafka.errors.ProducerFenced: if the partition has been fenced since.
+            aiokafka.errors.KafkaError: for any other failure; the transaction can then only be aborted.
         """
 
     async def commit(self) -> None:
-        """Commit; when this raises, only the log knows whether it was."""
+        """Commit; if this raises, only the log shows whether it succeeded."""
 
     async def abort(self) -> None:
-        """Abort, if that is still possible; if not, whoever fences the partition next does it. Raises nothing."""
+        """Abort if possible; otherwise the next writer to fence the partition does it. Raises nothing."""
 
     async def stop(self) -> None:
-        """Disconnect; an open transaction stays open until it times out or somebody fences. Raises nothing."""
+        """Disconnect; an open transaction stays open until it times out or is fenced. Raises nothing."""
 
 
 class Brokers(Protocol):
     """The cluster, as the owner of a partition sees it."""
 
     async def fence(self, partition: int) -> Writer:
-        """Return a writer for a partition; every earlier one is fenced, and its open transaction aborted."""
+        """Return a writer for a partition; fence every earlier one and abort its open transaction."""
 
     def reader(self, isolation: Isolation) -> AbstractAsyncContextManager[Reader]:
-        """Return a reader, open within the ``with`` block."""
+        """Return a reader that is open within the ``with`` block."""
 
     async def committed(self, partition: int) -> int | None:
-        """Return the group's committed offset of a partition; None: it has none."""
+        """Return the group's committed offset of a partition, or None if it has none."""
 
     async def facts(self) -> Mapping[str, TopicFacts]:
-        """Return the facts of those of events topic and changelog that exist."""
+        """Return the facts of the events topic and the changelog, if they exist."""
 
     async def confirm(self, partition: int, topic_id: str) -> None:
-        """Return once the broker that leads a partition says that the events topic's id still is ``topic_id``.
+        """Return once the leader of a partition confirms that the events topic still has the id ``topic_id``.
 
-        It asks until one answers, and while the topic is missing. Raises `PartitionStoppedError` if it is another topic
-        (`topic-replaced`).
+        It repeats the request until a broker answers, and while the topic is missing. Raises `PartitionStoppedError` if
+        the id differs (`topic-replaced`).
         """
 
 
 class Feed(Protocol):
-    """The consumer that fetches the input and hands it to the owner; positions and pauses are by partition."""
+    """The consumer that fetches the input for the owner, with a position and a pause per partition."""
 
     async def start(self, partition: int, offset: int) -> None:
-        """Fetch from ``offset`` on, and hand on what is fetched."""
+        """Start fetching at ``offset``, and pass on what is fetched."""
 
     async def seek(self, partition: int, offset: int) -> None:
-        """Go on at ``offset``; what was fetched and not handed on is forgotten."""
+        """Continue at ``offset``; discard anything fetched but not yet passed on."""
 
     def pause(self, partition: int) -> None:
-        """Fetch no more for now: what was handed on waits."""
+        """Stop fetching for now; input already passed on waits."""
 
     def resume(self, partition: int) -> None:
         """Fetch again."""
@@ -167,37 +168,37 @@ class Feed(Protocol):
         """Return the first input offset kept."""
 
     async def owns(self, partition: int, offset: int) -> bool:
-        """Tell whether the group still counts this worker as the owner, by a commit of ``offset``."""
+        """Return whether the group still accepts this worker as the owner, by committing ``offset``."""
 
     def keep(self, partition: int, offset: int) -> None:
-        """Let the group's offset go no further than ``offset``, whatever is acknowledged."""
+        """Keep the group's offset at or below ``offset``, whatever is acknowledged."""
 
 
 class Message(Protocol):
-    """What a feed handed on in one go."""
+    """Input that a feed passes on in one call."""
 
     def ack(self) -> Any:
-        """Acknowledge it: its input is decided and committed."""
+        """Acknowledge it: its input is processed and committed."""
 
 
 class DamagedCopyError(LoggableError):
-    """A local copy that cannot be read; it answers nothing until it is discarded, so no lost row passes for absent."""
+    """A local copy that cannot be read; it returns nothing until discarded, so no lost row seems absent."""
 
     def __init__(self, path: Path, cause: Literal["corrupt", "unreadable"], found: str) -> None:
-        """Keep folder, cause (a label of the metric) and what RocksDB said; it names files, and no row's content."""
+        """Keep the folder, the cause (a metric label) and RocksDB's message, which names files but no content."""
         super().__init__(f"the local state in {path} is damaged: {found}")
         self.path = path
         self.cause = cause
         self.found = found
 
-    __repr__ = LoggableError.__str__  # it names itself
+    __repr__ = LoggableError.__str__  # names itself
 
 
 class LocalStateError(LoggableError):
-    """A local copy that cannot be used on this machine: a full disk, too many open files, a folder without rights."""
+    """A local copy that cannot be used on this machine: disk full, too many open files, or no permission."""
 
     def __init__(self, reason: LocalReason, path: Path, found: str, *, passing: bool = False) -> None:
-        """Keep the reason, the folder and what was found; ``passing``: it may be over soon."""
+        """Keep the reason, the folder and what was found; ``passing`` means that it may be temporary."""
         super().__init__(f"the local state in {path}: {found}")
         self.reason = reason
         self.path = path
@@ -208,32 +209,32 @@ class LocalStateError(LoggableError):
 
 
 class Rows(Protocol):
-    """The local copies of the changelog, one a partition, keys and values raw bytes: RocksDB, or memory.
+    """The local copies of the changelog, one per partition, as raw bytes in RocksDB or in memory.
 
-    Each call but ``discard`` raises `DamagedCopyError` for rows that cannot be read, from then on until ``reopen``, and
-    `LocalStateError` where they cannot be used on this machine.
+    Every call except ``discard`` raises `DamagedCopyError` if the rows cannot be read, from then until ``reopen``, and
+    `LocalStateError` if they cannot be used on this machine.
     """
 
     def reopen(self, partition: int) -> DamagedCopyError | None:
-        """Open the rows of a partition; those that are damaged are discarded, and the damage returned."""
+        """Open the rows of a partition; discard damaged rows and return the error."""
 
     def read(self, partition: int, key: bytes) -> bytes | None:
         """Return the value at ``key``."""
 
     def read_all(self, partition: int, keys: Sequence[bytes]) -> Sequence[bytes | None]:
-        """Return the value at each of some keys."""
+        """Return the value at each of the given keys."""
 
     def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
         """Yield all values whose keys begin with ``prefix``."""
 
     def offset(self, partition: int) -> int | None:
-        """Return the changelog offset up to which, itself included, the rows hold the changelog; None: no row."""
+        """Return the last changelog offset that the rows include, or None if there are no rows."""
 
     def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
-        """Write rows and changelog offset, all or nothing; a value of None deletes, an offset of None stays."""
+        """Write rows and the changelog offset atomically; a None value deletes, a None offset is not stored."""
 
     def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
-        """Write as ``write`` does rows of which there are many, as when a changelog is read back: that costs less."""
+        """Write many rows as ``write`` does but at lower cost, for example when a changelog is read back."""
 
     def discard(self, partition: int) -> None:
-        """Forget the rows of a partition; raises `LocalStateError` if they stay."""
+        """Discard the rows of a partition; raises `LocalStateError` if they cannot be removed."""

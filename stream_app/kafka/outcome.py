@@ -1,4 +1,4 @@
-"""What workers made of records, as ledger and rejects tell: of a file of them, or of one that waits for its answer."""
+"""What became of the records of a file, or of one record, according to ledger and rejects."""
 
 import asyncio
 from collections import Counter
@@ -23,7 +23,7 @@ from stream_app.setup.settings import Settings
 
 
 class WorkersAnswer(NamedTuple):
-    """Where a record stands, and its ledger entry or its reject; neither when no worker decided it in time."""
+    """The position of a record, and its ledger entry or reject; neither if it was not processed in time."""
 
     place: Place
     entry: Mapping[str, Any] | None = None
@@ -31,7 +31,7 @@ class WorkersAnswer(NamedTuple):
 
 
 class UnheardError(Exception):
-    """A record was sent, and its answer could not be read."""
+    """A record was sent, but its answer could not be read."""
 
     def __init__(self, place: Place, why: KafkaError) -> None:
         super().__init__(place, why)
@@ -39,15 +39,15 @@ class UnheardError(Exception):
 
 
 async def answer_to(settings: Settings, event: Event, kind: str, seconds: float) -> WorkersAnswer:
-    """Send a record whose own ledger entry is of a kind, and wait for that or for its reject, at most some seconds.
+    """Send a record; wait at most ``seconds`` for its ledger entry of the given kind or its reject.
 
-    The record is sent once, and stays in the log whatever becomes of the waiting. Raises aiokafka's errors and
-    `LookupError` when it was not sent, and `UnheardError` when it was.
+    The record is sent once, and stays in the log whatever the wait brings. Raises aiokafka's errors and `LookupError`
+    if it was not sent, and `UnheardError` if it was.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     await assert_there(settings, names.events, names.ledger, names.rejects)
     async with Sender.opened(settings) as sender, LogReader.opened(settings, "read_committed") as reader:
-        # A worker writes all that comes of a record to the record's own partition of each topic.
+        # A worker writes all outputs of a record to the record's own partition of each topic.
         places = [TopicPartition(topic, sender.partition_of(event)) for topic in (names.ledger, names.rejects)]
         starts = {place: (await reader.bounds(*place))[1] for place in places}
         place = await sender.send(event)
@@ -70,7 +70,7 @@ async def _answer(
         found: Any = wire.load(record.value)
         if record.topic == rejects:
             return WorkersAnswer(place, reject=found)
-        if found["entry"] == kind:  # before it stand entries of a policy that it made rule
+        if found["entry"] == kind:  # entries of a policy that it activates come first
             return WorkersAnswer(place, entry=found)
     raise AssertionError("a log is followed for ever")
 
@@ -83,7 +83,7 @@ Starts = Mapping[tuple[str, int], int]
 
 @dataclass(slots=True)
 class Outcome:
-    """Records by what became of them; those of ``kept`` wait in a step that is open, or changed nothing to tell of."""
+    """Records by outcome; those in ``kept`` wait in an open step, or changed nothing that is reported."""
 
     sent: int
     answered: int = 0
@@ -92,20 +92,21 @@ class Outcome:
     kept: int = 0
 
     def document(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return it as a dictionary."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 async def ends_of(settings: Settings) -> Starts:
-    """Return where ledger and rejects end now.
+    """Return the current ends of ledger and rejects.
 
-    All that `outcome_of` will ask is asked once: who may not know what becomes of records is told before they are sent.
-    Raises aiokafka's errors, and `LookupError` for topics that are missing.
+    Everything that `outcome_of` will request is requested once, so missing permissions show before records are sent.
+    Raises aiokafka's errors, and `LookupError` for missing topics.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     await assert_there(settings, names.events, names.ledger, names.rejects)
     await group_offsets(settings, names.events)
-    # By the topics, not by `partitions` of whoever sends: records of a partition that is left out would seem to wait.
+    # Use the topics' partition counts, not the sender's `partitions`: records of a partition left out would seem to
+    # wait.
     facts = await describe(settings, (names.ledger, names.rejects))
     places = [(topic, partition) for topic, found in facts.items() for partition in range(found.partitions)]
     async with LogReader.opened(settings, "read_committed") as reader:
@@ -115,14 +116,14 @@ async def ends_of(settings: Settings) -> Starts:
 async def outcome_of(
     settings: Settings, sent: SentEvents, starts: Starts, seconds: float, told: Callable[[int], None]
 ) -> Outcome:
-    """Wait at most some seconds until workers passed all that was sent, and return what became of it until then.
+    """Wait at most ``seconds`` until workers have passed all sent records, and return what became of them.
 
-    ``told`` gets how many are answered, as that grows. Raises aiokafka's errors.
+    ``told`` receives the number of answered records as it grows. Raises aiokafka's errors.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     found = Outcome(sent.events)
     offsets: Mapping[int, int] = {}
-    # Who sends may be forbidden to read the state: then contributions are answered once their step ends.
+    # A sender may not be permitted to read the state: then contributions are answered once their step ends.
     rows = (await describe(settings, (names.changelog,))).get(names.changelog)
     partitions = [] if rows is None else [each for each in sent.places if each < rows.partitions]
     try:
@@ -137,7 +138,7 @@ async def outcome_of(
     except TimeoutError:
         pass
     heard = await _read(settings, names, sent, starts, found)
-    # The group's offset stays behind while steps of collected data are open: what has a record of its own is answered.
+    # The group's offset does not advance while steps of collected data are open: a record with an output is answered.
     ahead = sum(offset >= offsets.get(partition, 0) for partition, offset in heard)
     found.kept = found.answered - (len(heard) - ahead)
     found.answered += ahead
@@ -147,7 +148,7 @@ async def outcome_of(
 async def _read(
     settings: Settings, names: TopicNames, sent: SentEvents, starts: Starts, found: Outcome
 ) -> set[tuple[int, int]]:
-    """Count what ledger and rejects have of the records that were sent; return the places of these records."""
+    """Count the outcomes of the sent records in ledger and rejects; return these records' positions."""
     heard: set[tuple[int, int]] = set()
     async with (
         LogReader.opened(settings, "read_committed") as reader,
@@ -157,7 +158,8 @@ async def _read(
             mine = sent.places.get(partition, [])
             if not mine:
                 continue
-            # A transaction ends in one partition after the other: what a row or an offset tells may not show here yet.
+            # A transaction ends in one partition after another, so a row or an offset may be ahead of what is visible
+            # here.
             _, end = await whole.bounds(topic, partition)
             while (await reader.bounds(topic, partition))[1] < end:  # noqa: ASYNC110 (brokers tell nobody)
                 await asyncio.sleep(PAUSE_SECONDS)
@@ -178,9 +180,9 @@ async def _read(
 async def _decided(
     settings: Settings, names: TopicNames, reader: LogReader, partitions: Sequence[int]
 ) -> Mapping[int, int]:
-    """Return below which offset the input of each partition is decided, by the rows of those that may be read.
+    """Return the offset below which each partition's input is processed, by the rows that may be read.
 
-    The group's offset stays behind while steps are open, which take contributions or readings still.
+    The group's offset does not advance while steps are open for contributions or readings.
     """
     found = dict(await group_offsets(settings, names.events))
     with suppress(TopicAuthorizationFailedError):

@@ -1,4 +1,4 @@
-"""What the partitions of a worker share: the cluster, the rows, what decides, and where it shows."""
+"""What a worker's partitions share: the cluster, the rows, the processing context and the metrics."""
 
 import asyncio
 import time
@@ -22,41 +22,41 @@ def wall_ms() -> int:
 
 @dataclass(slots=True)
 class ReadBack:
-    """How reading states back goes on."""
+    """The progress of restoring states."""
 
-    rows: int = 0  # changelog rows that were read, in all
-    remaining: dict[int, int] = field(default_factory=dict)  # changelog offsets that are left, by partition
+    rows: int = 0  # changelog rows read in total
+    remaining: dict[int, int] = field(default_factory=dict)  # remaining changelog offsets, by partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """The topics of one application, and what deciding and rebuilding over them needs."""
+    """The topics of one application, and what processing and rebuilding need."""
 
     settings: Settings
     context: Context
     names: TopicNames
     brokers: Brokers
-    now_ms: Callable[[], int] = wall_ms  # stamps records whose time no reader relies on: rows, claims, heads
+    now_ms: Callable[[], int] = wall_ms  # stamps rows, claims and signed checkpoints; nobody relies on it
     secret: Callable[[], bytes] = fresh_secret
-    """Returns 32 random bytes: the salt of what collected steps count, and the life of a changelog."""
+    """Returns 32 random bytes: the salt of open steps' counters, and the life of a changelog."""
     accept_new_key: bool = False
-    """Whether partitions that were last written under another noise key go on under this one."""
+    """Whether partitions that were last written under another noise key continue under this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerParts(Site):
-    """A site with a worker's own parts."""
+    """A site with the parts that only a worker has."""
 
-    signing_key: SigningKey | None  # none: no heads are written
+    signing_key: SigningKey | None  # None: no checkpoints
     metrics: Metrics
     rows: Rows
     feed: Feed
     read_back: ReadBack = field(default_factory=ReadBack)
-    fewest: int = FEWEST  # events and series that are worth to be decided together
+    fewest: int = FEWEST  # fewest events and series worth processing together
     aside: Callable[..., Awaitable[None]] = asyncio.to_thread
-    """Runs a call that takes long beside the event loop: in a thread, but where time is virtual."""
+    """Runs a long call outside the event loop: in a thread, except where time is virtual."""
 
 
 def new_life(site: Site) -> str:
-    """Return the name of a life of the changelog: 32 hexadecimal digits that no other life has."""
+    """Return a name for a life of the changelog: 32 hexadecimal digits that no other life has."""
     return site.secret()[:16].hex()

@@ -1,8 +1,8 @@
-"""Topics: makes those that are missing, checks those that are there with the ends of their logs, and lists the ACLs.
+"""Creates missing topics, checks existing ones and the ends of their logs, and lists the ACLs.
 
-The ACLs are what each role needs of the brokers, and no more. Kafka lets whoever may read or write a topic describe it
-too; a group and a transactional id likewise. Whoever may write a topic may use an idempotent producer.
-https://kafka.apache.org/documentation/#operations_resources_and_protocols
+The ACLs give each role what it needs from the brokers, and no more. In Kafka, anyone who may read or write a topic may
+also describe it; the same holds for groups and transactional ids. Anyone who may write a topic may use an idempotent
+producer. https://kafka.apache.org/documentation/#operations_resources_and_protocols
 """
 
 import shlex
@@ -24,7 +24,7 @@ Operation = Literal["Read", "Write", "Create", "Describe", "DescribeConfigs", "D
 
 
 class Access(NamedTuple):
-    """One thing that is allowed."""
+    """An operation allowed on one resource."""
 
     resource: Literal["topic", "group", "transactional-id"]
     name: str
@@ -67,7 +67,7 @@ _NEEDS: Mapping[str, Callable[[TopicNames, Settings], Iterable[Access]]] = {
         *_topics([names.changelog], "Create", "Read", "DescribeConfigs"),
     ],
     "producer": lambda names, _: _topics([names.events], "Write"),  # policy, send, watermark, resend
-    # landmarks, and what has --wait
+    # landmarks, and commands with --wait
     "registrar": lambda names, settings: [
         *_topics([names.events], "Write"),
         *_topics([names.ledger, names.rejects], "Read"),
@@ -97,12 +97,15 @@ ROLES = tuple(_NEEDS)
 
 
 def needs(role: str, settings: Settings) -> tuple[Access, ...]:
-    """Return what one of `ROLES` needs, under the names that the settings give."""
+    """Return the access that a role of `ROLES` needs, with the names from the settings."""
     return tuple(_NEEDS[role](TopicNames.of(settings.prefix, settings.application), settings))
 
 
 def commands(role: str, principal: str, settings: Settings) -> Iterator[str]:
-    """Yield the lines of a shell script that gives a role to a principal; its arguments go to each `kafka-acls`."""
+    """Yield the lines of a shell script that grants a role to a principal.
+
+    The arguments of the script are passed to each `kafka-acls`.
+    """
     operations: dict[tuple[str, str, str], list[str]] = {}
     for access in needs(role, settings):
         operations.setdefault((access.resource, access.pattern, access.name), []).append(access.operation)
@@ -118,28 +121,28 @@ def commands(role: str, principal: str, settings: Settings) -> Iterator[str]:
         yield f'{shlex.join(words)} "$@"'
 
 
-MOST_REPLICAS = 3  # what is acknowledged by two of three outlives any one broker
+MOST_REPLICAS = 3  # records acknowledged by two of three survive any one broker
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `make_and_check` made, and what differs then."""
+    """What `make_and_check` made, and the differences that remain."""
 
     made: tuple[str, ...]
     differences: tuple[Difference, ...]
     topics: tuple[Topic, ...]
     short: tuple[PartitionStoppedError, ...]
-    """Of each partition whose logs lack what its row says must be there, what a worker would stop with."""
+    """The error a worker would stop with, for each partition whose logs lack what its row requires."""
     unverified: tuple[int, ...] = ()  # brokers that would let a late page of an aborted batch into the next transaction
 
     @property
     def holds(self) -> bool:
-        """Whether everything is as it must be."""
+        """Whether all topics and logs are as required."""
         return not self.differences and not self.short
 
 
 async def make_and_check(settings: Settings, replication: int | None = None, *, only_check: bool = False) -> Report:
-    """Make what is missing unless told to check alone; report what differs then.
+    """Create the missing topics unless `only_check` is set; report the differences that remain.
 
     Raises `ClusterError` when the cluster refuses, and `aiokafka.errors.KafkaError` when it cannot be reached.
     """
@@ -157,7 +160,7 @@ async def make_and_check(settings: Settings, replication: int | None = None, *, 
 
 
 async def _short(settings: Settings, names: TopicNames) -> tuple[PartitionStoppedError, ...]:
-    """Compare rows with the logs; workers may go on meanwhile, so each row is read before the logs' ends."""
+    """Compare rows with the logs; each row is read before the logs' ends, because workers may be running."""
     found = []
     async with (
         LogReader.opened(settings, "read_committed") as rows,

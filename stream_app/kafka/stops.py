@@ -1,4 +1,4 @@
-"""Why a partition stops: what was expected, what was found, and the remedy; and which error means what."""
+"""Why a partition stops: what was expected and found, and the remedy; and the reason for each error."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ StopReason = Literal[
 LOCAL_REASONS: Final[frozenset[StopReason]] = frozenset(get_args(LocalReason))
 
 NO_FILES: Final = (errno.EMFILE, errno.ENFILE)
-"""The system's errors when this process, or the machine, cannot open more files."""
+"""The system's errors if this process or the machine cannot open more files."""
 
 _RECOVER = (
     "Stop the workers, run `landmark-stream recover`, which rebuilds the state from the ledger and the releases, and "
@@ -211,14 +211,14 @@ class PartitionStoppedError(LoggableError):
 
     @property
     def fields(self) -> dict[str, str | int]:
-        """What a line of the log in JSON tells of it in members of their own."""
+        """The fields of a JSON log line that describe this error."""
         texts = {"reason": self.reason, "asked": self.asked, "found": self.found, "remedy": self.remedy}
         return {"partition": self.partition, **texts}
 
 
-# The id was taken over, or expired, or the brokers forgot it: a new producer can mend that. Illegal state: a rebalance
-# took the partition away while it was taken over, and will end it. Time-out: a page waited for the one before it for
-# longer than aiokafka does (40 s), and the brokers may answer by now; aiokafka does not call that retriable.
+# The id was taken over or expired, or the brokers forgot it: a new producer can fix that. Illegal state: a rebalance
+# took the partition away during the takeover, and will end it. Time-out: a page waited longer than aiokafka does (40 s)
+# for the page before it, and the brokers may answer by now; aiokafka does not call that retriable.
 _REOPENABLE = (
     errors.KafkaTimeoutError,
     errors.ProducerFenced,
@@ -232,7 +232,10 @@ _REOPENABLE = (
 
 
 def can_reopen(error: BaseException | None) -> bool:
-    """Tell whether taking the partition over anew can mend it; aiokafka wraps some errors into a plain one."""
+    """Return whether taking over the partition again can fix the error.
+
+    This also holds for its causes, because aiokafka wraps some errors in a plain one.
+    """
     if error is None or isinstance(error, PartitionStoppedError):
         return False
     if isinstance(error, DamagedCopyError) or (isinstance(error, LocalStateError) and error.passing):
@@ -264,7 +267,7 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
 
 
 def files_exhausted() -> str | None:
-    """Return the limit when this process can open no more files, sockets among them; None while it can."""
+    """Return the limit if this process can open no more files or sockets; None if it can."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
@@ -274,5 +277,5 @@ def files_exhausted() -> str | None:
 
 
 def file_limit() -> str:
-    """Say how many files this process may open."""
+    """Return a sentence with the limit of open files."""
     return f"this process may open {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}"

@@ -1,4 +1,4 @@
-"""A worker's life: start, serve, and stop cleanly at a signal or when its partitions stopped."""
+"""A worker's life: start, serve, and stop cleanly at a signal or when its partitions have stopped."""
 
 import asyncio
 import gc
@@ -37,12 +37,12 @@ logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.25
 _TELL_SECONDS = 5.0
-_END_SECONDS = 12.0  # with the answers below and a margin for a busy machine, 20 in all
+_END_SECONDS = 12.0  # with the answers below and a margin for a busy machine: 20 in all
 _ANSWER_SECONDS = 3.0
 _STOP_SECONDS = 60.0  # the patience of Faust's own services
 _FILES_SECONDS = 10.0
-_STANDING_SECONDS = 5.0  # as often as Prometheus looks
-_STANDING_SHARE = 0.02  # of the time; 50,000 series take about 0.05 s
+_STANDING_SECONDS = 5.0  # as often as Prometheus scrapes
+_STANDING_SHARE = 0.02  # share of the time; 50,000 series take about 0.05 s
 
 
 class Worker:
@@ -83,7 +83,7 @@ class Worker:
         self._ended_with: Mapping[int, StopReason] = {}
 
     async def run(self) -> int:
-        """Work until a signal; return 0, or 1 when it crashed or its partitions stopped (`exit_when_stopped`)."""
+        """Run until a signal; return 0, or 1 after a crash or if its partitions stopped (`exit_when_stopped`)."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._asked_to_stop.set)
@@ -132,7 +132,10 @@ class Worker:
         await self._app.stop()
 
     async def _be_seen(self, until: float) -> None:
-        """Serve on, so that one more scrape finds why partitions stopped; others have them by now. A signal ends it."""
+        """Keep serving until one more scrape can show why partitions stopped; a signal ends it.
+
+        Other workers own the partitions by now.
+        """
         seconds = until - time.monotonic()
         if seconds > 0:
             logger.info(
@@ -143,7 +146,7 @@ class Worker:
                 await asyncio.wait_for(self._asked_to_stop.wait(), seconds)
 
     async def _leave_to_others(self, code: int, shown_until: float) -> None:
-        """Exit when brokers are silent: requests to them would be waited for until each has timed out."""
+        """Exit if brokers are silent, because each request to them would wait until it times out."""
         silent = await silent_brokers(self._settings, _ANSWER_SECONDS)
         if silent:
             logger.info(
@@ -156,10 +159,10 @@ class Worker:
 
     async def _watch(self, starting: "asyncio.Task[None]") -> bool:
         """Wait until the worker must end; return whether that is a failure."""
-        # What lives this long lives to the end: the collector need not look at it again and again.
+        # Objects that live this long live to the end, so the collector need not examine them again.
         gc.collect()
         gc.freeze()
-        # A batch makes no cycles: looking for them every 700 new objects took 4.5 % of a worker's time.
+        # A batch creates no cycles: looking for them every 700 new objects took 4.5 % of a worker's time.
         gc.set_threshold(100_000, 20, 1_000)
         while not self._asked_to_stop.is_set():
             if starting.done() and starting.exception() is not None:
@@ -184,7 +187,10 @@ class Worker:
         return False
 
     def _tell_silence(self) -> None:
-        """Say when brokers fall silent and when they are back: what libraries log of it tells nobody what follows."""
+        """Log when brokers fall silent and when they answer again.
+
+        The libraries' own log lines do not say what follows from it.
+        """
         if self._silent == self._topic.silent:
             return
         self._silent = self._topic.silent
@@ -197,7 +203,7 @@ class Worker:
             logger.info("the brokers answer again")
 
     def _out_of_files(self) -> str | None:
-        """Return the limit when no file could be opened for a while: a worker without connections helps nobody."""
+        """Return the limit if no file could be opened for a while: a worker without connections is useless."""
         limit, now = files_exhausted(), time.monotonic()
         if limit is None:
             self._had_files = now
@@ -213,14 +219,14 @@ class Worker:
         partitions = self._app.partitions
         when = self._settings.exit_when_stopped
         if when != "never" and not LOCAL_REASONS.isdisjoint(partitions.stopped.values()):
-            return True  # another worker can go on with these
+            return True  # another worker can continue with these
         if not partitions.stopped or not partitions.prepared:
             return False
         return when == "any" or (when == "all" and not partitions.running)
 
     @property
     def _stopped(self) -> Mapping[int, StopReason]:
-        """The partitions that stopped; at the end those that it ended with, since it owns none by then."""
+        """The stopped partitions; at the end those it ended with, because it owns none by then."""
         return self._ended_with or self._app.partitions.stopped
 
     def _healthy(self) -> tuple[bool, str]:
@@ -270,7 +276,7 @@ class Worker:
         metrics.set(WorkerMetric.IN_GROUP, int(member))
         metrics.set(WorkerMetric.PARTITIONS_RUNNING, len(partitions.running) if member or self._topic.silent else 0)
         if self._membership.lost:
-            metrics.forget(WorkerMetric.EVENT_LAG_RECORDS)  # what waits is unknown: nothing was fetched since
+            metrics.forget(WorkerMetric.EVENT_LAG_RECORDS)  # waiting records are unknown: no fetch since
         metrics.set(WorkerMetric.DEGRADED, int(self._topic.silent))
         metrics.forget(WorkerMetric.PARTITIONS_STOPPED)
         for reason, same in Counter(self._stopped.values()).items():

@@ -1,1 +1,1 @@
-"""The privacy core: frozen values and pure functions; no I/O, no clock, no global state."""
+"""The privacy core: frozen values and pure functions, without I/O, clock or global state."""

@@ -1,7 +1,7 @@
-"""Amounts: one number, or a column of them. A rule that is written over amounts decides one step or many alike.
+"""Amounts: one number or a column of numbers, so that a rule handles one step or many alike.
 
 Rules use the operators ``+ - * / //``, comparisons, ``&`` and ``|`` of flags, and the functions below; they never ask
-which of both an amount is. Both arms of `where` are computed. Model: Apache DataFusion's ``ColumnarValue``.
+which of the two an amount is. Both arms of `where` are computed. Model: Apache DataFusion's ``ColumnarValue``.
 """
 
 from bisect import bisect_right
@@ -14,23 +14,23 @@ import numpy.typing as npt
 
 _Column: Final = np.ndarray
 EXACT_INTEGER: Final = 2**53
-"""Integers up to it are doubles."""
+"""Integers up to this one are exact as doubles."""
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Flag = bool | Flags
 
 Whole = TypeVar("Whole", int, Ints)
-"""One integer, or one of each of many series; sums and products of columns must stay below 2^63."""
+"""One integer, or one for each of many series; sums and products of columns must stay below 2^63."""
 Real = TypeVar("Real", float, Doubles)
-"""One double, or one of each of many series."""
+"""One double, or one for each of many series."""
 _T = TypeVar("_T")
 Amount = TypeVar("Amount", int, float, Ints, Doubles)
 
 
 def where(condition: Flag, then: Amount, otherwise: Amount | int) -> Amount:
     """Return ``then`` where the condition holds, and ``otherwise`` elsewhere."""
-    if type(condition) is _Column:  # here and below half as dear as `isinstance`
+    if type(condition) is _Column:  # here and below half the cost of `isinstance`
         return np.where(condition, then, otherwise)  # type: ignore[return-value]  # a column follows its condition
     return then if condition else otherwise  # type: ignore[return-value]
 
@@ -46,7 +46,7 @@ def every(condition: Flag) -> bool:
 
 
 def chosen(condition: Flag, then: _T, otherwise: _T) -> _T:
-    """Return `where` of anything: in columns, of tuples part by part, which are equally long."""
+    """Return `where` for any type; in columns, tuples of equal length are chosen part by part."""
     if type(condition) is not _Column:
         return then if condition else otherwise
     if isinstance(then, tuple) and isinstance(otherwise, tuple):
@@ -55,21 +55,21 @@ def chosen(condition: Flag, then: _T, otherwise: _T) -> _T:
 
 
 def least(one: Amount, other: Amount | float) -> Amount:
-    """Return the smaller of two amounts of one sort."""
+    """Return the smaller of two amounts of the same type."""
     if type(one) is _Column:
         return np.minimum(one, other)
     return other if other < one else one  # type: ignore[return-value]  # noqa: FURB136 - `min` takes twice as long
 
 
 def most(one: Amount, other: Amount | float) -> Amount:
-    """Return the larger of two amounts of one sort."""
+    """Return the larger of two amounts of the same type."""
     if type(one) is _Column:
         return np.maximum(one, other)
     return other if other > one else one  # type: ignore[return-value]  # noqa: FURB136 - `max` takes twice as long
 
 
 def between(number: Amount, low: float, high: float) -> Amount:
-    """Return the amount of one sort with both ends that is nearest to another."""
+    """Return the amount in ``low .. high`` nearest to ``number``; all are of the same type."""
     if type(number) is _Column:
         return np.minimum(np.maximum(number, low), high)
     raised = low if number < low else number  # noqa: FURB136 - as above
@@ -77,7 +77,7 @@ def between(number: Amount, low: float, high: float) -> Amount:
 
 
 def cheapest(costs: Sequence[Real], amounts: Sequence[Real]) -> Real:
-    """Return the amount of the lowest cost, the first of equals."""
+    """Return the amount with the lowest cost, the first of several equal ones."""
     if isinstance(costs[0], _Column):
         found: Doubles = np.choose(np.argmin(costs, axis=0), amounts)
         return found
@@ -92,21 +92,21 @@ def root(square: Real) -> Real:
 
 
 def logarithm(positive: Real) -> Real:
-    """Return the natural logarithm, off by at most 4 units in the last place."""
+    """Return the natural logarithm, with an error of at most 4 units in the last place."""
     if isinstance(positive, _Column):
         return np.log(positive)
     return log(positive)
 
 
 def whole_part(number: Real) -> Real:
-    """Return the largest integer that is not above a finite number, as a double."""
+    """Return the largest integer not above a finite number, as a double."""
     if isinstance(number, _Column):
         return np.floor(number)
     return float(floor(number))
 
 
 def floored(number: float | Doubles) -> int | Ints:
-    """Return the largest integer that is not above a number of less than 2^62."""
+    """Return the largest integer not above a number that is less than 2^62."""
     if isinstance(number, _Column):
         return np.floor(number).astype(np.int64)
     return floor(number)
@@ -116,14 +116,14 @@ def ratio(one: int | Ints, by: int, other: int | Ints, times: int) -> float | Do
     """Return ``one * by / (other * times)``, rounded once to a double; ``other * times`` is not 0."""
     if type(one) is int and type(other) is int:
         return one * by / (other * times)
-    if _greatest(one) * by <= EXACT_INTEGER and _greatest(other) * times <= EXACT_INTEGER:  # both are doubles
+    if _greatest(one) * by <= EXACT_INTEGER and _greatest(other) * times <= EXACT_INTEGER:  # both fit a double
         return one * by / (other * times)
     pairs = np.broadcast(one, other)
     return np.array([int(above) * by / (int(below) * times) for above, below in pairs], np.float64)
 
 
 def _greatest(number: int | Ints) -> int:
-    """Return the largest distance from 0."""
+    """Return the largest absolute value."""
     return int(np.abs(number).max(initial=0))
 
 
@@ -135,7 +135,7 @@ def count_up_to(ascending: Sequence[int], number: Whole) -> Whole:
 
 
 def taken(table: Sequence[int], place: Whole) -> Whole:
-    """Return what stands at a place of a table."""
+    """Return the entry of a table at ``place``."""
     if isinstance(place, _Column):
         found: Ints = np.array(table, np.int64)[place]
         return found

@@ -1,7 +1,7 @@
-"""The fold: one record of a series moves its state on and says what was published and spent.
+"""The fold: one record of a series updates its state and determines what is published and spent.
 
-Invariant: the guard alone moves budget; what is published depends on the raw value through one mechanism call, at the
-spend that the guard allowed. Pure: same key, policy, state and record give the same result, on any machine.
+Invariant: only the guard changes the budget; what is published depends on the raw value through one mechanism call, at
+the spend that the guard allowed. Pure: the same key, policy, state and record give the same result, on any machine.
 """
 
 from collections.abc import Iterable
@@ -42,9 +42,9 @@ E_co = TypeVar("E_co", bound=ControlEntry, covariant=True)
 
 @frozen
 class Stepped:
-    """A decided step: the state after it, what it spent in nano-epsilon, and what its ledger entry says besides.
+    """A processed step: the state after it, its spend in nano-epsilon, and the rest of its ledger entry.
 
-    ``landmarks_left`` counts those after the step, unused spare included.
+    ``landmarks_left`` counts the landmarks after the step, including unused spare ones.
     """
 
     state: State
@@ -54,14 +54,14 @@ class Stepped:
 
     @property
     def decision(self) -> Decision:
-        """What became of the step."""
+        """The publishing decision for the step."""
         if self.spend_nano:
             return "perturbed"
         return "approximated" if self.state.released else "withheld"
 
     @property
     def release(self) -> Release:
-        """What is published of the step."""
+        """The release of the step."""
         start_ms, latest = self.state.clock.decided_ms, self.state.latest
         if self.spend_nano:
             return Perturbed(start_ms, latest.estimate, latest.measurement, self.spend_nano)
@@ -71,14 +71,14 @@ class Stepped:
 
 
 class Moved(NamedTuple, Generic[E_co]):
-    """What a record without a release came to: the state after it, and its ledger entry."""
+    """The result of a record without a release: the state after it, and its ledger entry."""
 
     state: State
     entry: E_co
 
 
 def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms: int, value: Raw) -> Stepped | Refused:
-    """Decide one observation of a series: publish a measurement, repeat an earlier release, or withhold.
+    """Process one observation of a series: publish a measurement, repeat an earlier release, or withhold.
 
     Guarantee: over all steps of a period, spends on landmarks plus any one other step never exceed the budget
     (Katsomallos et al. 2022, definition 3).
@@ -89,7 +89,8 @@ def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms:
     secret = keys.secret_of(epoch)
     if secret is None or refused(keys, epoch, start_ms, state.clock.decided_end_ms, closed=state.closed):
         return Refused(untimely(policy, state, start_ms))
-    # PRIVACY: this branch shows whether the value was valid, nothing else of it; `invalid` with a substitute closes it.
+    # PRIVACY: this branch shows whether the value was valid, and nothing else about it; `invalid` with a substitute
+    # closes it.
     cells = policy.kind.quantise(value)
     if cells is None:
         return Refused("invalid-value")
@@ -105,16 +106,17 @@ def publish(policy: Rule, state: State, index: Ints, draws: Draws, cells: tuple[
 
 
 def publish(policy: Any, state: State, index: Any, draws: Any, cells: Any) -> Stepped:
-    """Decide a step by its budget, and perturb its cells if it is published; its time was found to be right.
+    """Process a step by its budget, and perturb its cells if it is published; its time must be valid.
 
-    Or one step of each of many series under a rule, whose states are columns; its outcome is one of columns then.
+    This also handles one step of each of many series under a rule, whose states and outcome are columns.
     """
     start_ms = policy.start_of(index)
     at = place(policy, state, index)
     spend_nano = proposal(policy, state, index, at)
     guard, latest, level = state.guard, state.latest, policy.windows
-    # PRIVACY: budget, landmarks and rate come from releases and public facts, the coin from key, series and step:
-    # whether this event is published depends on no raw value, but through a private dissimilarity that is paid for.
+    # PRIVACY: budget, landmarks and rate come from releases and public facts, and the coin comes from key, series and
+    # step. So whether this event is published depends on no raw value, except through a private dissimilarity that is
+    # paid for.
     asked = (spend_nano > 0) & (latest.rate_nano < NANO)
     if some(asked):
         spend_nano = spend_nano * draws.coins(policy, start_ms, latest.rate_nano, asked)
@@ -128,12 +130,15 @@ def publish(policy: Any, state: State, index: Any, draws: Any, cells: Any) -> St
 
 
 def refused(keys: KeyRing, epoch: Whole, start_ms: Whole, decided_end_ms: Whole, *, closed: bool) -> Flag:
-    """Return whether a step may not be decided now, behind the end of the last decided one; `untimely` says why."""
+    """Return whether a step is refused: the series is closed, the step was passed, or its key is erased.
+
+    `untimely` says which.
+    """
     return closed | (start_ms < decided_end_ms) | keys.erased(epoch)
 
 
 def untimely(policy: Policy, state: State, start_ms: int) -> Reason:
-    """Return why a step may not be decided now: the series ended, the step was passed, or its key is gone."""
+    """Return why a step may not be processed: the series ended, the step was passed, or its key is gone."""
     if state.closed:
         return "closed"
     if start_ms >= state.clock.decided_end_ms:
@@ -150,9 +155,9 @@ def advance(
     fresh: ReleasedCells | None,
     spend_nano: int,
 ) -> Stepped:
-    """Return the step's outcome from its measurement (None: not perturbed): no raw value comes here.
+    """Return the outcome of a step from its measurement (None: not perturbed); no raw value comes here.
 
-    ``guard`` is the one after the spend; post-processing of releases is free (Dwork and Roth 2014, proposition 2.1).
+    ``guard`` is the guard after the spend; post-processing of releases is free (Dwork and Roth 2014, proposition 2.1).
     """
     start_ms = policy.start_of(index)
     kind, filtered = policy.kind, policy.filter == "level"
@@ -163,7 +168,7 @@ def advance(
     if fresh is None:
         latest = kept
     else:
-        estimate, paid_nano = fresh, most(spend_nano, 1)  # of columns also where nothing is published
+        estimate, paid_nano = fresh, most(spend_nano, 1)  # in columns even where nothing is published
         if filtered:
             level, estimate = measured(kind, level, fresh, paid_nano, state.elapsed_steps(index))
         latest = Latest(
@@ -186,7 +191,7 @@ def advance(
 
 
 def next_rate(policy: Policy | Rule, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
-    """Return the sampling rate after a publication, from this measurement and the one before it."""
+    """Return the sampling rate after a publication, from this measurement and the previous one."""
     sampling, latest = policy.sampling, state.latest
     if not latest.measurement or sampling is None:
         return latest.rate_nano
@@ -205,9 +210,9 @@ def adopt(
 ) -> Moved[PolicyEntry] | Refused:
     """Begin the period of ``policy`` over a series that ``before`` ruled (None: a new series).
 
-    Guarantee: the budgets of closed periods (what they used) and of the new one sum to at most the lifetime, and
-    unless it ``may_weaken`` the new one protects together what is to come of what ``before`` protects together.
-    ``claims``: a new series claims its lifetime for ever (`claim_of`), and the least lifetime since then counts.
+    Guarantee: the budgets of closed periods (what they used) and of the new one sum to at most the lifetime. Unless it
+    ``may_weaken``, the new one protects together the coming part of everything that ``before`` protects together.
+    ``claims``: a new series reserves its lifetime for ever (`claim_of`), and the least lifetime since then counts.
     """
     if state is not None and state.closed:
         return Refused("closed")
@@ -237,10 +242,10 @@ def adopt(
 
 
 def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int) -> Moved[DummiesEntry] | Refused:
-    """Charge what the draw of the landmarks costs to a period that has just begun.
+    """Charge the cost of drawing the landmarks to a period that has just begun.
 
-    It counts in the period's sum and in the lifetime as if a landmark had spent it. What it bounds is the choice among
-    the options, for given options; that these depend on the landmarks no charge covers.
+    The charge counts in the period's sum and in the lifetime as if a landmark had spent it. It bounds the choice among
+    the options, for given options; no charge covers the options' dependence on the landmarks.
     """
     if not policy.fixed:
         return Refused("refused-landmark")
@@ -253,8 +258,8 @@ def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int)
 def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -> Moved[LandmarksEntry] | Refused:
     """Register landmarks late, all or none.
 
-    Guarantee: it holds for every pair of series that are neighbours under the set after this; a step already decided
-    is charged the largest regular spend, which its own cannot exceed, and a unit of one its part of that.
+    The guarantee holds for every pair of series that are neighbours under the resulting set. A step already processed
+    is charged the largest regular spend, which its own cannot exceed, and a unit of such a step its part of that.
     """
     if state.closed:
         return Refused("closed")
@@ -280,7 +285,7 @@ def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -
 
 
 def close(policy: Policy, state: State) -> Moved[CloseEntry] | Refused:
-    """End a series: its state is kept for ever, so that it never begins anew."""
+    """End a series: its state is kept for ever, so that it never starts over."""
     if state.closed:
         return Refused("closed")
     return Moved(replace(state, closed=True), CloseEntry(policy.version))

@@ -9,19 +9,22 @@ import numpy as np
 from stream_app.privacy.amounts import Flags, Ints, Whole, count_up_to, taken
 
 Interval = tuple[int, int]
-"""Steps ``[first, end)`` by index: a step's start is its index times the step's length."""
+"""Steps ``[first, end)`` by index; a step starts at its index times the step length."""
 
 MOST_INTERVALS = 65_536
-"""Intervals of one series, two megabytes as a row: a row that no topic takes would stop its partition for ever."""
+"""Most intervals of one series, about two megabytes in a row.
+
+If a row were too large for its topic, its partition would stop for ever.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LandmarkSet:
-    """Disjoint, sorted, non-touching intervals of step indices; look-ups take O(log n)."""
+    """Disjoint, sorted, non-touching intervals of step indices; a look-up takes O(log n)."""
 
     intervals: tuple[Interval, ...] = ()
-    _bounds: tuple[int, ...] = field(init=False, repr=False, compare=False)  # where intervals begin and end, in turn
-    _left: tuple[int, ...] = field(init=False, repr=False, compare=False)  # behind n bounds, but for `left`'s own part
+    _bounds: tuple[int, ...] = field(init=False, repr=False, compare=False)  # interval starts and ends, alternating
+    _left: tuple[int, ...] = field(init=False, repr=False, compare=False)  # landmarks after n bounds, `left` adjusts
 
     def __post_init__(self) -> None:
         """Derive the look-up tables."""
@@ -75,15 +78,15 @@ class LandmarkSet:
         return LandmarkSet(tuple(reversed(kept)))
 
     def union(self, other: "LandmarkSet") -> "LandmarkSet":
-        """Return the set of all steps in either."""
+        """Return the set of all steps in either set."""
         return LandmarkSet.of(self.intervals + other.intervals)
 
     def from_index(self, step: int) -> "LandmarkSet":
-        """Return the set of those at or after a step."""
+        """Return the set of the landmarks at or after a step."""
         return LandmarkSet.of((max(first, step), end) for first, end in self.intervals if end > step)
 
     def without(self, other: "LandmarkSet") -> "LandmarkSet":
-        """Return the set of those that are not in another one."""
+        """Return the set of the landmarks that are not in another set."""
         kept: list[Interval] = []
         for first, end in self.intervals:
             at = first
@@ -100,12 +103,12 @@ NO_LANDMARKS = LandmarkSet()
 
 @dataclass(frozen=True, slots=True)
 class LandmarkSets:
-    """The sets of many series, one each."""
+    """The landmark sets of many series."""
 
     sets: tuple[LandmarkSet, ...]
 
     def left(self, steps: Ints) -> tuple[Flags, Ints]:
-        """Return `LandmarkSet.left` of a step of each series."""
+        """Return `LandmarkSet.left` of one step per series."""
         if len(set(map(id, self.sets))) == 1:
             inside, left = self.sets[0].left(steps)
             return np.asarray(inside), left
@@ -114,16 +117,16 @@ class LandmarkSets:
 
 
 class Grid(NamedTuple):
-    """Intervals of ``length_ms`` each that follow one another; the one of index 0 starts at ``origin_ms``.
+    """Consecutive intervals of ``length_ms``; the interval of index 0 starts at ``origin_ms``.
 
-    Those of a policy are its steps, and its units. The index of a time before the origin is negative.
+    The steps of a policy form one grid, its units another. The index of a time before the origin is negative.
     """
 
     length_ms: int
     origin_ms: int = 0
 
     def index_of(self, timestamp_ms: int) -> int:
-        """Return the index of the interval that a time lies in."""
+        """Return the index of the interval that contains a time."""
         return (timestamp_ms - self.origin_ms) // self.length_ms
 
     def ceiling_of(self, timestamp_ms: int) -> int:
@@ -131,24 +134,24 @@ class Grid(NamedTuple):
         return -((self.origin_ms - timestamp_ms) // self.length_ms)
 
     def start_of(self, index: int) -> int:
-        """Return when an interval starts, in ms."""
+        """Return the start of an interval, in ms."""
         return self.origin_ms + index * self.length_ms
 
     def span_of(self, interval: Interval) -> Interval:
-        """Return when intervals ``[first, end)`` start and end, in ms; no time lies before 1970."""
+        """Return the start and end of intervals ``[first, end)``, in ms; no time is before 1970."""
         first, end = interval
         return max(0, self.start_of(first)), self.start_of(end)
 
     def taken_over(self, landmarks: LandmarkSet, former: "Grid") -> LandmarkSet:
-        """Return landmarks that are counted on another grid as those of this one that they touch."""
+        """Return the intervals of this grid that touch landmarks counted on another grid."""
         return landmarks if former == self else aligned(map(former.span_of, landmarks.intervals), *self)
 
 
 def aligned(spans_ms: Iterable[int | Interval], step_ms: int, offset_ms: int = 0) -> LandmarkSet:
     """Return the landmark steps, or units, of timestamps and ``[start, end)`` intervals in milliseconds.
 
-    ``step_ms`` is the length of one, ``offset_ms`` where the first begins. An interval is every one it intersects; a
-    single timestamp is floored to its own; duplicates change nothing.
+    ``step_ms`` is the length of a step and ``offset_ms`` the start of the first step. An interval gives every step it
+    intersects; a timestamp gives the step that contains it. Duplicates change nothing.
     """
     grid = Grid(step_ms, offset_ms)
     return LandmarkSet.of(

@@ -1,11 +1,12 @@
-"""The filter ``level``: a running level of each series, estimated from its measurements alone.
+"""The filter ``level``: a running level of each series, estimated from its noisy values alone.
 
-Free post-processing (Dwork and Roth 2014, proposition 2.1): it reads releases, never raw values. Several models run
-side by side, which differ in how fast the level may move (``q``); the one with the smallest running cost is published.
-Scalar Kalman updates with a heavy-tailed gain for bounded numbers; a Bayesian belief for categories. Only + - * / and
-sqrt in a fixed order, so all machines agree: do not reorder or factor.
+This is free post-processing (Dwork and Roth 2014, proposition 2.1): the filter reads releases, never raw values.
+Several models run side by side and differ in how fast the level may move (``q``); the model with the smallest running
+cost is published. Bounded numbers use scalar Kalman updates with a heavy-tailed gain; categories use a Bayesian belief.
+The code uses only + - * / and sqrt in a fixed order, so that all machines agree: do not reorder or factor.
 
-The state is one flat tuple of doubles, empty before the first measurement; its layout stands above each function.
+The state is one flat tuple of doubles, empty before the first noisy value; a comment above each function gives its
+layout.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from stream_app.privacy.values import ReleasedCells
 
 LevelState = tuple[float, ...]
 MOST_STEPS = 64
-"""Steps without measurement after which the level grows no more uncertain."""
+"""Steps without a noisy value after which the level's uncertainty stops growing."""
 NUMBER_POWERS = (3, 2, 1, 0)
 LOCATION_POWERS = (3, 2, 1, 0)
 COUNTS_POWERS = (4, 3, 2, 1, 0)
@@ -31,9 +32,9 @@ INTEGERS = Axis(Fraction(1), 0, 0)
 def measured(
     kind: Kind, state: LevelState, cells: ReleasedCells, spend_nano: int, elapsed: int
 ) -> tuple[LevelState, ReleasedCells]:
-    """Return the state after a measurement and the estimate, in cells, not clamped.
+    """Return the state after a noisy value, and the estimate in cells, not clamped.
 
-    ``elapsed`` is the steps since the last decided step of the period (0 for its first).
+    ``elapsed`` is the number of steps since the last processed step of the period (0 for its first step).
     """
     k = least(elapsed, MOST_STEPS) * 1.0
     match kind:
@@ -54,7 +55,7 @@ def measured(
 
 
 def drifted(kind: Kind, state: LevelState, elapsed: int) -> LevelState:
-    """Return the state after a step without measurement: the level may have moved."""
+    """Return the state after a step without a noisy value, in which the level may have moved."""
     if not state:
         return state
     k = least(elapsed, MOST_STEPS) * 1.0
@@ -102,18 +103,21 @@ def _mean_measured(
 ) -> tuple[LevelState, ReleasedCells]:
     before, number = state or number_begun(kind.item), cells[1]
     new, chosen = number_measured(kind.item, before, kind.publish(cells), kind.scale(spend_nano, number), k)
-    # As a total over the same number of units, so the estimate is as fine as the measurement.
+    # Expressed as a total over the same number of units, the estimate has the resolution of the noisy value.
     return tuple(new), ReleasedCells((nearest(kind.item, chosen, number), number))
 
 
 def number_begun(kind: Number) -> LevelState:
-    """Return the state of a number before its first measurement."""
+    """Return the state of a number before its first noisy value."""
     w = kind.upper - kind.lower
     return ((kind.lower + kind.upper) / 2, w * w / 12, 0.0) * len(NUMBER_POWERS)
 
 
 def number_measured(kind: Number, state: Sequence[Real], z: Real, b: Real, k: Real) -> tuple[list[Real], Real]:
-    """Return the state after the measurement ``z`` of scale ``b``, ``k`` steps later, and the estimate as a number."""
+    """Return the state after noisy value ``z``, and the estimate as a number.
+
+    ``b`` is the noise scale, ``k`` the number of steps since the previous one.
+    """
     w = kind.upper - kind.lower
     r = 2 * b * b
     new: list[Real] = []
@@ -124,7 +128,7 @@ def number_measured(kind: Number, state: Sequence[Real], z: Real, b: Real, k: Re
         v = p + 1.25 * b * root(p)
         far = b * abs(d)
         gain = p / most(v, far)
-        p = p - p * gain * (far <= v)  # beyond it is an outlier, which tells nothing of how well the level is known
+        p = p - p * gain * (far <= v)  # beyond it is an outlier, which says nothing about the level's precision
         m = m + gain * d
         h = 1 - gain
         c = c + (h * h * d * d / r + 2 * gain - 1)
@@ -133,13 +137,13 @@ def number_measured(kind: Number, state: Sequence[Real], z: Real, b: Real, k: Re
 
 
 def number_drifted(kind: Number, state: Sequence[Real], k: Real) -> list[Real]:
-    """Return the state of a number after ``k`` steps without a measurement."""
+    """Return the state of a number after ``k`` steps without a noisy value."""
     w = kind.upper - kind.lower
     moved = [least(state[3 * n + 1] + w * w / 16 / 64**j * k, w * w / 12) for n, j in enumerate(NUMBER_POWERS)]
     return [moved[n // 3] if n % 3 == 1 else part for n, part in enumerate(state)]
 
 
-# Location: x, y, p, c for each model, metres on the plane.
+# Location: x, y, p, c for each model, in metres on the plane.
 def _location_measured(
     kind: Location, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
 ) -> tuple[LevelState, ReleasedCells]:
@@ -167,7 +171,7 @@ def _location_measured(
     return tuple(new), ReleasedCells((kind.plane.nearest(chosen_x), kind.plane.nearest(chosen_y)))
 
 
-# Counts: p of every model (equal for all cells), then x, c for each cell and model.
+# Counts: p of each model (equal for all cells), then x, c for each cell and model.
 def _counts_measured(
     kind: Counts, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
 ) -> tuple[LevelState, ReleasedCells]:
@@ -202,7 +206,7 @@ def _counts_measured(
     return tuple(new), ReleasedCells(tuple(estimates))
 
 
-# Category: belief of each category, then N of each, then V.
+# Category: the belief in each category, then N of each category, then V.
 def _category_measured(
     kind: Category, state: LevelState, cells: ReleasedCells, spend_nano: int
 ) -> tuple[LevelState, ReleasedCells]:
@@ -225,7 +229,7 @@ def _category_measured(
     return (*posterior, *seen, v + (t - f) * (t - f)), ReleasedCells((chosen,))
 
 
-# Vector: the state of each part, as of a number.
+# Vector: the state of each part, laid out as for a number.
 def _vector_measured(
     kind: Vector, state: LevelState, cells: ReleasedCells, spend_nano: int, k: float
 ) -> tuple[LevelState, ReleasedCells]:
@@ -240,7 +244,10 @@ def _vector_measured(
 
 
 def _total(parts: list[float]) -> float:
-    """Return the sum from left to right: since Python 3.12 ``sum`` compensates, and would not agree with 3.11."""
+    """Return the sum from left to right.
+
+    Since Python 3.12 ``sum`` compensates, so it would not agree with 3.11.
+    """
     total = 0.0
     for part in parts:
         total += part

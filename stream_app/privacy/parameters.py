@@ -1,7 +1,7 @@
-"""The form of a policy record's parameters: types, domains and names, every error found at once.
+"""The form of a policy record's parameters: types, domains and names, with every error found at once.
 
-Unknown members are errors: a misspelt `spare` must not silently protect less. What belongs together across members is
-checked where the policy is made (policy.py).
+Unknown members are errors: a misspelt `spare` must not silently reduce protection. policy.py checks the conditions
+between members when it creates the policy.
 """
 
 from itertools import pairwise
@@ -15,19 +15,19 @@ from stream_app.privacy.value_forms import BoundsForm, Form, RangeForm, Text, Va
 LAST_TIMESTAMP_MS = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z."""
 LARGEST_VERSION = 2**53 - 1
-"""The highest version of a policy: every reader of JSON has it exactly, and none can follow."""
+"""The highest version of a policy: every JSON reader represents it exactly, and no version can follow."""
 LARGEST_EPSILON = 1_000_000.0
-"""Beyond it nothing is protected, and exact sampling would only get slower."""
+"""Beyond this nothing is protected, and exact sampling would only get slower."""
 MOST_WINDOW_STEPS = 10_000
-"""A series' row holds a spend for each step of the window that published, and is written with every batch."""
+"""Largest window: a series' row holds a spend for each published step and is written with every batch."""
 MOST_OPEN_STEPS = 1000
-"""Each has raw counters in memory, and an offset in the row of its series."""
+"""Each open step has raw counters in memory and an offset in its series' row."""
 MOST_OPEN_CELLS = 65_536
-"""Raw counters of all open steps of a series: a watermark or an intrusion may draw noise for each of them."""
+"""Raw counters of a series' open steps: a watermark or an intrusion may draw noise for each."""
 LARGEST_INTRUSION_NANO = 10**15
-"""The nano-epsilon of the largest epsilon."""
+"""The largest epsilon, in nano-epsilon."""
 MOST_BOUNDS = 1000
-"""Renewals of a policy: each row and each renewed version's entry holds those to come."""
+"""Renewals of a policy; each row and each renewed version's entry holds the remaining ones."""
 
 Timestamp = Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
@@ -51,7 +51,7 @@ class ProtectionForm(Form):
     @field_validator("landmarks")
     @classmethod
     def _ordered(cls, landmarks: tuple[int | tuple[int, int], ...]) -> tuple[int | tuple[int, int], ...]:
-        # PRIVACY: by its place alone: under dummy landmarks the timestamps are a secret.
+        # PRIVACY: name an interval by its position alone, because under dummy landmarks the timestamps are secret.
         for number, span in enumerate(landmarks, 1):
             if not isinstance(span, int) and span[0] >= span[1]:
                 raise ValueError(
@@ -61,7 +61,7 @@ class ProtectionForm(Form):
 
 
 class CollectForm(Form):
-    """How the items of contributors become counts, a sum or a mean."""
+    """How contributors' items become counts, a sum or a mean."""
 
     neighbours: Literal["replace", "add-remove"]
     open_steps: Annotated[StrictInt, Field(ge=1, le=MOST_OPEN_STEPS)]
@@ -76,7 +76,7 @@ class UniformForm(Form):
 
 
 class SamplingForm(Form):
-    """How a sampling rate follows the changes between releases."""
+    """How the sampling rate follows the changes between releases."""
 
     increase: Share = 0.5
     decrease: Share = 0.5
@@ -104,7 +104,7 @@ class BalancedForm(Form):
 
 
 class KellarisForm(SamplingForm):
-    """What BD and BA have in common."""
+    """The members that BD and BA share."""
 
     dissimilarity: Literal["released", "private"] = "released"
 
@@ -122,7 +122,7 @@ class BudgetAbsorptionForm(KellarisForm):
 
 
 class DrawnForm(Form):
-    """Dummy landmarks, one option of many, drawn by the exponential mechanism."""
+    """Dummy landmarks chosen from many options by the exponential mechanism."""
 
     method: Literal["optimal", "heuristic", "partitioned"]
     utility: Literal["proximity", "count"] = "proximity"
@@ -132,7 +132,7 @@ class DrawnForm(Form):
 
 
 class PaddingForm(Form):
-    """Dummy landmarks by a coin a step."""
+    """Dummy landmarks drawn by one coin per step."""
 
     method: Literal["padding"]
     probability: Annotated[float, Field(strict=True, gt=0, le=1)]
@@ -148,7 +148,7 @@ DummiesForm = Annotated[DrawnForm | PaddingForm, Field(discriminator="method")]
 
 
 class ParametersForm(Form):
-    """A policy record without type, series and version."""
+    """A policy record without its type, series and version."""
 
     epsilon: Annotated[float, Field(strict=True, gt=0, le=LARGEST_EPSILON)]
     protection: ProtectionForm
@@ -171,7 +171,10 @@ class ParametersForm(Form):
 
 
 def members_at(place: tuple[int | str, ...]) -> tuple[str, ...]:
-    """Return the members that a policy has at a place; the place of a form that a name tells holds that name."""
+    """Return the members that a policy has at a place.
+
+    If a name selects the form at that place, the place contains the name.
+    """
     match place:
         case ():
             found: type[Form] | None = ParametersForm
@@ -191,7 +194,7 @@ def members_at(place: tuple[int | str, ...]) -> tuple[str, ...]:
 
 
 def _named(member: str, name: str) -> type[Form] | None:
-    """Return the form that a name tells."""
+    """Return the form that a name selects."""
     union = {"scheme": SchemeForm, "value": ValueForm, "dummies": DummiesForm}[member]
     for form in get_args(get_args(union)[0]):
         if name in {

@@ -1,9 +1,9 @@
-"""A step in its period, for every level: what it is under the policy, what its scheme proposes, what the guard allows.
+"""A step in its period, for every level: whether it is a landmark, its proposed spend, the guard.
 
-What is said of a step holds for one of each of many series alike, where their states are columns (`amounts`).
+The functions handle one step, or one step of each of many series if the states are columns (`amounts`).
 
-Every spend of a step goes through `Guard.offered` or `spent`, every charge without one through these or `unspent`;
-`guard` has the arithmetic.
+Every spend of a step goes through `Guard.offered` or `spent`, and every charge without a spend through these or
+`unspent`; `guard` contains the arithmetic.
 """
 
 from typing import assert_never
@@ -19,14 +19,17 @@ from stream_app.privacy.scheme import propose, propose_units, propose_user, prop
 from stream_app.privacy.state import NEVER, State
 
 Place = tuple[bool, int]
-"""A step within its period: whether it is a landmark, and R, the landmarks at or after it, spare included."""
+"""A step within its period: whether it is a landmark, and R.
+
+R is the number of landmarks at or after it, spare included.
+"""
 
 
 def place(policy: Policy | Rule, state: State, index: int) -> Place:
-    """Return whether step ``index`` is a landmark, and how many landmarks are left from it on."""
+    """Return whether step ``index`` is a landmark, and how many landmarks remain from it on."""
     match policy.protection:
         case LandmarkLevel() if policy.units is not None:
-            return False, state.promise.spare_left  # landmark units enter no step
+            return False, state.promise.spare_left  # no step has landmark units
         case LandmarkLevel():
             inside, left = state.promise.landmarks.left(index)
             return inside, left + state.promise.spare_left
@@ -39,12 +42,12 @@ def place(policy: Policy | Rule, state: State, index: int) -> Place:
 
 
 def first_step(state: State, index: int) -> int:
-    """Return the first step of a period that decides step ``index`` now."""
+    """Return the first step of the period if step ``index`` is processed now."""
     return where(state.clock.first_step == NEVER, index, state.clock.first_step)
 
 
 def steps_left(length: int, passed: Whole) -> Whole:
-    """Return how many steps of a user level are left at the one so many steps after its first."""
+    """Return how many steps of a user level remain ``passed`` steps after its first step."""
     return most(length - passed, 0)
 
 
@@ -52,7 +55,7 @@ def proposal(policy: Policy | Rule, state: State, index: int, at: Place) -> int:
     """Return what the policy would spend at a step, in nano-epsilon."""
     landmark, left = at
     level, guard = policy.windows, state.guard
-    if guard.window.opens_ms and policy.start_of(index) < guard.window.opens_ms:  # columns have none
+    if guard.window.opens_ms and policy.start_of(index) < guard.window.opens_ms:  # never in columns
         return 0
     budget, spent, peak, window = guard
     if policy.units is not None:
@@ -62,34 +65,34 @@ def proposal(policy: Policy | Rule, state: State, index: int, at: Place) -> int:
     else:
         offered = propose(policy.scheme, budget, spent, peak, left, landmark=landmark)
     if level is not None and not landmark:
-        spendable_nano = offered - (budget - level.spendable_nano)  # but for what may be charged
+        spendable_nano = offered - (budget - level.spendable_nano)  # minus what may be charged
         offered = propose_window(policy.scheme, level, window, spendable_nano, first_step(state, index), index)
-    # Two measurements share what this mean spends, and a nano-epsilon has no halves.
+    # The two noisy values share this mean's spend, and a nano-epsilon cannot be halved.
     return 0 if isinstance(policy.kind, HiddenMean) and offered == 1 else offered
 
 
 def spent(policy: Policy, state: State, index: int, at: Place, spend_nano: int) -> Guard | None:
-    """Return the guard after a step that is published for so much, or None: refused."""
+    """Return the guard after a step is published for ``spend_nano``, or None if the guard refuses."""
     start_ms = policy.start_of(index)
     return state.guard.spend(policy.windows, index, start_ms, landmark=at[0], spend_nano=spend_nano)
 
 
 def unspent(policy: Policy, state: State, index: int) -> Guard:
-    """Return the guard after a step that is not published: what its private dissimilarity cost stands in it."""
+    """Return the guard after a step that is not published; it includes the cost of private dissimilarity."""
     return state.guard.unspent(policy.windows, index, policy.start_of(index))
 
 
 def charge_nano(policy: Policy, state: State, start_ms: int) -> int:
-    """Return what deciding a step costs besides its spend: e1 where a private dissimilarity is paid for."""
+    """Return what processing a step costs besides its spend: e1 if private dissimilarity is paid for."""
     level = policy.windows
     return 0 if level is None or start_ms < state.guard.window.opens_ms else level.charge_nano
 
 
 def added(policy: Policy, state: State, union: LandmarkSet, add: LandmarkSet) -> tuple[Guard | None, int, int]:
-    """Return the guard after landmarks join (None: refused), how many use `spare`, and how many are still to come.
+    """Return the guard after adding landmarks, how many use `spare`, and how many are still to come.
 
-    Landmark units cost nothing unless their step was decided: those alone are charged and use `spare`, and none of the
-    others needs a share.
+    The guard is None if refused. Landmark units cost nothing unless their step was processed: only those units are
+    charged and use `spare`, and none of the others needs a share.
     """
     units, landmarks, decided = policy.units, state.promise.landmarks, state.clock.last_step + 1
     if units is not None:
@@ -102,7 +105,7 @@ def added(policy: Policy, state: State, union: LandmarkSet, add: LandmarkSet) ->
 
 
 def window_after(policy: Policy, before: Policy, state: State) -> Window:
-    """Return the window that a version begins with, after the state in which the version before it ends."""
+    """Return the window of a new version, given the state in which the previous version ends."""
     if policy.units is not None or before.units is not None:
         return _after_units(policy, before, state)
     level, window, end_ms = before.windows, state.guard.window, _spent_end_ms(before, state)
@@ -112,7 +115,7 @@ def window_after(policy: Policy, before: Policy, state: State) -> Window:
 
 
 def _after_units(policy: Policy, before: Policy, state: State) -> Window:
-    """Return `window_after` where one of the versions has units: it counts from the end of the last step spent on."""
+    """Return `window_after` if either version has units, counted from the end of the last step spent on."""
     window, spent_end_ms = state.guard.window, _spent_end_ms(before, state)
     reach_ms = spent_end_ms + _span_ms(before) if spent_end_ms else 0
     kept = window.closed(spent_end_ms or window.spent_end_ms, reach_ms)._replace(whole=True)
@@ -123,20 +126,20 @@ def _after_units(policy: Policy, before: Policy, state: State) -> Window:
 
 
 def _spent_end_ms(before: Policy, state: State) -> int:
-    """Return the end of the last step that the version spent on, or may have where nobody counted; 0: there is none."""
+    """Return the end of the last step that the version may have spent on, or 0 if there is none."""
     level = before.windows
     spent_ms = state.latest.source_ms
     if level is not None and level.charge_nano and state.guard.used_nano:
-        spent_ms = state.clock.decided_ms  # since the first charge every event was charged
+        spent_ms = state.clock.decided_ms  # every event was charged since the first charge
     if spent_ms != NEVER:
         return spent_ms + before.step_ms
-    # Versions of single steps kept no count of their spends while no other had ruled: the careful side.
+    # Versions of single steps did not count their spends while no other version had applied, so assume the worst.
     counted = level is not None or before.units is not None or state.guard.window != NO_WINDOW
     return 0 if counted else state.clock.decided_end_ms
 
 
 def _span_ms(policy: Policy) -> int:
-    """Return how long a window of the policy is; a step where it has none."""
+    """Return the length of a policy's window, or of a step if it has no window."""
     return policy.window * policy.grid.length_ms
 
 

@@ -1,6 +1,6 @@
-"""A policy: what a publisher promises for a series, compiled from the parameters of a policy record.
+"""A policy: what a publisher guarantees for a series, compiled from a policy record's parameters.
 
-Refused parameters raise `PolicyError`, which lists every fault with its member, so that `check` shows them all at once.
+Invalid parameters raise `PolicyError`, which lists every fault with its member, so that `check` shows all at once.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ EITHER = {
     "invalid": 'is neither "reject" nor a value of this kind',
     "categories": "is neither a string of 1 to 200 characters nor true or false",
 }
-"""What is wrong with a member of `value` that may be one of several things: a form tells of each of them."""
+"""Messages for members of `value` that accept several forms, because each form reports its own error."""
 BEYOND = "is after the year 9999: times are milliseconds since 1970; divide microseconds by 1,000"
 
 
@@ -53,7 +53,7 @@ class Fault:
 
 
 class PolicyError(ValueError):
-    """Parameters that make no policy; ``faults`` names every one."""
+    """Invalid policy parameters; ``faults`` lists every fault."""
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:
         self.faults = faults
@@ -62,7 +62,7 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One version of a promise; ``parameters`` are the record's own, for the ledger."""
+    """One version of a policy; ``parameters`` are those of the record, kept for the ledger."""
 
     version: int
     epsilon_nano: int
@@ -75,22 +75,25 @@ class Policy:
     collect: Collect | None
     parameters: Mapping[str, object] = field(compare=False, repr=False)
     identity: bytes = field(repr=False)  # digest of the version, the step and the mechanism
-    dummies: Dummies | None = None  # not drawn yet; until they are, these alone hold the landmarks
-    renew: tuple[int, ...] = ()  # bounds in ms, ascending: what begins again at them stands in deciding/renewal.py
-    lifetime_nano: int | None = None  # for all versions of a series; counts in its first one alone
+    dummies: Dummies | None = None  # not drawn yet; until then, only these hold the landmarks
+    renew: tuple[int, ...] = ()  # bounds in ms, ascending: see deciding/renewal.py for what restarts at them
+    lifetime_nano: int | None = None  # for all versions of a series; counts in its first one only
     within: Within | None = None  # None: a step has one observation, or units
-    units: Units | None = None  # None: a step is what is protected; else landmarks and windows are units
+    units: Units | None = None  # None: a step is protected; otherwise landmarks and windows count units
 
-    offset_ms: int = field(init=False, repr=False, compare=False)  # steps start at it, and every ``step_ms`` after
-    grid: Grid = field(init=False, repr=False, compare=False)  # of landmarks: units, where steps hold them, else steps
+    offset_ms: int = field(init=False, repr=False, compare=False)  # steps start here and every ``step_ms`` after
+    grid: Grid = field(init=False, repr=False, compare=False)  # of landmarks: units if steps hold units, else steps
     windows: WindowLevel | None = field(init=False, repr=False, compare=False)  # None: single steps
     sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
-    rule: Rule | None = field(init=False, repr=False, compare=False)  # None: its steps are decided one by one
+    rule: Rule | None = field(init=False, repr=False, compare=False)  # None: steps are processed singly
     exhaustible: bool = field(init=False, repr=False, compare=False)
-    """Whether spends use the budget up for good; at levels event and w-event each step, or window, has all of it."""
+    """Whether spends use up the budget for good.
+
+    At levels event and w-event, each step or window has the whole budget.
+    """
 
     def __post_init__(self) -> None:
-        """Look up once what every event asks for."""
+        """Compute once what every event needs."""
         units = self.units
         object.__setattr__(self, "offset_ms", 0 if units is None else units.offset_ms)
         object.__setattr__(self, "grid", Grid(self.step_ms) if units is None else units.grid)
@@ -110,33 +113,33 @@ class Policy:
         return rule_for(*parts)
 
     def index_of(self, timestamp_ms: int) -> int:
-        """Return the step that a time lies in; before the first one it is -1."""
+        """Return the index of the step that contains a time; -1 before the first step."""
         return (timestamp_ms - self.offset_ms) // self.step_ms
 
     def start_of(self, index: int) -> int:
-        """Return when a step starts, in ms."""
+        """Return the start of a step, in ms."""
         return index * self.step_ms + self.offset_ms
 
     @property
     def level(self) -> str:
-        """The level's name, as records have it."""
+        """The name of the level in records."""
         return self.protection.name
 
     @property
     def window(self) -> int:
-        """How many steps, or units, in a row are protected together; 1 where the level has no window."""
+        """How many consecutive steps, or units, are protected together; 1 if the level has no window."""
         if self.units is not None:
             return self.units.window
         return 1 if self.windows is None else self.windows.steps
 
     @property
     def takes_several(self) -> bool:
-        """Whether a step takes several records: items of members, readings, or those of its units."""
+        """Whether a step accepts several records: contributors' items, readings, or readings of its units."""
         return self._filling is not None
 
     @property
     def open_steps(self) -> int:
-        """How many steps take records at the same time; 0 where a step has one record, which decides it."""
+        """How many steps accept records at the same time; 0 if one record completes a step."""
         return 0 if self._filling is None else self._filling.open_steps
 
     @property
@@ -144,7 +147,7 @@ class Policy:
         return self.collect or self.within or self.units
 
     def first_open_after(self, index: int) -> int:
-        """Return the first step that may be open after a record of step ``index``: it closes those before."""
+        """Return the first step that may be open after a record of step ``index``, which closes earlier steps."""
         return max(0, index - self.open_steps + 1)
 
     @property
@@ -154,41 +157,41 @@ class Policy:
 
     @property
     def spare(self) -> int:
-        """Return how many landmarks may be added without new shares."""
+        """Return how many landmarks may be added without additional shares."""
         return self.protection.spare if isinstance(self.protection, LandmarkLevel) else 0
 
     @property
     def fixed(self) -> bool:
-        """Return whether no landmark may be added because there are dummies among them."""
+        """Return whether landmarks cannot be added because they include dummies."""
         return isinstance(self.protection, LandmarkLevel) and self.protection.fixed
 
     def reaches_before(self, end_ms: int) -> bool:
-        """Return whether a landmark step, or the range that dummies are drawn from, begins before ``end_ms``."""
+        """Return whether a landmark step, or the range of the dummies, begins before ``end_ms``."""
         if self.dummies is not None:
             return self.grid.start_of(self.dummies.first) < end_ms
         return end_ms > 0 and self.landmarks.count_before(self.grid.ceiling_of(end_ms)) > 0
 
     def ruling(self, landmarks: LandmarkSet) -> "Policy":
-        """Return the policy with the landmarks that were drawn for it, as rows and ledger hold it."""
+        """Return the policy with the landmarks drawn for it, as rows and the ledger store it."""
         parameters = drawn(self.parameters, landmarks, self.grid)
         assert isinstance(self.protection, LandmarkLevel), "dummies are refused elsewhere"
         protection = replace(self.protection, landmarks=landmarks)
         return replace(self, protection=protection, parameters=parameters, dummies=None)
 
     def with_fixed_landmarks(self) -> "Policy":
-        """Return the policy as one whose landmarks were drawn, so that none may be added; another level has none."""
+        """Return the policy with its landmarks fixed, as if drawn; policies of other levels stay unchanged."""
         if not isinstance(self.protection, LandmarkLevel):
             return self
         return replace(self, protection=replace(self.protection, spare=0, fixed=True))
 
 
 def policy_of(parameters: Mapping[str, object], version: int) -> Policy:
-    """Return the policy that the parameters of a new version describe; raises `PolicyError` with every fault."""
+    """Return the policy described by a new version's parameters; raise `PolicyError` with every fault."""
     return _compiled(parameters, version, stored=False)
 
 
 def stored_policy_of(parameters: Mapping[str, object], version: int) -> Policy:
-    """Return the policy that a row or the ledger holds: adopted once, it is one, even if it would be refused today."""
+    """Return the policy stored in a row or the ledger, which stays valid even if it would be refused today."""
     return _compiled(parameters, version, stored=True)
 
 
@@ -238,7 +241,7 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
 
 
 def _member_faults(form: ParametersForm, kind: Kind | KindFault, *, stored: bool) -> Iterator[tuple[str, str]]:
-    """Yield the members that do not go together, and why; ``kind`` is what `value` came to by itself."""
+    """Yield the members that conflict, and why; ``kind`` is the result of `value` alone."""
     made = None if isinstance(kind, KindFault) else kind
     yield from protection_faults(form.protection)
     yield from scheme_faults(form)
@@ -265,7 +268,7 @@ def _faults(error: ValidationError) -> tuple[Fault, ...]:
     for each in error.errors(include_url=False):
         location = each["loc"]
         if location[:2] == LANDMARKS and len(location) > len(LANDMARKS):
-            # PRIVACY: by its place alone: under dummy landmarks the timestamps are a secret.
+            # PRIVACY: name a landmark by its position alone, because under dummy landmarks the timestamps are secret.
             member = ".".join(map(str, location[:3]))
             message = BEYOND if each["type"] == "less_than_equal" else NO_LANDMARK
             if member not in found or message == BEYOND:

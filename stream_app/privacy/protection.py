@@ -1,4 +1,4 @@
-"""What a policy protects together: the levels, and how the form of `protection` becomes one."""
+"""The protection levels: what a policy protects together, made from the form of `protection`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from stream_app.privacy.parameters import KellarisForm, ParametersForm, Protecti
 
 @dataclass(frozen=True, slots=True)
 class LandmarkLevel:
-    """Landmarks together with any ``window`` steps in a row; ``spare`` landmarks may be added without new shares.
+    """Protects the landmarks together with any ``window`` consecutive steps.
 
-    Where steps hold units, all of these are units.
+    ``spare`` landmarks may be added without additional shares. If steps hold units, all of these are units.
 
-    ``fixed`` when dummies are among them: none may be added, it would be known as a true one.
+    ``fixed`` if the landmarks include dummies: none may be added, because an added landmark would be known to be true.
     """
 
     landmarks: LandmarkSet
@@ -28,14 +28,14 @@ class LandmarkLevel:
 
 @dataclass(frozen=True, slots=True)
 class EventLevel:
-    """Any one step."""
+    """Protects any single step."""
 
     name: ClassVar[str] = "event"
 
 
 @dataclass(frozen=True, slots=True)
 class UserLevel:
-    """All ``length`` steps from the first decided one."""
+    """Protects all ``length`` steps from the first processed step."""
 
     length: int
     name: ClassVar[str] = "user"
@@ -45,7 +45,7 @@ Protection = LandmarkLevel | EventLevel | UserLevel | WindowLevel
 
 
 def protection_faults(form: ProtectionForm) -> Iterator[tuple[str, str]]:
-    """Yield the members that do not go with the level, and why."""
+    """Yield the members that do not fit the level, and why."""
     if form.level != "landmark" and (form.landmarks or form.spare):
         yield "protection", f"level {form.level} does not allow landmarks or spare; remove them"
     if form.level == "user" and form.length is None:
@@ -59,9 +59,10 @@ def protection_faults(form: ProtectionForm) -> Iterator[tuple[str, str]]:
 
 
 def windows_of(protection: Protection, epsilon_nano: int, *, units: bool) -> WindowLevel | None:
-    """Return what the guard must know of a protection's windows; None: they are single steps.
+    """Return what the guard needs to know about a protection's windows; None if they are single steps.
 
-    Windows of ``units`` are in the noise: each step loses so little that any window's losses add up to one step's.
+    Windows of ``units`` are covered by the noise: each step loses so little that the losses in any window add up to
+    those of one step.
     """
     if isinstance(protection, LandmarkLevel) and protection.window > 1 and not units:
         return WindowLevel(protection.window, epsilon_nano, landmarks=True)
@@ -69,7 +70,7 @@ def windows_of(protection: Protection, epsilon_nano: int, *, units: bool) -> Win
 
 
 def protection_of(form: ParametersForm, epsilon_nano: int, kind: Kind) -> Protection:
-    """Return what a policy of ``epsilon_nano`` protects; ``kind`` is what its `value` came to."""
+    """Return what a policy of ``epsilon_nano`` protects; ``kind`` is the result of its `value`."""
     protection = form.protection
     match protection.level:
         case "landmark":

@@ -1,7 +1,7 @@
-"""What the fold makes public: the release of a step, and ledger entries, as data.
+"""What the fold publishes, as data: the release of a step, and ledger entries.
 
-The encoding adds series, sequence, key and hashes to an entry. An entry's figures are those after it. The meaning of an
-entry never changes: an old ledger must audit for ever.
+The encoding adds the series, sequence, key and hashes to an entry. The figures in an entry are those after it. The
+meaning of an entry never changes, because an old ledger must stay auditable for ever.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Decision = Literal["perturbed", "approximated", "withheld"]
 
 
 class Perturbed(NamedTuple):
-    """A fresh measurement of the step that starts at ``timestamp_ms``, paid for; ``estimate`` is what to use."""
+    """A fresh noisy value of the step at ``timestamp_ms``, with its cost; use ``estimate``."""
 
     timestamp_ms: int
     estimate: ReleasedCells
@@ -24,7 +24,7 @@ class Perturbed(NamedTuple):
 
 
 class Approximated(NamedTuple):
-    """The estimate of the earlier release at ``source_ms`` again, free."""
+    """The estimate of the earlier release at ``source_ms``, repeated at no cost."""
 
     timestamp_ms: int
     estimate: ReleasedCells
@@ -32,7 +32,7 @@ class Approximated(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """Nothing: the step has no budget, and no earlier release could be repeated."""
+    """No value: the step has no budget, and there is no earlier release to repeat."""
 
     timestamp_ms: int
 
@@ -41,7 +41,7 @@ Release = Perturbed | Approximated | Withheld
 
 
 class Figures(NamedTuple):
-    """The budget of the period after an entry, in nano-epsilon, and the landmarks left, unused spare included."""
+    """The period's budget after an entry, in nano-epsilon, and the remaining landmarks, spare included."""
 
     budget_nano: int
     landmark_spent_nano: int
@@ -50,10 +50,10 @@ class Figures(NamedTuple):
 
 
 class PolicyEntry(NamedTuple):
-    """A policy version begins to rule; ``weaker``: with less protected together than before it, as was allowed.
+    """A policy version takes effect; ``weaker`` if it was allowed to protect less together than before.
 
-    ``lifetime_nano`` is the series' claim, where its first version makes one. ``view``: the series is a view, which
-    its first entry says.
+    ``lifetime_nano`` is what the series reserves, if its first version reserves anything. ``view`` marks the series as
+    a view, in its first entry.
     """
 
     version: int
@@ -66,7 +66,7 @@ class PolicyEntry(NamedTuple):
 
 
 class LandmarksEntry(NamedTuple):
-    """Landmarks were registered; ``charged_nano`` is what decided ones among them cost."""
+    """Landmarks were registered; ``charged_nano`` is the cost of those already processed."""
 
     version: int
     add_ms: tuple[Interval, ...]  # [start, end) in milliseconds
@@ -75,7 +75,7 @@ class LandmarksEntry(NamedTuple):
 
 
 class DummiesEntry(NamedTuple):
-    """The landmarks of the policy entry before it are drawn ones, which cost ``charged_nano``."""
+    """The landmarks of the preceding policy entry were drawn, at a cost of ``charged_nano``."""
 
     version: int
     method: MethodName
@@ -83,7 +83,10 @@ class DummiesEntry(NamedTuple):
 
 
 class IntrusionEntry(NamedTuple):
-    """Somebody saw the counters of the open steps: what that may have told, in nano-epsilon, and of which steps."""
+    """Somebody saw the counters of the open steps.
+
+    The entry says how much this may have revealed, in nano-epsilon, and about which steps.
+    """
 
     version: int
     intrusion_nano: int
@@ -97,10 +100,13 @@ class CloseEntry(NamedTuple):
 
 
 class MemberEntry(NamedTuple):
-    """All series of a member together may claim ``cap_nano`` from here on; it stands in a chain of its own."""
+    """From here on, all series of a person may reserve ``cap_nano`` together.
+
+    The entry is in a chain of its own.
+    """
 
     cap_nano: int
 
 
 ControlEntry = PolicyEntry | LandmarksEntry | DummiesEntry | IntrusionEntry | CloseEntry | MemberEntry
-"""Every entry but that of a decided step, which says what `fold.Stepped` holds."""
+"""Every entry except that of a processed step, which contains what `fold.Stepped` holds."""

@@ -1,4 +1,4 @@
-"""Why a record was refused: the reason codes of rejects, and what to do about each."""
+"""Why a record was refused: the reason codes of rejected records, and the remedy for each."""
 
 from typing import Final, Literal, NamedTuple
 
@@ -25,13 +25,13 @@ Reason = Literal[
 
 
 class Refused(NamedTuple):
-    """Says that a record changes nothing, and why."""
+    """The result for a record that changes nothing, with the reason."""
 
     reason: Reason
 
 
 class Advice(NamedTuple):
-    """What a reason means, and what its sender or the operator can do."""
+    """What a reason means, and what the sender or the operator can do."""
 
     meaning: str
     remedy: str

@@ -1,7 +1,6 @@
-"""A rule: what the policies of many series have in common whose steps are decided together, as columns.
+"""A rule: what the policies of many series share whose steps are processed together, as columns.
 
-Budget, landmarks and spare are each series' own, and so are bounds of renewals; everything else of a policy stands in
-its rule.
+Each series has its own budget, landmarks, spare and renewal bounds; the rule contains everything else of a policy.
 """
 
 from dataclasses import dataclass
@@ -19,12 +18,12 @@ CARRIED: Final = frozenset({
     "version", "epsilon_nano", "step_ms", "protection", "scheme", "filter", "kind", "parameters", "identity",
     "dummies", "renew", "lifetime_nano",
 })  # fmt: skip
-"""Members of a policy under which steps may be decided together, as columns.
+"""Members of a policy that allow its steps to be processed together, as columns.
 
-A policy that sets any other has its steps decided one by one.
+If a policy sets any other member, its steps are processed one by one.
 """
 LARGEST_BUDGET_NANO = 9 * 10**12
-"""A million times as much fits into 64 bits (Balanced)."""
+"""The largest budget of a rule; Balanced needs a million times as much in 64 bits."""
 _LARGEST = 2**63 - 1
 
 RuleProtection = LandmarkLevel | EventLevel | UserLevel
@@ -32,31 +31,31 @@ RuleProtection = LandmarkLevel | EventLevel | UserLevel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """Everything but what each series has of its own; equal rules are one object, as long as they are in use."""
+    """The parts of a policy that many series share; equal rules are one object while they are in use."""
 
     version: int
     step_ms: int
-    protection: RuleProtection  # a landmark level without its landmarks
+    protection: RuleProtection  # a landmark level without landmarks
     scheme: Scheme
     kind: Number
     identity: bytes
     filter: Literal["none", "level"]
     sampling: Adaptive | None
     windows: None = None  # single steps
-    units: None = None  # a step is what is protected
+    units: None = None  # a step is protected
 
     def start_of(self, index: Whole) -> Whole:
-        """Return when a step starts, in ms, as `Policy.start_of`."""
+        """Return the start of a step, in ms, like `Policy.start_of`."""
         return index * self.step_ms
 
     @property
     def filtered(self) -> bool:
-        """Whether estimates are those of the filter."""
+        """Whether the filter computes the estimates."""
         return self.filter == "level"
 
     @property
     def exhaustible(self) -> bool:
-        """Whether spends use the budget up, as `Policy.exhaustible`."""
+        """Whether spends use up the budget, like `Policy.exhaustible`."""
         return not isinstance(self.protection, EventLevel)
 
 
@@ -69,15 +68,15 @@ def rule_for(
     kind: Kind,
     identity: bytes,
 ) -> Rule | None:
-    """Return the rule of a policy of these parts, or None where its steps are decided one by one.
+    """Return the rule of a policy with these parts, or None if its steps are processed one by one.
 
-    ``name`` is that of its filter.
+    ``name`` is the name of its filter.
     """
-    if not isinstance(kind, Number) or type(kind) is not Number:  # a kind made of it may decide otherwise
+    if not isinstance(kind, Number) or type(kind) is not Number:  # a subclass may behave differently
         return None
     if kind.sensitivity * NANO > _LARGEST:
         return None
-    # Of a filter that does not clamp an estimate may lie anywhere, and boundaries are those of cells in the range.
+    # A filter that does not clamp may give an estimate anywhere, but boundaries exist only for cells in the range.
     if kind.axis.boundaries is None or (name == "level" and not kind.clamped):
         return None
     match protection:

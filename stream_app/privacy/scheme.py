@@ -1,11 +1,13 @@
-"""Schemes: how budget is proposed to the guard. Utility only: a wrong proposal is refused, never spent.
+"""Schemes: how budget is proposed to the guard.
 
-E = budget, S = spent on landmarks, W = largest sum of regular spends over a window (M, the largest one, where windows
-are steps), R = landmarks at or after the present step, spare included; all integers, ``//`` rounds down. A landmark is
-proposed a share a, a regular step ``A = E - S - R*a``, or where windows are longer what of A is its own.
-Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022 (Uniform, Adaptive, Skip); Kellaris et al.,
-Differentially private event sequences over infinite streams, VLDB 2014 (Uniform, BD and BA over windows); Balanced is
-this project's.
+Schemes affect utility only: the guard refuses a wrong proposal, so it is never spent.
+
+E = budget, S = spent on landmarks, W = largest sum of regular spends over a window (M, the largest spend, if windows
+are single steps), R = landmarks at or after the current step, spare included; all are integers, and ``//`` rounds down.
+A landmark is offered a share a. A regular step is offered ``A = E - S - R*a``, or its own part of A if windows are
+longer. Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022 (Uniform, Adaptive, Skip); Kellaris et
+al., Differentially private event sequences over infinite streams, VLDB 2014 (Uniform, BD and BA over windows). Balanced
+is this project's own.
 """
 
 from collections.abc import Iterator
@@ -36,17 +38,17 @@ SCHEMES: dict[str, tuple[str, ...]] = {
     "user": ("uniform", "adaptive"),
     "w-event": ("uniform", "bd", "ba"),
 }
-"""The schemes of each level; at level landmark bd and ba need a window of several steps."""
+"""The schemes of each level; at level landmark, bd and ba need a window of several steps."""
 
 
 class Uniform(NamedTuple):
-    """An equal share for every landmark left and for the present regular step; publishes always."""
+    """Equal shares for every remaining landmark and the current regular step; always publishes."""
 
     name: Literal["uniform"] = "uniform"
 
 
 class Adaptive(NamedTuple):
-    """The shares of Uniform, published at a rate that follows the changes between releases (units of 1e-9)."""
+    """The shares of Uniform, published at a rate that follows changes between releases (units of 1e-9)."""
 
     increase_nano: int = NANO // 2
     decrease_nano: int = NANO // 2
@@ -54,14 +56,14 @@ class Adaptive(NamedTuple):
     name: Literal["adaptive"] = "adaptive"
 
     def next_rate(self, rate_nano: Whole, *, still: Flag) -> Whole:
-        """Return the rate after a publication; ``still`` when the noise scale exceeded the change."""
+        """Return the rate after a publication; ``still`` means that the noise scale exceeded the change."""
         fallen = rate_nano * (NANO - self.decrease_nano) // NANO
         risen = rate_nano + (NANO - rate_nano) * self.increase_nano // NANO
         return most(where(still, fallen, risen), self.minimum_nano)
 
 
 class Skip(NamedTuple):
-    """Nothing for landmarks, everything for regular steps; it reveals where the landmarks are."""
+    """Nothing for landmarks, everything for regular steps; reveals where the landmarks are."""
 
     name: Literal["skip"] = "skip"
 
@@ -69,7 +71,7 @@ class Skip(NamedTuple):
 class Balanced(NamedTuple):
     """A fixed share of the budget for regular steps (units of 1e-6), the rest split over landmarks.
 
-    With all of it for regular steps landmarks are not published: repeated or withheld, at no cost.
+    If regular steps get the whole budget, landmarks are not published: they are repeated or suppressed at no cost.
     """
 
     regular_millionth: int = MILLION // 2
@@ -77,9 +79,9 @@ class Balanced(NamedTuple):
 
 
 class BudgetDistribution(NamedTuple):
-    """Half of what the window has left, of a budget for windows; landmarks get the shares of Uniform.
+    """Half of what remains in the window's budget; landmarks get the shares of Uniform.
 
-    ``sampling`` says how often it publishes; None: where the private dissimilarity says so.
+    ``sampling`` sets how often it publishes; if None, the private dissimilarity decides.
     """
 
     sampling: Adaptive | None = Adaptive()
@@ -87,9 +89,10 @@ class BudgetDistribution(NamedTuple):
 
 
 class BudgetAbsorption(NamedTuple):
-    """The shares of the steps since the last publication and of this one, in a window; landmarks get those of Uniform.
+    """The shares in a window of this step and the steps since the last publication.
 
-    The regular steps after a publication pay back what it absorbed: they publish nothing. ``sampling`` as in BD.
+    Landmarks get the shares of Uniform. The regular steps after a publication pay back what it absorbed: they publish
+    nothing. ``sampling`` works as in BD.
     """
 
     sampling: Adaptive | None = Adaptive()
@@ -102,22 +105,23 @@ Scheme = Uniform | Adaptive | Skip | Balanced | BudgetDistribution | BudgetAbsor
 def propose(
     scheme: Scheme, budget: Whole, spent: Whole, peak: Whole, landmarks_left: Whole, *, landmark: Flag
 ) -> Whole:
-    """Return the proposed spend in nano-epsilon for a landmark, or A: what regular steps may spend together.
+    """Return the proposed spend of a landmark, or A, what regular steps may spend together.
 
-    A is for the present step where windows are steps, else for the window that ends with it (`propose_window`). 0
-    proposes to publish nothing new. ``budget``, ``spent`` and ``peak`` are E, S and W of the guard; in columns they are
-    below 2^63 millionths.
+    Both are in nano-epsilon. A is for the current step if windows are single steps, otherwise for the window that ends
+    with it (`propose_window`). A proposal of 0 publishes nothing new. ``budget``, ``spent`` and ``peak`` are E, S and W
+    of the guard; in columns they are below 2^63 millionths.
     """
     left, some = budget - spent, most(landmarks_left, 1)
     match scheme:
         case Uniform() | Adaptive() | BudgetDistribution() | BudgetAbsorption():
-            # Without the least, rounding alone breaks the theorem: R landmarks must fit beside W as well.
+            # Without the minimum, rounding alone breaks the theorem: R landmarks must fit alongside W as well.
             share = least(left // (landmarks_left + 1), (left - peak) // some)
         case Balanced():
             regular = budget * scheme.regular_millionth // MILLION
-            # PRIVACY: if regular steps have all of it (as under Skip), no landmark is published, so releases show which
-            # steps are landmarks. The ledger shows them anyway. With dummies it shows L', and true and drawn ones get
-            # the same 0: what is published depends on L' and on values outside of it, on nothing else of L.
+            # PRIVACY: if regular steps get the whole budget (as under Skip), no landmark is published, so releases show
+            # which steps are landmarks. The ledger shows them anyway. With dummies the ledger shows L', and true and
+            # drawn landmarks get the same 0: what is published depends on L' and on values outside of it, and on
+            # nothing else of L.
             share = most(left - most(regular, peak), 0) // some
         case Skip():
             share = 0 * left
@@ -128,15 +132,15 @@ def propose(
 
 
 def propose_user(budget: Whole, spent: Whole, steps_left: Whole) -> Whole:
-    """Return the proposed spend at user level: an equal share of what is left for every step left, then nothing."""
+    """Return the proposed spend at user level: an equal share for every remaining step, then nothing."""
     return where(steps_left > 0, (budget - spent) // most(steps_left, 1), 0)
 
 
 def propose_units(budget_nano: int, spent_nano: int, spare_left: int, window: int) -> int:
-    """Return the proposed spend of a step of units, of which windows of ``window`` are protected together.
+    """Return the proposed spend of a step of units, protected in windows of ``window`` units.
 
-    A step of units is never a landmark, and units that became landmarks in time cost nothing. So that each of the spare
-    ones may still be charged a ``window``-th of the largest spend later on, room is left for these alone.
+    A step of units is never a landmark, and units that became landmarks in time cost nothing. Budget is set aside only
+    for the spare units, because each may later be charged a ``window``-th of the largest spend.
     """
     left_nano = budget_nano - spent_nano
     return window * (left_nano // (window + spare_left)) if spare_left else left_nano
@@ -145,10 +149,10 @@ def propose_units(budget_nano: int, spent_nano: int, spare_left: int, window: in
 def propose_window(
     scheme: Scheme, level: WindowLevel, window: Window, spendable_nano: int, first_step: int, step: int
 ) -> int:
-    """Return the proposed spend of a regular step whose window may spend ``spendable_nano`` in all.
+    """Return the proposed spend of a regular step whose window may spend ``spendable_nano`` in total.
 
-    BD and BA: Kellaris et al. 2014, algorithms 2 and 3, in whole numbers; the others give each step an equal share.
-    ``first_step`` is the first decided step of the period. 0 proposes to publish nothing new.
+    BD and BA follow Kellaris et al. 2014, algorithms 2 and 3, in integers; the other schemes give each step an equal
+    share. ``first_step`` is the first processed step of the period. A proposal of 0 publishes nothing new.
     """
     left_nano = max(0, spendable_nano - window.spent_nano(level, step))
     unit = spendable_nano // level.steps
@@ -158,7 +162,7 @@ def propose_window(
         case BudgetDistribution():
             wanted = left_nano // 2
         case BudgetAbsorption():
-            paid = first_step - 1  # the last step whose unit is used: absorbed, or given back by a nullified step
+            paid = first_step - 1  # the last step whose unit is used: absorbed, or paid back by a nullified step
             if window.published is not None and unit:
                 published, spend_nano = window.published
                 paid = published + spend_nano // unit - 1
@@ -169,7 +173,7 @@ def propose_window(
 
 
 def sampling_of(scheme: Scheme) -> Adaptive | None:
-    """Return the rule of a scheme's sampling rate, or None: its rate stays 1."""
+    """Return the rule of a scheme's sampling rate, or None if its rate stays 1."""
     if isinstance(scheme, Adaptive):
         return scheme
     return scheme.sampling if isinstance(scheme, BudgetDistribution | BudgetAbsorption) else None
@@ -199,7 +203,7 @@ def _sampling(form: SamplingForm) -> Adaptive:
 
 
 def scheme_faults(form: ParametersForm) -> Iterator[tuple[str, str]]:
-    """Yield the members that do not go with the scheme, and why."""
+    """Yield the members that do not fit the scheme, and why."""
     scheme, level = form.scheme, form.protection.level
     if isinstance(scheme, SkipForm) and not scheme.accept_risk:
         message = 'skip reveals where the landmarks are; add "accept_risk": true or choose another scheme'

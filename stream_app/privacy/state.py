@@ -1,4 +1,4 @@
-"""The state of one series: released values, counts and budgets only, never a raw value."""
+"""The state of one series: only released values, counts and budgets, never a raw value."""
 
 from dataclasses import fields
 from functools import lru_cache
@@ -13,42 +13,42 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO, ReleasedCells, frozen
 
 NEVER = -1
-"""Stands for a step or a timestamp that has not come yet."""
+"""A step or timestamp that has not come yet."""
 
 
 @frozen
 class Promise:
-    """What the period protects together, and what the periods before it have used."""
+    """What the current period protects together, and what earlier periods have used."""
 
-    landmarks: LandmarkSet  # steps of the present period's length
+    landmarks: LandmarkSet  # steps of the current period's length
     spare_left: int
     prior_nano: int  # S + M of the closed periods
-    first_budget_nano: int  # of the first policy: the lifetime where none is configured
-    claim_nano: int | None = None  # what all versions may use together, whatever is configured; None: no claim
+    first_budget_nano: int  # of the first policy: the default lifetime
+    claim_nano: int | None = None  # what all versions may use together, whatever is configured; or None
 
 
 @frozen
 class Clock:
-    """Where the series is in time; what has not come yet is `NEVER`."""
+    """The position of the series in time; `NEVER` marks what has not come yet."""
 
-    period_start_ms: int  # steps before it belong to earlier periods
-    decided_ms: int  # start of the last decided step, over all periods
+    period_start_ms: int  # earlier steps belong to earlier periods
+    decided_ms: int  # start of the last processed step, of any period
     decided_end_ms: int  # its end
-    first_step: int  # first decided step of the period (user level)
-    last_step: int  # last decided step of the period
+    first_step: int  # first step processed in it (user level)
+    last_step: int  # last processed step of period
 
 
 _clock_of: Final = attrgetter(*(field.name for field in fields(Clock)))
 _SHARED: Final = 4096
 shared_guard: Final = lru_cache(_SHARED)(Guard)
-"""Returns the guard of these fields: one object for all series that have spent alike."""
+"""Returns the guard with these fields; series with equal spends share one object."""
 shared_clock: Final = lru_cache(_SHARED)(Clock)
-"""Returns the clock of these fields: one object for all series that decided the same steps."""
+"""Returns the clock with these fields; series that processed the same steps share one object."""
 
 
 @frozen
 class Latest:
-    """The period's last perturbed release, and what was made of it and those before it."""
+    """The period's last noised release, and what was computed from it and earlier releases."""
 
     source_ms: int  # start of its step; `NEVER` before it
     measurement: ReleasedCells  # empty before it
@@ -57,7 +57,7 @@ class Latest:
     level: LevelState  # of the filter
 
     def where(self, condition: Flag, otherwise: "Latest") -> "Latest":
-        """Return it where the condition holds, and the other one elsewhere."""
+        """Return this where the condition holds, and ``otherwise`` elsewhere."""
         if every(condition):
             return self
         return Latest(*[chosen(condition, getattr(self, name), getattr(otherwise, name)) for name in _LATEST])
@@ -68,7 +68,10 @@ _LATEST: Final = tuple(field.name for field in fields(Latest))
 
 @frozen
 class State:
-    """A series between two records; O(1) besides its landmark intervals. A value: replaced, never edited."""
+    """The state of a series between two records; replaced, never edited.
+
+    Its size is O(1) apart from the landmark intervals.
+    """
 
     guard: Guard
     promise: Promise
@@ -77,17 +80,17 @@ class State:
     closed: bool = False
 
     def compact(self) -> "State":
-        """Return an equal state whose guard and clock are those of all series that have equal ones."""
+        """Return an equal state that shares its guard and clock with all series that have equal ones."""
         guard, clock = shared_guard(*self.guard), shared_clock(*_clock_of(self.clock))
         return State(guard, self.promise, clock, self.latest, self.closed)
 
     def elapsed_steps(self, index: int) -> int:
-        """Return the steps from the last decided one of the period to ``index``; 0 for its first."""
+        """Return the steps from the period's last processed step to ``index``; 0 for its first step."""
         return where(self.clock.last_step != NEVER, index - self.clock.last_step, 0)
 
     @property
     def released(self) -> bool:
-        """Return whether the period has a perturbed release."""
+        """Return whether the period has a noised release."""
         return self.latest.source_ms != NEVER
 
 
@@ -101,7 +104,7 @@ def new_period(
     claim_nano: int | None = None,
     window: Window = NO_WINDOW,
 ) -> State:
-    """Return the state at the start of a period: rate 1, nothing released, nothing spent."""
+    """Return the state at the start of a period: rate 1, nothing released and nothing spent."""
     return State(
         Guard(budget_nano, window=window),
         Promise(
@@ -129,10 +132,11 @@ def new_period(
 
 
 def claim_of(policy: Policy, lifetime_nano: int | None, *, claims: bool) -> int | None:
-    """Return what a new series under ``policy`` claims, in nano-epsilon; None: nothing.
+    """Return what a new series under ``policy`` reserves, in nano-epsilon, or None for nothing.
 
-    It is the configured lifetime, without one the policy's epsilon, or what the policy itself gives if that is less.
-    ``claims``: every series makes a claim, but for a collected one; else those whose policies give a lifetime.
+    It is the configured lifetime, or the policy's epsilon if none is configured, or the policy's own lifetime if that
+    is less. With ``claims``, every series except collected ones reserves; otherwise only series whose policies set a
+    lifetime do.
     """
     if policy.lifetime_nano is None and (not claims or policy.collect is not None):
         return None
@@ -141,15 +145,19 @@ def claim_of(policy: Policy, lifetime_nano: int | None, *, claims: bool) -> int 
 
 
 def bound_of(promise: Promise, lifetime_nano: int | None) -> int:
-    """Return what all versions of a series may use together now: its claim, or today's lifetime if that is less."""
+    """Return what all versions of a series may use together now.
+
+    That is what it reserved, or today's lifetime if that is less.
+    """
     most_nano = promise.first_budget_nano if lifetime_nano is None else lifetime_nano
     return most_nano if promise.claim_nano is None else min(most_nano, promise.claim_nano)
 
 
 def uncovered(policy: Policy, before: Policy | None, *, many: bool) -> bool:
-    """Return whether a version would let a member's data out beside what its series claim.
+    """Return whether a version would release a person's data beyond what their series reserve.
 
-    Collected series claim nothing; so no series of ``many`` collects, and none that collects stops with that.
+    Collected series reserve nothing. So no series may collect if its person can have ``many``, and a series that
+    collects must not stop collecting.
     """
     if policy.collect is not None:
         return many

@@ -1,4 +1,4 @@
-"""The forms of a policy's `value`: each kind's members, their types and domains."""
+"""The forms of a policy's `value`: the members of each kind, with their types and domains."""
 
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -6,31 +6,34 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
 
 LARGEST_NUMBER = 1e100
-"""Beyond it squares of the range and of the noise scale are no doubles."""
+"""Beyond this, squares of the range and of the noise scale are not doubles."""
 SMALLEST_RESOLUTION = 1e-100
 MOST_KEYS = 4096
 MOST_CATEGORIES = 4096
 MOST_PARTS = 64
-"""Of a vector: each has a 64th of the budget then."""
+"""Most parts of a vector; each then has a 64th of the budget."""
 MOST_EDGES = 63
-"""Of a histogram: 64 bins."""
+"""Most edges of a histogram: 64 bins."""
 MOST_TRANSITIONS = 256
-"""Of local time: twenty years of a zone with four a year need 80. They stand in every policy entry."""
+"""Most transitions of local time, stored in every policy entry.
+
+Twenty years of a zone with four transitions a year need 80.
+"""
 LARGEST_LOCAL_OFFSET_MS = 24 * 3_600_000
-"""No zone is as far from UTC."""
+"""No zone is this far from UTC."""
 
 Double = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
 
 
 class Form(BaseModel):
-    """An object without unknown members, which cannot be changed."""
+    """A form: an immutable object without unknown members."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class RangeForm(Form):
-    """The grid of a number, or of a part of a vector."""
+    """The grid of a number or of a part of a vector."""
 
     lower: Annotated[Double, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
     upper: Annotated[Double, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)]
@@ -41,11 +44,11 @@ Transition = tuple[
     Annotated[StrictInt, Field(ge=0, le=2**53 - 1)],
     Annotated[StrictInt, Field(ge=-LARGEST_LOCAL_OFFSET_MS, le=LARGEST_LOCAL_OFFSET_MS)],
 ]
-"""From a time in ms on, local time is UTC and so many ms."""
+"""A time in ms, and the offset of local time from UTC, in ms, from then on."""
 
 
 class NumberForm(RangeForm):
-    """Value kind number; the members from `statistic` on belong to steps of units."""
+    """Form of value kind number; the members from `statistic` on are for steps of units."""
 
     kind: Literal["number"]
     sensitivity: Annotated[Double, Field(gt=0)] | None = None
@@ -68,7 +71,7 @@ class NumberForm(RangeForm):
 
 
 class CountsForm(Form):
-    """Value kind counts."""
+    """Form of value kind counts."""
 
     kind: Literal["counts"]
     keys: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_KEYS)]
@@ -78,7 +81,7 @@ class CountsForm(Form):
 
 
 class BoundsForm(Form):
-    """A box in degrees."""
+    """A bounding box in degrees."""
 
     south: Annotated[Double, Field(ge=-85, le=85)]
     west: Annotated[Double, Field(ge=-180, le=180)]
@@ -87,12 +90,12 @@ class BoundsForm(Form):
 
 
 class LocationForm(Form):
-    """Value kind location."""
+    """Form of value kind location."""
 
     kind: Literal["location"]
-    # A millimetre at least: the filter squares it, and a square that underflows would divide by zero.
+    # At least a millimetre: the filter squares it, and a square that underflows would cause a division by zero.
     radius: Annotated[Double, Field(ge=0.001, le=20_100_000)]
-    # Below 0.1 m the 7 decimals of a published degree could not name the lattice point.
+    # Below 0.1 m, the 7 decimals of a published degree could not identify the lattice point.
     resolution: Annotated[Double, Field(ge=0.1, le=20_100_000)]
     bounds: BoundsForm
     clamp: StrictBool = True
@@ -100,7 +103,7 @@ class LocationForm(Form):
 
 
 class CategoryForm(Form):
-    """Value kind category."""
+    """Form of value kind category."""
 
     kind: Literal["category"]
     categories: Annotated[tuple[StrictBool | Text, ...], Field(min_length=2, max_length=MOST_CATEGORIES)]
@@ -110,14 +113,14 @@ class CategoryForm(Form):
 
 
 class ChoiceForm(Form):
-    """Value kind choice."""
+    """Form of value kind choice."""
 
     kind: Literal["choice"]
     items: Annotated[tuple[Text, ...], Field(min_length=2, max_length=MOST_KEYS)]
 
 
 class VectorForm(Form):
-    """Value kind vector."""
+    """Form of value kind vector."""
 
     kind: Literal["vector"]
     parts: Annotated[dict[Text, RangeForm], Field(min_length=1, max_length=MOST_PARTS)]

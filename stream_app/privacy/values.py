@@ -1,6 +1,6 @@
-"""Values: raw and released ones as different types, and the numbers of JSON read exactly.
+"""Values: raw and released values as different types, and exact reading of JSON numbers.
 
-A strict type check fails where a raw value is used for a released one.
+A strict type check fails if a raw value is used as a released one.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ _T = TypeVar("_T")
 
 @dataclass_transform(frozen_default=True)
 def frozen(made: type[_T]) -> type[_T]:
-    """Make a dataclass whose fields the type checker alone keeps from being set: for values made at every event.
+    """Make a dataclass, for values created at every event, that only the type checker keeps immutable.
 
-    ``dataclass(frozen=True)`` takes three times as long to make one, and a named tuple a tenth more of a decision.
+    ``dataclass(frozen=True)`` takes three times as long to create one, and a named tuple adds a tenth to a decision.
     """
     return dataclass(slots=True, unsafe_hash=True)(made)
 
@@ -24,15 +24,17 @@ Raw = NewType("Raw", object)
 """A value as the event carries it, unchecked."""
 
 RawCells = NewType("RawCells", tuple[int, ...])
-"""A raw value on the grid of its kind: number (k,), location (x, y), counts and vector one a key or part,
-category (index,)."""
+"""A raw value on the grid of its kind.
+
+Number (k,), location (x, y), category (index,), counts and vector one cell per key or part.
+"""
 
 ReleasedCells = NewType("ReleasedCells", tuple[int, ...])
-"""A measurement or an estimate on the same grid: noise stands between it and every raw value."""
+"""A noisy value or an estimate on the same grid; noise separates it from every raw value."""
 
 
 def is_number(found: object) -> TypeGuard[float]:
-    """Return whether ``found`` is a JSON number: booleans are none, though Python counts them as integers."""
+    """Return whether ``found`` is a JSON number; unlike in Python, a boolean is not a number."""
     return type(found) is float or type(found) is int
 
 
@@ -41,7 +43,7 @@ NANO = 10**9
 
 
 def exact(number: float) -> Fraction:
-    """Return the decimal a double stands for: the shortest text that reads back as it.
+    """Return the decimal that a double represents: the shortest text that reads back as that double.
 
     ``number`` is finite. Plain double arithmetic on the binary value would misplace decimals that lie on a boundary.
     """

@@ -1,1 +1,1 @@
-"""What the operator gives: settings, configuration, correlations and keys."""
+"""The operator's input: configuration, correlations and keys."""

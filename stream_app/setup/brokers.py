@@ -1,4 +1,4 @@
-"""How clients reach the brokers: the settings of Kafka and of the way there, each checked beside the others."""
+"""How clients reach the brokers: configuration of Kafka and of the transport, cross-checked."""
 
 import ssl
 import stat
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_val
 from pydantic_settings import BaseSettings
 
 LAST_PORT = 65_535
-_NAME = r"^[A-Za-z0-9._-]+$"  # what Kafka allows in the names of topics and groups
+_NAME = r"^[A-Za-z0-9._-]+$"  # allowed in names of Kafka topics and groups
 
 
 def _there(value: Path) -> Path:
@@ -146,12 +146,12 @@ class BrokerSettings(BaseSettings):
         return value
 
     def password(self) -> str | None:
-        """Return the SASL password, from the file if one is named; a final line break is not part of it."""
+        """Return the SASL password, from the file if one is named, without a final line break."""
         if self.sasl_password_file is not None:
             return self.sasl_password_file.read_text().rstrip("\r\n")
         return None if self.sasl_password is None else self.sasl_password.get_secret_value()
 
 
 def load_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
-    """Let a TLS client show a certificate; raises `ssl.SSLError` unless both files are one pair, not encrypted."""
-    context.load_cert_chain(certificate, key, password=bytes)  # without one, an encrypted key would ask the terminal
+    """Load a TLS client certificate; raises `ssl.SSLError` unless the files are a pair and unencrypted."""
+    context.load_cert_chain(certificate, key, password=bytes)  # otherwise an encrypted key would prompt for one

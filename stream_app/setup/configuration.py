@@ -1,4 +1,4 @@
-"""From settings to the context of decisions: keys, default policies and caps, every fault at once."""
+"""Build the context for processing: keys, default policies and limits; report all faults at once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,11 +25,11 @@ NO_LIFETIME = (
     "no version would ever be renewed, because without lifetime_epsilon the first policy's epsilon is the limit; set "
     "it to at most epsilon times the number of versions that you want"
 )
-"""What is wrong with `renew` in a policy where the configuration has no lifetime."""
+"""The fault of `renew` in a policy if the configuration has no lifetime."""
 
 
 def context_of(settings: Settings, keys: KeyRing, partition_of: Callable[[bytes], int] | None = None) -> Context:
-    """Return the context that settings and keys make; raises `InvalidSettingsError` with every fault of them."""
+    """Return the context for settings and keys; raises `InvalidSettingsError` with every fault in them."""
     problems: list[Problem] = []
     defaults: tuple[DefaultPolicy, ...] = ()
     correlations: Mapping[str, Envelope] = {}
@@ -73,7 +73,10 @@ def _unknown_correlations(settings: Settings, defaults: Sequence[DefaultPolicy])
 
 
 def limits_of(settings: Settings) -> Limits:
-    """Return the operator's caps in nano-epsilon; raises `InvalidSettingsError` for a member's cap without members."""
+    """Return the operator's limits in nano-epsilon.
+
+    Raises `InvalidSettingsError` for a person's limit without a separator.
+    """
     if settings.member_epsilon is not None and settings.member_separator is None:
         raise InvalidSettingsError(
             (Problem("member_epsilon", "no setting says where a person's name ends: set member_separator"),)
@@ -98,21 +101,21 @@ def default_policies(settings: Settings) -> tuple[DefaultPolicy, ...]:
 
 
 def policies_in(path: Path, limits: Limits = Limits()) -> tuple[DefaultPolicy, ...]:  # noqa: B008 - frozen
-    """Return the default policies of a JSON Lines file, ``series`` a glob."""
+    """Return the default policies in a JSON Lines file; each ``series`` is a glob."""
     return policies_from(_lines(path), limits)
 
 
 class Written(NamedTuple):
-    """A default policy as it is written, at a place of settings or file, and the folder of the files that it names."""
+    """A default policy as written, its place in settings or file, and the folder for the files it names."""
 
-    place: str  # what members are written behind: a table of the settings, or the line of a file
+    place: str  # prefix of field names in messages: a table of the settings or a line of a file
     document: Any
     folder: Path = Path()
-    fault: str = ""  # why it is no JSON, where it is none
+    fault: str = ""  # why it is invalid JSON, if it is
 
 
 def policies_from(found: Iterable[Written], limits: Limits) -> tuple[DefaultPolicy, ...]:
-    """Return default policies as they are written; raises `InvalidSettingsError` with every fault."""
+    """Return the default policies from their written form; raises `InvalidSettingsError` with every fault."""
     problems: list[Problem] = []
     policies: list[DefaultPolicy] = []
     places: list[str] = []
@@ -158,7 +161,7 @@ def _over(default: DefaultPolicy, limits: Limits) -> Iterator[str]:
 
 
 def above_cap(policy: Policy, limits: Limits) -> Iterator[str]:
-    """Yield what is wrong where a series under a policy may use more than the cap of a new member."""
+    """Yield a fault if a series under a policy may use more than a new person's limit."""
     if limits.member_nano is None:
         return
     cap = f"the limit of a new person, which is {limits.member_nano / NANO:g} (member_epsilon)"
@@ -192,7 +195,7 @@ def _default_policy(document: object) -> DefaultPolicy:
 
 
 def _lines(path: Path) -> list[Written]:
-    """Return the documents of a file of policies, one whole or one a line, with their places."""
+    """Return the documents of a policy file, one per file or per line, with their places."""
     try:
         content = path.read_bytes()
     except OSError as error:

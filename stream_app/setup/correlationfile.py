@@ -1,4 +1,4 @@
-"""Correlation files: the one reader of transition matrices written as JSON, made by `correlate` or by hand."""
+"""Correlation files: the only reader of transition matrices in JSON, from `correlate` or by hand."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -8,11 +8,11 @@ from stream_app.files import unread
 from stream_app.loss.correlation import Correlation, CorrelationError, correlation_of
 from stream_app.loss.temporal import Adversary
 
-_LONGEST_INTEGER = 18  # digits that surely fit 64 bits; what is longer is read as a double, which may be infinite
+_LONGEST_INTEGER = 18  # digits that fit 64 bits; longer numbers are read as doubles, which may be infinite
 
 
 class CorrelationFileError(Exception):
-    """A file that holds no correlation; the message names file, matrix and row, and the remedy."""
+    """A file without a valid correlation; the message names file, matrix, row and remedy."""
 
     def __init__(self, path: Path, problem: str) -> None:
         self.path, self.problem = path, problem
@@ -20,7 +20,7 @@ class CorrelationFileError(Exception):
 
 
 def load(path: Path) -> Correlation:
-    """Return the correlation of a file, other members ignored; raises `CorrelationFileError` where there is none."""
+    """Return the correlation in a file, ignoring other fields; raises `CorrelationFileError` if invalid."""
     try:
         return correlation_of(decoded(path.read_text(encoding="utf-8")))
     except OSError as error:
@@ -34,9 +34,9 @@ def load(path: Path) -> Correlation:
 def adversary_of(
     file: Path | None, name: str | None, correlations: Callable[[], Mapping[str, Path]]
 ) -> tuple[Adversary | None, str]:
-    """Return the adversary who knows the correlation of a file, else the one that a policy names; or why there is none.
+    """Return the adversary who knows a file's correlation, else a policy's, or why there is none.
 
-    ``correlations`` are the configured files by name. Raises what `load` raises.
+    ``correlations`` maps names to the configured files. Raises what `load` raises.
     """
     if file is None and name is not None:
         file = correlations().get(name)
@@ -46,7 +46,10 @@ def adversary_of(
 
 
 def decoded(text: str) -> object:
-    """Return the values of a JSON text, NaN and infinities too, so that their row can be named; raises `ValueError`."""
+    """Return the values of a JSON text; raises `ValueError`.
+
+    NaN and infinities are accepted, so that a message can name their row.
+    """
     try:
         return json.loads(text, parse_int=_number)
     except json.JSONDecodeError as error:

@@ -1,6 +1,6 @@
-"""Key files: where a noise key lives, readable by its owner alone, and nowhere else.
+"""Key files: the only place of a noise key, readable only by its owner.
 
-A file holds the random fingerprint that ledger entries name (it survives ratchet and erasure) and the secret of its
+A file contains the random fingerprint that ledger entries name (it survives ratchet and erasure) and the secret of its
 first epoch. Earlier epochs cannot be derived from it.
 """
 
@@ -25,7 +25,7 @@ OWNER_ONLY = 0o600
 
 
 class KeyFileError(Exception):
-    """A key file that cannot be used; `path` and `problem`, with the remedy, are the message, never its content."""
+    """A key file that cannot be used; the message has `path` and `problem` with remedy, never its content."""
 
     def __init__(self, path: Path, problem: str) -> None:
         self.path = path
@@ -34,22 +34,22 @@ class KeyFileError(Exception):
 
 
 def fresh_secret() -> bytes:
-    """Return 32 random bytes that no file keeps: they seed a watermark, or hide members' names in memory."""
+    """Return 32 unsaved random bytes, to seed a watermark or hide contributors' names in memory."""
     _forbid_core_dumps()
     return secrets.token_bytes(SECRET_BYTES)
 
 
 def create(path: Path) -> KeyRing:
-    """Write a new key with mode 0600; raises `KeyFileError` when the path exists: a key is never overwritten."""
+    """Write a new key with mode 0600; raises `KeyFileError` if the path exists: no key is overwritten."""
     ring = KeyRing(secrets.token_hex(FINGERPRINT_BYTES), 0, fresh_secret())
     write_private(path, _encode(ring))
     return ring
 
 
 def load(path: Path, epoch_ms: int | None = None) -> KeyRing:
-    """Return the key of a file; ``epoch_ms`` is the configured length of an epoch (None: one for all time).
+    """Return the key in a file; ``epoch_ms`` is the configured epoch length (None: a single epoch).
 
-    Raises `KeyFileError` when the file is missing, readable by others, or no key.
+    Raises `KeyFileError` if the file is missing, readable by others, or not a valid key.
     """
     if epoch_ms is not None and epoch_ms < MINIMUM_EPOCH_MS:
         raise KeyFileError(path, f"key_epoch_ms is {epoch_ms}; use at least {MINIMUM_EPOCH_MS} (a day)")
@@ -67,9 +67,9 @@ def load(path: Path, epoch_ms: int | None = None) -> KeyRing:
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Hold a key file as a worker does for as long as it runs: nobody erases its keys meanwhile.
+    """Hold a key file as a worker does while it runs, so that nobody erases its keys meanwhile.
 
-    Raises `KeyFileError` when the file is missing, or its keys are being erased at this moment.
+    Raises `KeyFileError` if the file is missing, or its keys are being erased at this moment.
     """
     with _locked(_real(path), fcntl.LOCK_SH, "its keys are being erased; start again after that"):
         yield
@@ -77,13 +77,13 @@ def held(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class HeldKey:
-    """A key file that nobody erases now, though workers may run with it; ``looked_at`` makes these."""
+    """A key file that nobody erases now, though workers may use it; ``looked_at`` creates instances."""
 
     path: Path
     ring: KeyRing
 
     def without(self, epoch: int) -> KeyRing:
-        """Return what the file would hold after erasing; raises `KeyFileError` when that epoch's key is gone."""
+        """Return the key ring that an erasure would leave; raises `KeyFileError` if its epoch's key is gone."""
         later = self.ring.erased_before(epoch)
         if later is None:
             first = self.ring.first_epoch
@@ -93,17 +93,18 @@ class HeldKey:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedKey(HeldKey):
-    """A key file that no running worker of this machine has read; ``claimed`` makes these.
+    """A key file that no running worker on this machine has read; ``claimed`` creates instances.
 
-    ``path`` is the file itself, never a symbolic link to it: what replaces a link would leave the key where it was.
+    ``path`` is the file itself, never a symbolic link: replacing a link would leave the key in place.
     """
 
     _file: BinaryIO = field(repr=False)
 
     def erase_before(self, epoch: int) -> KeyRing:
-        """Destroy the keys of all epochs before ``epoch``: the file then holds that epoch's key.
+        """Destroy the keys of all epochs before ``epoch``; the file then contains that epoch's key.
 
-        The new file replaces the old one whole. Copies, backups and flash blocks outside this file are the operator's.
+        The new file replaces the old one as a whole. The operator is responsible for copies, backups and flash blocks
+        outside this file.
         """
         later, path, old = self.without(epoch), self.path, self._file
         fresh = path.with_name(path.name + ".new")
@@ -113,10 +114,10 @@ class ClaimedKey(HeldKey):
         except OSError as error:
             problem = f"{fresh.name} cannot be written next to it ({error.strerror}), so nothing is erased"
             raise KeyFileError(path, f"{problem}; make the folder writable for the user who erases keys") from None
-        fresh.replace(path)  # a crash before here leaves the old key, after here the new one
+        fresh.replace(path)  # a crash before this line leaves the old key, after it the new
         settle(path.parent)
         old.seek(0)
-        old.write(bytes(os.fstat(old.fileno()).st_size))  # so that the old blocks hold no key when they are freed
+        old.write(bytes(os.fstat(old.fileno()).st_size))  # so the freed old blocks contain no key
         old.flush()
         os.fsync(old.fileno())
         return later
@@ -124,7 +125,7 @@ class ClaimedKey(HeldKey):
 
 @contextmanager
 def looked_at(path: Path, epoch_ms: int) -> Iterator[HeldKey]:
-    """Hold a key file, as workers may meanwhile, to see what an erasure would leave of it; raises `KeyFileError`."""
+    """Hold a key file, as workers also may, to see what an erasure would leave; raises `KeyFileError`."""
     with held(path):
         yield HeldKey(path, load(path, epoch_ms))
 
@@ -133,8 +134,8 @@ def looked_at(path: Path, epoch_ms: int) -> Iterator[HeldKey]:
 def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
     """Lock a key file against all other processes, to erase keys in it.
 
-    A worker that read the key before would go on with it, and could write entries that nobody can compute again once
-    the key is gone: so no worker of this machine may run with it. Raises `KeyFileError`.
+    A worker that had read the key would continue with it. It could write entries that nobody can compute again once the
+    key is gone, so no worker on this machine may run with it. Raises `KeyFileError`.
     """
     remedy = "a worker on this machine uses it, and would continue with the erased keys; stop it first"
     real = _real(path)
@@ -143,13 +144,13 @@ def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
 
 
 def _real(path: Path) -> Path:
-    """Return the file that a symbolic link leads to; for a link that leads nowhere, a path that cannot be opened."""
+    """Return the target of a symbolic link; for a broken link, return a path that cannot be opened."""
     return Path(os.path.realpath(path))
 
 
 @contextmanager
 def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
-    """Lock the file that ``path`` names; opens it again where another file took its place in the meantime."""
+    """Lock the file at ``path``; reopen it if another file replaced it in the meantime."""
     while True:
         try:
             file = path.open("r+b" if operation == fcntl.LOCK_EX else "rb")
@@ -172,7 +173,7 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
 
 
 def settle(folder: Path) -> None:
-    """Write the folder's entries to the disk: without a key that was lost, a worker stops or spends twice."""
+    """Write the folder's entries to disk: after losing a key, a worker would stop or spend twice."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -181,7 +182,7 @@ def settle(folder: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a new file with mode 0600; raises `KeyFileError` when the path exists: a key is never overwritten."""
+    """Write a new file with mode 0600; raises `KeyFileError` if it exists, as keys are never overwritten."""
     try:
         _write(path, content)
     except FileExistsError:
@@ -193,9 +194,9 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def read_private(path: Path) -> bytes:
-    """Return what a file holds; raises `KeyFileError` when it is missing or others may read it.
+    """Return a file's content; raises `KeyFileError` if it is missing or others may read it.
 
-    From then on this process, and whatever it starts, leaves no core dump: it would hold the content.
+    From then on, this process and its children leave no core dump, because it would contain the content.
     """
     _forbid_core_dumps()
     try:
@@ -211,9 +212,9 @@ def read_private(path: Path) -> bytes:
 
 
 def _forbid_core_dumps() -> None:
-    """Forbid core dumps of this process and of those that it starts, whatever limit it was started with."""
+    """Forbid core dumps of this process and those it starts, whatever limit it was started with."""
     # PRIVACY: a dump is a copy of keys and raw values on a disk, which `keys erase` does not reach. A handler in
-    # kernel.core_pattern is told the limit, not bound by it (core(5)); systemd-coredump heeds it.
+    # kernel.core_pattern learns the limit but is not bound by it (core(5)); systemd-coredump respects it.
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))  # the soft limit is the one in force
 
@@ -232,6 +233,6 @@ def _write(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError:
-        path.unlink()  # half a key is none, and would stand in the way of a whole one
+        path.unlink()  # half a key is useless, and would block the path for a whole
         raise
     settle(path.parent)

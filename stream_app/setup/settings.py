@@ -1,4 +1,4 @@
-"""Settings: one TOML file and the environment over it, every error of both at once.
+"""Settings from one TOML file, overridden by the environment; all errors of both are reported at once.
 
 The environment variable of a field is ``LANDMARK_STREAM_<FIELD>``; tables and lists are JSON there.
 """
@@ -29,13 +29,13 @@ _Epsilon = Annotated[float, Field(gt=0, le=LARGEST_EPSILON, allow_inf_nan=False)
 
 
 class Problem(NamedTuple):
-    """One thing wrong with the settings: the field, and what is wrong with it."""
+    """A problem with the settings: the field, and what is wrong with it."""
 
     field: str
     message: str
 
     def __str__(self) -> str:
-        """Say it, the field first; no member's name can break the line or drive the terminal."""
+        """Return field and message; no field name can break the line or control the terminal."""
         field = self.field if self.field.isprintable() else ascii(self.field)[1:-1]
         return f"{field}: {self.message}"
 
@@ -49,7 +49,7 @@ class InvalidSettingsError(Exception):
 
 
 class Settings(BrokerSettings):
-    """What the operator decides; every field has a safe default."""
+    """The operator's settings; every field has a safe default."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, extra="forbid", frozen=True, validate_default=True, hide_input_in_errors=True
@@ -150,12 +150,12 @@ class Settings(BrokerSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Put the environment over the arguments, which hold the file's content."""
+        """Let the environment override the arguments, which hold the file's content."""
         return env_settings, init_settings
 
     @classmethod
     def load(cls, file: Path | None = None) -> Self:
-        """Read ``file`` (else the default one, if it is there) and the environment; raises `InvalidSettingsError`."""
+        """Read ``file`` (or an existing default file) and the environment; raises `InvalidSettingsError`."""
         problems = [
             Problem(name, _no_field(name))
             for name in sorted(os.environ)  # noqa: TID251 (this file is the reader of the environment)
@@ -182,7 +182,7 @@ class Settings(BrokerSettings):
         raise InvalidSettingsError(tuple(problems))
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of a process that has these settings, password included, if its file has none."""
+        """Return the environment for a process with these settings, including a password not kept in a file."""
         fields = self.model_dump(mode="json", exclude_none=True)
         if self.sasl_password is not None:
             fields["sasl_password"] = self.sasl_password.get_secret_value()
@@ -193,7 +193,7 @@ class Settings(BrokerSettings):
         }
 
     def shown(self) -> dict[str, Any]:
-        """Return what is in force as JSON values, secrets hidden: passwords, and landmarks that dummies are to hide."""
+        """Return the settings in force as JSON values; passwords and landmarks hidden by dummies are masked."""
         document = self.model_dump(mode="json")
         document["policies"] = [_without_hidden(policy) for policy in document["policies"]]
         return document
@@ -214,7 +214,7 @@ def _read(file: Path | None) -> dict[str, Any]:
 
 
 def _unread(file: str, error: Exception) -> Problem:
-    """Return why a file holds no settings, at the line of the fault: no more of it, which may be a password."""
+    """Return why a file has no valid settings and the line, but no text, which may be a password."""
     if isinstance(error, OSError):
         return Problem(file, f"{unread(error)}; specify the path of a TOML file")
     if isinstance(error, UnicodeDecodeError):

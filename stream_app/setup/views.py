@@ -1,4 +1,4 @@
-"""What is wrong with default policies that make views: each with itself, and with those of the series it is of."""
+"""Check default policies that make views, both alone and together with those of their base series."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,18 +10,18 @@ from stream_app.deciding.views.agreement import protected_by, takes_part
 
 NAME: Final = re.compile("[a-z0-9-]{1,40}", re.ASCII)
 MOST_VIEWS: Final = 16
-"""Views of one series: each reading costs as many row writes."""
+"""Maximum views of one series; each reading costs as many row writes."""
 
 
 def name_fault(name: object) -> str | None:
-    """Return what is wrong with the name of a view."""
+    """Return the fault in a view's name, or None."""
     if isinstance(name, str) and NAME.fullmatch(name):
         return None
     return 'is not a valid name of a view; use 1 to 40 characters of a-z, 0-9 and -, as in "view":"day"'
 
 
 def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, str]]:
-    """Yield the members of a default policy that makes views which do not go with that, and why."""
+    """Yield the fields of a view's default policy that a view cannot have, and why."""
     policy = default.policy
     if limits.member_separator is None or limits.member_nano is None:
         yield "view", "views share one budget: set member_separator and member_epsilon in the configuration"
@@ -36,7 +36,7 @@ def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, s
 
 
 def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, str]]:
-    """Yield number and member of default policies that make views which cannot be beside the others, and why."""
+    """Yield index and field of each view's default policy that conflicts with other policies, and why."""
     for number, view in enumerate(defaults):
         if not view.view:
             continue
@@ -59,7 +59,7 @@ def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, 
             elif protected_by(base.policy) != protected_by(view.policy):
                 yield number, "protection", _OTHERWISE.format(base.glob)
             if _covers(base.glob, view.glob):
-                break  # it rules every series that the view is of
+                break  # it rules every base of the view
 
 
 _OTHERWISE: Final = (
@@ -69,12 +69,12 @@ _OTHERWISE: Final = (
 
 
 def _covers(glob: str, other: str) -> bool:
-    """Return whether every name that ``other`` matches is matched by ``glob``, for all that a look can tell."""
+    """Return whether ``glob`` matches every name that ``other`` matches, as far as a simple check shows."""
     return glob == other or (not set("?[") & set(glob) and fnmatchcase(other, glob))
 
 
 def _may_meet(glob: str, other: str) -> bool:
-    """Return whether a name may match both: not where their beginnings or their ends differ."""
+    """Return whether one name may match both globs; it cannot if their beginnings or ends differ."""
     heads = [re.split(r"[*?[]", each, maxsplit=1)[0] for each in (glob, other)]
     tails = [re.split(r"[*?\]]", each)[-1] for each in (glob, other)]
     starts = heads[0].startswith(heads[1]) or heads[1].startswith(heads[0])

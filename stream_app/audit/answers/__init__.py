@@ -1,1 +1,1 @@
-"""What a privacy officer asks of an audited ledger: what was promised, how it stands, what to tell a person."""
+"""Answers for a privacy officer: what is guaranteed, how much is used, and what to tell a person."""

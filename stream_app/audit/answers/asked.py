@@ -1,4 +1,4 @@
-"""The answers, from the books of all series when the ledger ends; of many series, those that matter most.
+"""The answers from all series' books at the ledger's end; of many series, only the most important.
 
 Nobody explains a paragraph that is handed to a person, so it says no more than the books can show.
 """
@@ -33,7 +33,7 @@ _BOOKS: Final = (
 def for_the_person(
     parameters: Parameters, series: str, known: promise.Circumstances, used_nano: int, end: str, versions: str = ""
 ) -> str:
-    """Return a paragraph for the person whose series it is: their guarantee, and how much of the budget is used.
+    """Return a paragraph for the person whose series it is: the guarantee, and how much budget is used.
 
     ``end`` is a sentence that says when publishing ends; ``versions`` are sentences on earlier and later guarantees.
     """
@@ -84,7 +84,7 @@ def for_the_person(
 
 
 def later(epsilon_nano: int, known: promise.Circumstances, parameters: Parameters) -> str:
-    """Return a sentence on versions to come; "" where no more is allowed than what this one and earlier ones cost."""
+    """Return a sentence on later versions; "" if they may cost no more than this one and earlier ones."""
     bound_nano = known.lifetime_nano or known.first_nano
     if bound_nano is None or (known.lifetime_nano is not None and bound_nano <= epsilon_nano):
         return ""
@@ -97,7 +97,7 @@ def later(epsilon_nano: int, known: promise.Circumstances, parameters: Parameter
 
 
 def _chance(epsilon_nano: int) -> str:
-    """Return what a chance of a tenth becomes at most, rounded up; "" if that is nearly certain."""
+    """Return the largest chance that a tenth can become, rounded up; "" if that is nearly certain."""
     if epsilon_nano > promise.LARGEST_FACTOR:
         return ""
     likely = ceil(1000 * most_likely(PRIOR, epsilon_nano)) / 10
@@ -110,50 +110,50 @@ def _chance(epsilon_nano: int) -> str:
 MOST_PROMISES: Final = 20
 MOST_SERIES: Final = 20
 MOST_MEMBERS: Final = 20
-NAMED: Final = 10  # series that are named of a member
+NAMED: Final = 10  # series listed for each person
 
 
 class UsedUp(NamedTuple):
-    """How the policy version stands that a series is under when the ledger ends."""
+    """The current policy version of a series at the end of the ledger."""
 
     series: str
     policy: int
     used: str  # of the limit
-    earlier: int  # versions before it
+    earlier: int  # earlier versions
     state: str
-    end: str  # when it ends, and what then
+    end: str  # when it ends; what follows
 
 
 class Person(NamedTuple):
-    """The series that one member has, as far as the ledger names them."""
+    """The series of one person, as far as the ledger names them."""
 
     member: str
-    series: tuple[str, ...]  # the first of them
+    series: tuple[str, ...]  # first of them
     many: int
     claimed: str  # of the person's limit
 
     @property
     def more(self) -> str:
-        """What stands after the series that are named, where there are more."""
+        """The text after the listed series if there are more."""
         return ", ..." if self.many > len(self.series) else ""
 
 
 class Answers(NamedTuple):
-    """What is answered beside the verdict; texts may hold anything that a ledger holds as a name, and are escaped."""
+    """The answers besides the verdict; texts may contain any name in the ledger, and are escaped."""
 
-    promises: tuple[tuple[str, int], ...]  # guarantees in words, with how many series have each now, most first
+    promises: tuple[tuple[str, int], ...]  # guarantees in words with their current number of series, most first
     further: int  # guarantees that are not listed
-    unknown: int  # series under terms that this audit does not know
+    unknown: int  # series with terms unknown to this audit
     closed: int  # series
-    used: tuple[UsedUp, ...]  # the largest share of a limit first
-    separator: str  # of members; "" where the ledger names none
+    used: tuple[UsedUp, ...]  # largest share of a limit first
+    separator: str  # of persons; "" if the ledger names none
     people: tuple[Person, ...]
     members: int
-    alone: int  # series of no member, where the ledger names members
+    alone: int  # series of no person, if the ledger names persons
 
 
 def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int | None) -> Answers:
-    """Return the answers about all series; ``lifetime_nano`` is the bound over versions that was named, if any."""
+    """Return the answers about all series; ``lifetime_nano`` is the given bound over versions, if any."""
     promises: Counter[str] = Counter()
     words: dict[tuple[object, ...], str] = {}
     shares: list[tuple[Used, Series]] = []
@@ -193,7 +193,7 @@ def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int 
 
 
 def for_a_person(series: Series, members: Members, lifetime_nano: int | None) -> str:
-    """Return what may be told to the person whose series it is; "" under terms that this audit does not know."""
+    """Return the text for the person whose series it is; "" if this audit does not know the terms."""
     if series.books is None:
         return ""
     known = circumstances(series, members, lifetime_nano)
@@ -207,14 +207,14 @@ def for_a_person(series: Series, members: Members, lifetime_nano: int | None) ->
 
 
 def parameters(series: Series) -> Mapping[str, Any]:
-    """Return the parameters of the policy that a series is under, but for its landmarks."""
+    """Return the parameters of the series' current policy, except its landmarks."""
     assert series.books is not None, "the terms of the version must be known"
     terms = series.books.terms
     return {**terms.lasting, "renew": terms.renew}
 
 
 def circumstances(series: Series, members: Members, lifetime_nano: int | None) -> promise.Circumstances:
-    """Return what besides its parameters a policy's paragraph says: bounds, and its landmarks by now."""
+    """Return the context of a policy's paragraph besides its parameters: bounds and current landmarks."""
     spent, books = series.guarantee, series.books
     assert books is not None, "the terms of the version must be known"
     bounds = [nano for nano in (spent.claim_nano, lifetime_nano) if nano is not None]
@@ -233,7 +233,7 @@ def _standing(series: Series) -> VersionStanding:
 
 
 def _before(series: Series, together_nano: int) -> str:
-    """Return what accounts lose that also differ under earlier versions; "" if these published nothing."""
+    """Return the loss for accounts that also differ under earlier versions; "" if those published nothing."""
     closed_nano, books = series.guarantee.closed_nano, series.books
     if not closed_nano or books is None:
         return ""

@@ -1,4 +1,4 @@
-"""The answers as sections of the report, as text and for programs, with which noise key since when."""
+"""The answers as report sections, in text and JSON, with the period of each noise key."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -18,7 +18,7 @@ _KEY_DIGITS: Final = 16
 
 
 class KeyTimes:
-    """Collects the times of each key from a ledger's lines; the audit checks whether these are true."""
+    """Collects the period of each key from a ledger's lines; the audit checks whether it is true."""
 
     def __init__(self) -> None:
         self._times: dict[bytes, tuple[int, int]] = {}
@@ -61,7 +61,7 @@ ALONE: Final = (
 def sections_of(
     answers: Answers, keys: Sequence[tuple[str, int, int]], people: Sequence[str], *, holds: bool
 ) -> list[Section]:
-    """Return the sections; ``people`` are paragraphs that may be handed to persons if the ledger ``holds``."""
+    """Return the sections; ``people`` are paragraphs to hand to persons if the ledger ``holds``."""
     own = [_promises(answers, holds=holds), _used(answers, holds=holds), _members(answers)]
     return [*own, _keys(keys), _told(people, holds=holds)]
 
@@ -98,7 +98,7 @@ def _members(answers: Answers) -> Section:
 
 
 def unlisted(answers: Answers) -> list[str]:
-    """Return sentences on the members and series that the list of members does not have."""
+    """Return sentences on the persons and series missing from the list of persons."""
     said, further = [], answers.members - len(answers.people)
     if further > 0:
         said.append(f"{further:,} more {'person is' if further == 1 else 'people are'} not listed.")
@@ -128,10 +128,10 @@ _UNKNOWN = "This version of the program does not know the terms of this policy."
 
 
 def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
-    """Return titles and paragraphs, of all series that were asked for; call it after the ledger was read.
+    """Return titles and paragraphs for all series asked for; call it after reading the ledger.
 
-    Nothing may be told if anything that was read has a fault, because a paragraph is about all series of the person.
-    Raises `UnknownNameError` for a name that the ledger does not have.
+    If any line read has a fault, no paragraph may be handed out, because each covers all series of the person. Raises
+    `UnknownNameError` for a name that the ledger does not have.
     """
     found, faults = [], len(inquiry.answer().findings)
     few = "1 fault" if faults == 1 else f"{faults:,} faults"
@@ -150,11 +150,11 @@ def plain_of(inquiry: StandingInquiry) -> list[tuple[str, str]]:
     return found
 
 
-KeyTime = tuple[str, int, int]  # a key's fingerprint with its first and last step in ms
+KeyTime = tuple[str, int, int]  # key fingerprint with first and last step in ms
 
 
 def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> str:
-    """Return the answers as titled paragraphs; ``people`` are told if the ledger ``holds``."""
+    """Return the answers as titled paragraphs, with those for ``people`` if the ledger ``holds``."""
     lines = ["", "What is guaranteed, and for how many series"]
     lines += [] if holds else [wrapped(WRONG_BOOKS)]
     for promise, count in answers.promises:
@@ -184,7 +184,7 @@ def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *,
 
 
 def document_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> dict[str, Any]:
-    """Return the same for programs; times are in ms."""
+    """Return the same content for JSON; times are in ms."""
     least = "" if holds else AT_LEAST
     return {
         "promises": [{"promise": promise, "series": count} for promise, count in answers.promises],

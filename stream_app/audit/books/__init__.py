@@ -1,1 +1,1 @@
-"""The arithmetic of a policy's period: what the policy promises, and which figures its entries must therefore claim."""
+"""The arithmetic of a policy's period: its guarantee, and the figures that its entries must claim."""

@@ -1,14 +1,14 @@
-"""The guarantee of one series, from its spends alone: no figure of the ledger enters here.
+"""The guarantee of one series, computed only from its spends, without any figure of the ledger.
 
-Within a period, for every step t the spends on the landmarks and t together are at most epsilon. Over all periods,
-their totals are at most the series' claim, where its first entry says one, and at most the lifetime bound. A step that
-becomes a landmark after it was decided is counted at the largest spend of any regular step so far, which is at least
-its own and needs no memory of every step. So the sums are upper bounds, equal to the exact ones where no landmark was
-registered late: where they stay within a bound, the exact ones do.
+Within a period, for every step t, the spends on the landmarks and t together are at most epsilon. Over all periods,
+their totals are at most the series' reservation, if its first entry states one, and at most the lifetime bound. A step
+that becomes a landmark after it was processed counts at the largest spend of any regular step so far. That is at least
+its own spend, and does not require remembering every step. So the sums are upper bounds, and equal the exact sums if no
+landmark was registered late: if they stay within a bound, so do the exact sums.
 
-Where any w steps in a row are protected together, the spends on the landmarks, those on the other steps of any window,
-and w times what a private dissimilarity costs are at most epsilon together, and no window holds spends of two versions.
-The peak is the largest loss of a window.
+If any w consecutive steps are protected together, three parts are together at most epsilon: the spends on the
+landmarks, those on the other steps of any window, and w times the cost of a private dissimilarity. No window contains
+spends of two versions. The peak is the largest loss of a window.
 """
 
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ from stream_app.words.amount import amount
 
 @dataclass(slots=True)
 class Guarantee:
-    """The loss of one series so far. It is changed in place, because a million series are followed at once."""
+    """The loss of one series so far, changed in place because a million series are followed at once."""
 
-    budget_nano: int = 0  # of the present period
-    landmark_nano: int = 0  # spent on landmarks of the present period
-    peak_nano: int = 0  # largest spend on one other step, or loss of one window, of the present period
-    single_nano: int = 0  # largest spend on one other step
+    budget_nano: int = 0  # of the current period
+    landmark_nano: int = 0  # spent on landmarks of the current period
+    peak_nano: int = 0  # largest spend on another step, or loss of a window, in the current period
+    single_nano: int = 0  # largest spend on another step
     closed_nano: int = 0  # loss of all earlier periods
     first_budget_nano: int | None = None
-    claim_nano: int | None = None  # as the first policy entry says it
-    broken: bool = False  # the present period's bound was exceeded, and that was reported
+    claim_nano: int | None = None  # from the first policy entry
+    broken: bool = False  # whether exceeding the current period's bound was reported
 
     @property
     def period_nano(self) -> int:
-        """The loss of the present period: landmarks and the worst other step."""
+        """The loss of the current period: landmarks and the worst other step."""
         return self.landmark_nano + self.peak_nano
 
     @property
@@ -42,11 +42,11 @@ class Guarantee:
 
     @property
     def promised_nano(self) -> int:
-        """What the series may lose in all under its present policy: the lifetime that it needs."""
+        """The most that the series may lose under its current policy: the lifetime it needs."""
         return self.closed_nano + self.budget_nano
 
     def spend(self, epsilon_nano: int, *, landmark: bool) -> str:
-        """Count a release; return the sentence of a broken theorem, or ""."""
+        """Count a release; return a sentence if it violates the guarantee, or ""."""
         if landmark:
             self.landmark_nano += epsilon_nano
         elif epsilon_nano > self.peak_nano:
@@ -54,31 +54,31 @@ class Guarantee:
         return self._theorem()
 
     def lose(self, window_nano: int, epsilon_nano: int) -> str:
-        """Count a regular release with the window that ends with it; return the sentence of a broken theorem, or ""."""
+        """Count a regular release with the window it ends; return a sentence on a violated guarantee, or ""."""
         self.peak_nano = max(self.peak_nano, window_nano)
         self.single_nano = max(self.single_nano, epsilon_nano)
         return self._theorem("a window")
 
     def hasten(self, opens_ms: int) -> str:
-        """Count a release that spends before `opens_ms`; return the sentence of a broken theorem, or ""."""
+        """Count a release that spends before `opens_ms`; return a sentence on that, or ""."""
         if self.broken:
             return ""
         self.broken = True
         return f"spends before {opens_ms}: until then, windows contain steps on which an earlier version spent"
 
     def register(self, passed: int, window: int = 1) -> str:
-        """Count `passed` decided steps as landmarks from now on; return the sentence of a broken theorem, or "".
+        """Count `passed` processed steps as landmarks from now on; return a sentence on a violation, or "".
 
-        Of units, `window` of which lose together what their step spent, it counts what so many lose, rounded up.
+        If they are units, `window` of them lose together what their step spent; the result is rounded up.
         """
         self.landmark_nano += -(-passed * self.single_nano // window)
         return self._theorem()
 
     def begin(self, budget_nano: int, lifetime_nano: int | None) -> str:
-        """Begin a period; return the sentence of a broken lifetime bound, or "".
+        """Begin a period; return a sentence if it violates the lifetime bound, or "".
 
-        The series' claim and the lifetime bound both hold; without either, the first policy's epsilon is the bound, so
-        that later versions share what is left.
+        The series' reservation and the lifetime bound both apply. Without either, the first policy's epsilon is the
+        bound, so later versions share what remains.
         """
         first_nano = self._close(budget_nano)
         self.budget_nano, self.broken = budget_nano, False
@@ -90,19 +90,19 @@ class Guarantee:
         return f"{parts}: {amount(self.promised_nano)} in total, more than {whose} of {amount(bound)}"
 
     def begin_unknown(self, budget_nano: int) -> None:
-        """Begin a period of a promise that is not known: what it spends counts over all periods, and breaks none."""
+        """Begin a period of an unknown guarantee: its spends count over all periods, but violate nothing."""
         self._close(budget_nano)
         self.budget_nano, self.broken = 0, True
 
     def _close(self, budget_nano: int) -> int:
-        """End the present period; return the first one's budget, which is that of the next where none came before."""
+        """End the current period; return the first period's budget, or `budget_nano` if there was none."""
         self.closed_nano += self.period_nano
         self.landmark_nano = self.peak_nano = self.single_nano = 0
         self.first_budget_nano = budget_nano if self.first_budget_nano is None else self.first_budget_nano
         return self.first_budget_nano
 
     def has_room(self, lifetime_nano: int | None) -> bool:
-        """Tell whether it is known that the present version could begin again with its whole budget."""
+        """Return whether the current version is known to have room to begin again with its whole budget."""
         known = self._bounds(lifetime_nano).values()
         return bool(known) and self.total_nano + self.budget_nano <= min(known)
 
@@ -119,12 +119,12 @@ class Guarantee:
 
 
 class SeriesLoss(NamedTuple):
-    """What one series lost when the ledger ends, from its spends alone, in nano-epsilon."""
+    """The loss of one series at the end of the ledger, computed only from its spends, in nano-epsilon."""
 
     series: str
-    budget_nano: int  # of the present period
-    landmark_nano: int  # spent on landmarks of the present period
-    peak_nano: int  # largest spend on one other step of the present period
+    budget_nano: int  # of the current period
+    landmark_nano: int  # spent on landmarks of the current period
+    peak_nano: int  # largest spend on another step of the current period
     closed_nano: int  # lost in all earlier periods
 
     @property
@@ -134,10 +134,10 @@ class SeriesLoss(NamedTuple):
 
     @property
     def left_nano(self) -> int:
-        """What the present period may still lose; 0 where it lost too much."""
+        """What the current period may still lose; 0 if it lost too much."""
         return max(0, self.budget_nano - self.landmark_nano - self.peak_nano)
 
     @property
     def share_left(self) -> float:
-        """The part of the present budget that is left, 0 to 1."""
+        """The unused part of the current budget, from 0 to 1."""
         return self.left_nano / self.budget_nano if self.budget_nano > 0 else 0.0

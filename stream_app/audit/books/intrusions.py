@@ -1,8 +1,9 @@
-"""What announced intrusions may have told of one series, beside its releases.
+"""What announced intrusions may have revealed about one series, besides its releases.
 
-An item at an exposed step is told at most ``max(intrusion, epsilon)``, epsilon what the step's release spent: so the
-loss over L and t grows by at most ``j * intrusion``, j the exposed steps among them (docs/guarantee.md). Whoever did
-not see the memory learns nothing more: it is no part of the theorem, and no finding.
+They reveal at most ``max(intrusion, epsilon)`` about an item at an exposed step, where epsilon is the spend of the
+step's release. So the loss over L and t grows by at most ``j * intrusion``, where j counts the exposed steps among them
+(docs/guarantee.md). Anyone who did not see the memory learns nothing more, so this is not part of the theorem, and not
+a finding.
 """
 
 from dataclasses import dataclass, field
@@ -14,13 +15,13 @@ from stream_app.audit.form.entry import MAX_TIMESTAMP, IntrusionEntry
 
 
 class Intruded(NamedTuple):
-    """Announced intrusions of all series, and the series that they may have told most of."""
+    """Announced intrusions of all series, and the series about which they may have revealed most."""
 
     announced: int
     series: int
-    largest_nano: int  # loss of one series to who saw its exposed counters and all releases
+    largest_nano: int  # loss of a series to anyone with its exposed counters and releases
     largest_series: str
-    steps: int  # exposed ones that count there
+    steps: int  # exposed steps counted there
 
 
 @dataclass(slots=True)
@@ -30,8 +31,8 @@ class ExposedSteps:
     announced: int = 0
     closed_nano: int = 0  # of earlier periods
     closed_steps: int = 0
-    intrusion_nano: int = 0  # of the present period
-    seen: LandmarkSet = field(default_factory=LandmarkSet)  # exposed steps of the present period
+    intrusion_nano: int = 0  # of the current period
+    seen: LandmarkSet = field(default_factory=LandmarkSet)  # exposed steps of the current period
 
     def see(self, intrusion_nano: int, intervals: list[Interval]) -> None:
         """Add an intrusion; a step is exposed once, however often it is seen."""
@@ -40,19 +41,19 @@ class ExposedSteps:
         self.seen = self.seen.joined(intervals)
 
     def end(self, books: Books) -> None:
-        """End the present period."""
+        """End the current period."""
         steps = exposed_steps(books, self.seen)
         self.closed_nano, self.closed_steps = self.closed_nano + steps * self.intrusion_nano, self.closed_steps + steps
         self.intrusion_nano, self.seen = 0, LandmarkSet()
 
     def cost(self, books: Books | None) -> tuple[int, int]:
-        """Return what all exposed steps that count cost, in nano-epsilon, and how many they are."""
+        """Return the cost of all counted exposed steps, in nano-epsilon, and their number."""
         steps = 0 if books is None else exposed_steps(books, self.seen)
         return self.closed_nano + steps * self.intrusion_nano, self.closed_steps + steps
 
 
 def exposed_steps(books: Books, seen: LandmarkSet) -> int:
-    """Return how many exposed steps count together, at most, under the level of the books: j above."""
+    """Return the largest number of exposed steps that count together under the books' level: j above."""
     level = books.terms.level
     match level:
         case "landmark":
@@ -68,16 +69,16 @@ def exposed_steps(books: Books, seen: LandmarkSet) -> int:
 
 
 def _most_in_a_window(books: Books, seen: LandmarkSet) -> int:
-    """Return how many exposed steps one window holds at most, landmarks apart."""
+    """Return the largest number of exposed steps in one window, except landmarks."""
     steps = 1 if books.terms.frame is None else books.terms.frame.steps
     other = seen.without(books.landmarks)
-    # A window that holds the most can be moved until it begins where such steps begin.
+    # A fullest window can be moved until it begins at the start of an interval of such steps.
     windows = ((start, start + steps) for start in other.starts)
     return max((other.count_before(end) - other.count_before(start) for start, end in windows), default=0)
 
 
 def intrusion_faults(books: Books, entry: IntrusionEntry) -> list[str]:
-    """Return why no worker can have written an intrusion under the policy in force."""
+    """Return why no worker can have written this intrusion under the current policy."""
     terms = books.terms
     if not terms.intrusion_nano:
         return ["the policy has no noise in its counters, so an intrusion cannot be announced"]

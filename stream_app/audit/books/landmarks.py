@@ -5,39 +5,42 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-FOREVER: Final = 1 << 62  # later than any step
+FOREVER: Final = 1 << 62  # after any step
 
-MOST_INTERVALS: Final = 65_536  # intervals that registrations may make of a period's landmarks
+MOST_INTERVALS: Final = 65_536  # most intervals that registrations may make of the landmarks
 
 Interval = tuple[int, int]  # step numbers [start, end)
 
 
 class Stretch(NamedTuple):
-    """Steps [start, end) that are all landmarks or all none, so that one look serves them all."""
+    """Steps [start, end) that are all landmarks or all not, so that one lookup serves them all."""
 
     start: int
     end: int
     landmark: bool
-    base: int  # landmarks at or after a step: `base - step` where all are landmarks, else `base`
+    base: int  # landmarks at or after a step: `base - step` if all are landmarks, else `base`
 
     def left(self, step: int) -> int:
-        """Return how many landmarks lie at or after a step of the stretch."""
+        """Return how many landmarks are at or after a step of the stretch."""
         return max(0, self.base - step) if self.landmark else self.base
 
 
-NOWHERE: Final = Stretch(0, 0, landmark=False, base=0)  # the stretch of no step
-ORDINARY: Final = Stretch(0, FOREVER, landmark=False, base=0)  # the stretch of every step where there are no landmarks
+NOWHERE: Final = Stretch(0, 0, landmark=False, base=0)  # a stretch of no steps
+ORDINARY: Final = Stretch(0, FOREVER, landmark=False, base=0)  # the stretch of all steps if there are no landmarks
 
 
 class LandmarkSet(NamedTuple):
-    """Merged intervals, ascending; `before[i]` counts the landmarks before interval i, its last item all of them."""
+    """Merged intervals in ascending order.
+
+    `before[i]` counts the landmarks before interval i; its last item counts them all.
+    """
 
     starts: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
     before: tuple[int, ...] = (0,)
 
     def stretch(self, step: int) -> Stretch:
-        """Return the stretch that `step`, 0 or later, lies in."""
+        """Return the stretch that contains `step`, which is 0 or later."""
         place = bisect_right(self.ends, step)
         since = self.ends[place - 1] if place else 0
         if place == len(self.ends):
@@ -49,21 +52,21 @@ class LandmarkSet(NamedTuple):
         return Stretch(start, end, landmark=True, base=left + start)
 
     def at(self, step: int) -> tuple[bool, int]:
-        """Tell whether `step` is a landmark, and how many landmarks lie at or after it."""
+        """Return whether `step` is a landmark, and how many landmarks are at or after it."""
         stretch = self.stretch(step)
         return stretch.landmark, stretch.left(step)
 
     @property
     def total(self) -> int:
-        """How many steps are landmarks."""
+        """The number of landmark steps."""
         return self.before[-1]
 
     def count_before(self, step: int) -> int:
-        """Return how many landmarks lie before `step`."""
+        """Return how many landmarks are before `step`."""
         return self.before[-1] - self.at(step)[1]
 
     def count_common(self, other: "LandmarkSet") -> int:
-        """Return how many landmarks are in `other`, too."""
+        """Return how many landmarks are also in `other`."""
         pairs = zip(other.starts, other.ends, strict=True)
         return sum(self.count_before(end) - self.count_before(start) for start, end in pairs)
 
@@ -80,22 +83,25 @@ class LandmarkSet(NamedTuple):
         return LandmarkSet().joined(pieces)
 
     def count_joined(self, intervals: Iterable[Interval]) -> int:
-        """Return how many intervals `joined(intervals)` would have; `intervals` ascend and do not touch each other."""
+        """Return how many intervals `joined(intervals)` would have.
+
+        `intervals` must be ascending and must not touch each other.
+        """
         count, taken = len(self.starts), 0
         for start, end in intervals:
             low, high = bisect_left(self.ends, start), bisect_right(self.starts, end)
-            # What touches an interval that the one before touches too is one with it.
+            # An interval that touches the same one as its predecessor merges with the predecessor.
             count += taken - high if low < taken else 1 + low - high
             taken = max(taken, high)
         return count
 
     def joined(self, intervals: Iterable[Interval]) -> "LandmarkSet":
-        """Return the set with more intervals in it; steps that it holds already change nothing."""
+        """Return the set with more intervals added; steps already in it change nothing."""
         starts, ends = list(self.starts), list(self.ends)
         changed = len(starts)
         for start, end in intervals:
             low = bisect_left(ends, start)  # first interval that touches [start, end)
-            high = bisect_right(starts, end)  # first interval beyond it
+            high = bisect_right(starts, end)  # first interval after it
             touched = low < high
             starts[low:high] = [min(start, starts[low]) if touched else start]
             ends[low:high] = [max(end, ends[high - 1]) if touched else end]

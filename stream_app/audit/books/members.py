@@ -1,13 +1,13 @@
-"""Members: the people or households that several series belong to, the claims of their series, and their caps.
+"""Persons (or households) with several series, these series' reservations, and the persons' limits.
 
-A series' claim is the most that it may lose in all its life; its first policy entry says it. A member's cap bounds the
-sum of its series' claims, closed series' too. The entries of a cap stand in a chain of their own, which is named as the
-member and the *separator*, the character that ends the member's name in the ids of its series. So these chains tell the
-separator, and a ledger without them, which promises nothing of members, needs none.
+A series reserves the most that it may lose over its whole life; its first policy entry states the amount. A person's
+limit bounds the sum that all their series reserve, including closed series. The entries of a limit are in a separate
+chain, whose name is the person plus the *separator*, the character that ends the person's name in series ids. So these
+chains reveal the separator; a ledger without them guarantees nothing about persons and needs none.
 
-Claims are never returned and a cap never rises. So the claims stayed within the cap at every moment if they do at the
-end, and it does not matter how the chains of one or of several partitions were mixed: each series is counted when it
-comes, against the lowest cap that came. No order between chains is relied upon.
+Reservations are never returned and a limit never rises. So if the reservations are within the limit at the end, they
+were at every moment. It does not matter how the chains of one or of several partitions were mixed: each series is
+counted when it arrives, against the lowest limit so far. The check relies on no order between chains.
 """
 
 from dataclasses import dataclass
@@ -18,35 +18,35 @@ from stream_app.audit.finding import Code
 from stream_app.audit.form.entry import MemberEntry, PolicyEntry
 from stream_app.words.amount import amount
 
-MOST_SERIES: Final = 1_000  # series that one member may have
+MOST_SERIES: Final = 1_000  # series allowed for one person
 
-Fault = tuple[Code, str]  # a finding's code and its sentence, about the entry that is looked at
+Fault = tuple[Code, str]  # a finding's code and its sentence, about the current entry
 
 
 @dataclass(slots=True)
 class Member:
-    """What is known of one member. It is changed in place, because a hundred thousand are followed at once."""
+    """The known facts about one person, changed in place because 100,000 are followed at once."""
 
-    cap_nano: int | None = None  # the lowest that came; None: there is no cap
+    cap_nano: int | None = None  # the lowest so far; None: no limit
     claims_nano: int = 0
     series: int = 0  # that claim
-    unclaimed: tuple[str, ...] = ()  # series without a claim that came before the cap
-    broken: bool = False  # the claims exceeded the cap, and that was reported
+    unclaimed: tuple[str, ...] = ()  # series that reserve nothing, before the limit
+    broken: bool = False  # an exceeded limit was reported
 
 
 class MembersRead(NamedTuple):
-    """What an audit read of claims and caps; `fullest` is the member with the largest part of its cap claimed."""
+    """Reservations and limits that an audit read; `fullest` is who reserved most of their limit."""
 
-    separator: str | None  # None where no chain of a member tells it
-    claims: int  # series that claim
-    capped: int  # members with a cap
+    separator: str | None  # None if no person's chain shows it
+    claims: int  # that reserve
+    capped: int  # with a limit
     fullest: str
     fullest_cap_nano: int
     fullest_claims_nano: int
 
 
 def claim_faults(entry: PolicyEntry, terms: Terms) -> list[Fault]:
-    """Return what is wrong with the claim of a policy entry by itself, or with its absence."""
+    """Return the faults of a policy entry's own reservation, or of its absence."""
     claim, most = entry.lifetime_nano, terms.lifetime_nano
     if claim is None:
         if most is None or entry.sequence > 1 or terms.neighbours:
@@ -61,28 +61,28 @@ def claim_faults(entry: PolicyEntry, terms: Terms) -> list[Fault]:
 
 
 class Members:
-    """All members of a ledger, by name."""
+    """All persons in a ledger, by name."""
 
     def __init__(self) -> None:
         self.separator = ""
         self.known: dict[str, Member] = {}
-        self._claims: dict[str, int] = {}  # by series, as long as the separator is not known
-        self._unclaimed: list[str] = []  # series, as long as the separator is not known
-        self._beside: list[tuple[str, bool]] = []  # as `beside` has them, as long as the separator is not known
+        self._claims: dict[str, int] = {}  # by series, until the separator is known
+        self._unclaimed: list[str] = []  # series, until the separator is known
+        self._beside: list[tuple[str, bool]] = []  # arguments of `beside`, until the separator is known
         self._count = 0
         self.chains = 0  # of members
 
     def member_of(self, series: str) -> str:
-        """Return the name of a series' member; without the separator in its id, a series is its own member."""
+        """Return the name of the person a series belongs to; without the separator, it is the series id."""
         return series.partition(self.separator)[0] if self.separator else series
 
     def capped(self, series: str) -> bool:
-        """Return whether a cap bounds what the series of a member may lose together."""
+        """Return whether a limit bounds what a person's series may lose together."""
         member = self.known.get(self.member_of(series))
         return member is not None and member.cap_nano is not None
 
     def claim(self, series: str, claim_nano: int | None) -> list[Fault]:
-        """Count a series by its first policy entry; return what is wrong. None: it claims nothing."""
+        """Count a series by its first policy entry; return the faults. None means that it reserves nothing."""
         self._count += claim_nano is not None
         if self.separator:
             return self._count_in(series, claim_nano)
@@ -93,9 +93,9 @@ class Members:
         return []
 
     def beside(self, series: str, *, collects: bool) -> list[Fault]:
-        """Return what is wrong with a version that collects, or that is the first of its series which does not.
+        """Return the faults of a version that collects, or that is its series' first that does not.
 
-        Collected series claim nothing. So what is of a member's series would come out beside all claims.
+        Collected series reserve nothing, so a person's data in them would be published outside all reservations.
         """
         if not self.separator:
             self._beside.append((series, collects))
@@ -108,7 +108,7 @@ class Members:
         return [("claim", f"{series!r} {collecting}")]
 
     def cap(self, entry: MemberEntry) -> list[Fault]:
-        """Take the cap that an entry of a member's chain says; return what is wrong."""
+        """Apply the limit in an entry of a person's chain; return the faults."""
         name, separator = entry.series[:-1], entry.series[-1]
         if not name or not separator.isascii() or separator in name:
             return [("member-chain", "the name of a person's chain must be the name of the person plus one character")]
@@ -128,7 +128,7 @@ class Members:
         return faults + _exceeding(member)
 
     def read(self) -> MembersRead | None:
-        """Return what was read; None where nothing claims and no member has a cap."""
+        """Return what was read, or None if nothing is reserved and no person has a limit."""
         capped = {name: member for name, member in self.known.items() if member.cap_nano is not None}
         if not self._count and not capped:
             return None
@@ -140,7 +140,7 @@ class Members:
         return MembersRead(self.separator or None, self._count, len(capped), fullest, cap, claims)
 
     def _learn(self, separator: str) -> list[Fault]:
-        """Count the series that came before the separator was known, when there was no cap that claims could exceed."""
+        """Count the series read before the separator was known, when no limit could be exceeded."""
         self.separator = separator
         for series, claim_nano in self._claims.items():
             self._count_in(series, claim_nano)

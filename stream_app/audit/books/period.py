@@ -1,7 +1,7 @@
-"""The books of one period: what its entries claim, checked entry by entry against what must follow.
+"""The books of one period: the figures its entries claim, each checked against what must follow.
 
-After a difference the books take over what the entry claims, so that one fault gives one finding, not one for every
-later entry; the guarantee itself is checked from the spends alone (guarantee.py) and never takes over anything.
+After a difference, the books adopt the entry's claim, so that one fault gives one finding instead of one for every
+later entry. The guarantee itself is checked only from the spends (guarantee.py) and never adopts anything.
 """
 
 from bisect import bisect_right
@@ -35,40 +35,40 @@ from stream_app.audit.form.entry import (
 )
 
 Findings = list[Finding]
-PADDING: Final = "padding"  # the method of dummies that costs nothing
+PADDING: Final = "padding"  # the method of dummies without cost
 MOST_STEPS: Final = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, PADDING: 65_536}
 """Of a range to draw in, by method."""
 
 
 @dataclass(slots=True)
 class Books:
-    """The figures of a period so far. They are changed in place, because a million series are followed at once."""
+    """The figures of a period so far, changed in place because a million series are followed at once."""
 
     terms: Terms
     landmarks: LandmarkSet
-    spare: int  # not yet used
-    floor_ms: int  # where the period begins, ms: everything before belongs to earlier ones
-    end_ms: int  # the end of the last decided step, ms: nothing before may be decided any more
+    spare: int  # unused
+    floor_ms: int  # start of the period, ms: everything before belongs to earlier ones
+    end_ms: int  # end of the last processed step, ms: nothing before it may be processed again
     spent_nano: int = 0
     peak_nano: int = 0
-    first_step: int | None = None  # number of the first decided step
-    last_step: int | None = None  # number of the last decided step
-    source_ms: int | None = None  # the step perturbed last
-    tosses: bool = False  # whether the scheme may approximate though it has a share: never before its second release
+    first_step: int | None = None  # number of first processed step
+    last_step: int | None = None  # number of last processed step
+    source_ms: int | None = None  # last perturbed step
+    tosses: bool = False  # whether the scheme may approximate despite a share: never before its second release
     sure: bool = True  # False after missing or unknown entries, until the figures fit again
-    carried: LandmarkSet = NO_LANDMARKS  # to come of the version before, in steps of this one
-    fixed: bool = False  # dummies are among the landmarks: none may be added, it would be known as a true one
-    stretch: Stretch = NOWHERE  # the steps around the latest one, which stand alike
-    window: Window | None = None  # where any steps in a row are protected together
-    opens_ms: int = 0  # until then the version waits, as windows hold steps that an earlier version spent on
-    waited: bool = False  # whether it left out a release of which it had a share, to wait
-    figures: Figures | None = None  # at which the next entry finds it; known to the fast path alone (fastpath.py)
-    until_ms: int = MAX_TIMESTAMP  # the last step's start before a bound of its renewals
+    carried: LandmarkSet = NO_LANDMARKS  # previous version's future ones, in steps of this
+    fixed: bool = False  # dummies are among the landmarks: an added one would be known to be true
+    stretch: Stretch = NOWHERE  # the steps around the latest one of the same kind
+    window: Window | None = None  # if consecutive steps are protected together
+    opens_ms: int = 0  # the version waits until then: windows contain steps that an earlier version spent on
+    waited: bool = False  # whether it skipped a release with a share, to wait
+    figures: Figures | None = None  # the figures before the next entry; used only by the fast path (fastpath.py)
+    until_ms: int = MAX_TIMESTAMP  # last start of a step before the next renewal bound
 
     def look(self, step: int) -> Stretch:
-        """Move `stretch` to `step` and return it; its `base` counts the unused spare, too."""
+        """Move `stretch` to `step` and return it; its `base` also counts the unused spare."""
         terms = self.terms
-        if terms.units is not None:  # landmarks are left out of steps, which so are none
+        if terms.units is not None:  # steps omit landmarks, so no step is one
             self.stretch = Stretch(0, FOREVER, landmark=False, base=self.spare)
         elif terms.level == "landmark":
             found = self.landmarks.stretch(step)
@@ -82,12 +82,12 @@ class Books:
         return self.stretch
 
     def standing(self, step: int) -> tuple[bool, int]:
-        """Tell whether `step` is a landmark, and R before it: landmarks at or after it with the unused spare."""
+        """Return whether `step` is a landmark, and R: the landmarks from it on plus the unused spare."""
         stretch = self.look(step)
         return stretch.landmark, stretch.left(step)
 
     def due(self, step: int, left: int, *, landmark: bool) -> int:
-        """Return what the scheme proposes at `step`, which has its place as `standing` tells it."""
+        """Return the scheme's proposal at `step`; `left` and `landmark` come from `standing`."""
         if self.waits(step):
             return 0
         due = self.terms.share(self.spent_nano, self.peak_nano, left, landmark)
@@ -97,9 +97,9 @@ class Books:
         return due if due >= self.terms.least_nano else 0
 
     def bound(self, start_ms: int) -> int | None:
-        """Return a bound at or before `start_ms` and after the last decided step, at which the version is renewed.
+        """Return a renewal bound at or before `start_ms` and after the last processed step, or None.
 
-        Bounds are asked between two steps that the version decides; `until_ms` moves on.
+        Bounds are checked between two processed steps of the version; `until_ms` is updated.
         """
         renew = self.terms.renew
         passed = bisect_right(renew, start_ms)
@@ -109,17 +109,17 @@ class Books:
         return renew[passed - 1]
 
     def waits(self, step: int) -> bool:
-        """Tell whether the version may not spend yet at `step`."""
+        """Return whether the version may not spend yet at `step`."""
         return self.terms.steps.start(step) < self.opens_ms
 
     def loss(self, step: int, spend: int) -> int:
-        """Return what a regular step loses together with the steps before it that a window holds."""
+        """Return the loss of a regular step together with the earlier steps in its window."""
         if self.window is None or (not spend and self.waits(step)):
             return spend
         return self.window.loss(step, spend)
 
     def join(self, added: list[Interval]) -> int:
-        """Make landmarks of steps or units [start, end); return how many were decided, or passed without an event."""
+        """Turn steps or units [start, end) into landmarks; return how many were processed, or had no event."""
         joined = self.landmarks.joined(added)
         passed = joined.count_before(self.next_mark) - self.landmarks.count_before(self.next_mark)
         coming = joined.total - self.landmarks.total - passed
@@ -132,12 +132,12 @@ class Books:
 
     @property
     def next_step(self) -> int:
-        """The number of the step after the last decided one; 0 before the first."""
+        """The number of the step after the last processed one; 0 before the first."""
         return 0 if self.last_step is None else self.last_step + 1
 
     @property
     def next_mark(self) -> int:
-        """The number of the step, or of the unit, after the last decided step; before the first nothing has passed."""
+        """The number of the step or unit after the last processed step; before the first, nothing has passed."""
         units = self.terms.units
         if units is None:
             return self.next_step
@@ -145,7 +145,7 @@ class Books:
 
 
 def account_release(books: Books, entry: ReleaseEntry) -> tuple[bool, Findings]:
-    """Check a release entry and move the books past it; return whether its step is a landmark, and the findings."""
+    """Check a release entry and apply it to the books; return whether its step is a landmark, and the findings."""
     terms = books.terms
     findings: Findings = []
     step = terms.steps.number(entry.timestamp)
@@ -194,7 +194,7 @@ def _pass(books: Books, entry: ReleaseEntry, step: int, *, landmark: bool) -> No
 
 
 def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]) -> tuple[int, Findings]:
-    """Check a registration of steps and move the books past it; return how many were decided, and the findings."""
+    """Check a registration of steps and apply it; return how many steps were processed, and the findings."""
     terms = books.terms
     findings: Findings = []
     if terms.level != "landmark":
@@ -224,9 +224,9 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
 
 
 def _charge(books: Books, entry: LandmarksEntry, passed: int) -> int:
-    """Return what decided steps cost that become landmarks: the largest spend on one regular step for each.
+    """Return the cost of processed steps that become landmarks: for each, the largest regular spend.
 
-    Where missing entries hide that of a version with windows, the charge tells it, as far as it is possible.
+    If missing entries hide that spend in a version with windows, it is inferred from the charge where possible.
     """
     window, units = books.window, books.terms.units
     if units is not None:
@@ -241,9 +241,9 @@ def _charge(books: Books, entry: LandmarksEntry, passed: int) -> int:
 
 
 def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
-    """Check an entry which says that the landmarks of its policy were drawn, and move the books past it.
+    """Check an entry which says that the landmarks of its policy were drawn, and apply it to the books.
 
-    What the draw costs is a part of epsilon that the ledger does not tell; the figures after it must hold what it says.
+    The ledger does not determine the cost of the draw; the figures after the entry must include the stated cost.
     """
     terms = books.terms
     findings: Findings = []
@@ -251,9 +251,9 @@ def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
         note(findings, "dummies", entry, "hides landmarks at another level, or together with spare landmarks")
     if books.sure and (books.fixed or books.first_step is not None or books.landmarks is not terms.landmarks):
         note(findings, "dummies", entry, "does not directly follow its policy")
-    # What is to come of the version before joins what is drawn.
+    # The previous version's remaining landmarks join the drawn ones.
     drawn = books.landmarks.total - books.landmarks.count_common(books.carried)
-    # Without landmarks of its own padding may draw none; the other methods draw one at least.
+    # Padding may draw none if it has no landmarks; the other methods draw at least one.
     if (not books.landmarks.total and entry.method != PADDING) or drawn > MOST_STEPS[entry.method]:
         note(findings, "dummies", entry, f"method {entry.method} cannot draw {drawn} landmarks")
     if entry.method == PADDING and entry.charged_nano:
@@ -288,7 +288,7 @@ def _figures(findings: Findings, entry: ReleaseEntry | LandmarksEntry, spent: in
 
 
 def agree(findings: Findings, code: Code, entry: Entry, **due: int) -> None:
-    """Note a finding about each figure of an entry that is not what is due."""
+    """Note a finding for each figure of an entry that differs from ``due``."""
     for member, expected in due.items():
         found = getattr(entry, member)
         if found != expected:

@@ -1,11 +1,11 @@
 """The share of the budget that a scheme proposes for one step.
 
-With E the budget, S what was spent on landmarks, M the largest spend on a regular step, and R the landmarks at or after
-the step with the unused spare: Uniform and Adaptive give a landmark `a = min((E - S) // (R + 1), (E - S - M) // R)`,
-Balanced `a = max(0, E - max(G, M) - S) // R` with G the regular share of E, Skip nothing; a regular step gets
-`E - S - R*a`. BD and BA give landmarks what Uniform gives. Where windows are longer than a step, M is the largest sum
-of regular spends in one, and what a regular step gets here is for all of its window (window.py). At user level R is
-what is left of the length, and every step gets `(E - S) // R`.
+E is the budget, S the spend on landmarks, M the largest spend on a regular step, and R the landmarks at or after the
+step plus the unused spare. Uniform and Adaptive give a landmark `a = min((E - S) // (R + 1), (E - S - M) // R)`.
+Balanced gives it `a = max(0, E - max(G, M) - S) // R`, with G the regular share of E; Skip gives it nothing. A regular
+step gets `E - S - R*a`. BD and BA treat landmarks like Uniform. If windows are longer than a step, M is the largest sum
+of regular spends in a window, and a regular step's share here is for its whole window (window.py). At user level, R is
+the rest of the length, and every step gets `(E - S) // R`.
 
 A share is a function of S, M and R, in nano-epsilon, and of whether the step is a landmark; 0 perturbs nothing.
 """
@@ -21,7 +21,7 @@ MILLION: Final = 10**6
 
 @lru_cache
 def share_of(scheme: str, budget: int, regular_millionths: int) -> Share:
-    """Return the share of a scheme at any level but user level, always the same one; raises `ValueError` for others."""
+    """Return the cached share of a scheme at any level except user; raises `ValueError` if unknown."""
     match scheme:
         case "skip":
             return skip(budget)
@@ -34,7 +34,7 @@ def share_of(scheme: str, budget: int, regular_millionths: int) -> Share:
 
 
 def rule_of(scheme: str) -> str:
-    """Return what `share_of` gives a landmark, in the symbols above; R is above 0."""
+    """Return the landmark formula of `share_of`, in the symbols above, for R above 0."""
     match scheme:
         case "skip":
             return "0"
@@ -82,7 +82,7 @@ def skip(budget: int) -> Share:
 
 @lru_cache
 def user(budget: int) -> Share:
-    """Return the share at user level, under any scheme that the level knows; the same one for the same budget."""
+    """Return the cached share at user level, under any scheme allowed there."""
 
     def share(spent: int, _peak: int, left: int, _landmark: bool) -> int:  # noqa: FBT001
         return (budget - spent) // left if left > 0 else 0

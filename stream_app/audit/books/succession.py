@@ -1,9 +1,9 @@
-"""Whether a policy version protects less together than the one before it (docs/policies.md, "Weaker versions").
+"""Check whether a policy version protects less together than the previous one.
 
-Two histories that differ on the landmarks of a version and within one of its windows are told apart by epsilon at
-most. A later version that no longer covers some such histories takes that promise back for what is to come. Where
-there are units, landmarks and windows are of these. Times are in ms; the new version begins at the end of the last
-decided step, rounded up to a step of its own.
+See docs/policies.md, "Weaker versions". Two histories that differ on the landmarks of a version and within one of its
+windows can be distinguished by at most epsilon. A later version that no longer covers some of these histories withdraws
+that guarantee for the future. If there are units, landmarks and windows consist of units. Times are in ms; the new
+version begins at the end of the last processed step, rounded up to a step of its own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,9 +21,9 @@ _SIDES: Final = (("south", 1), ("west", 1), ("north", -1), ("east", -1))
 
 
 def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
-    """Return what a new version protects less together, a phrase each; nothing where it is not weaker.
+    """Return phrases on what a new version protects less together; none if it is not weaker.
 
-    `before` are the books of the version that ruled, `end_ms` is the end of the last decided step.
+    `before` holds the books of the previous version, and `end_ms` is the end of the last processed step.
     """
     ruling = before.terms
     begin = _begin(terms, end_ms)
@@ -51,19 +51,19 @@ def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
 
 
 def coming(before: Books, begin_ms: int) -> list[Interval]:
-    """Return the part of a version's landmarks that lies at or after `begin_ms`, in ms."""
+    """Return the part of a version's landmarks at or after `begin_ms`, in ms."""
     return [(max(start, begin_ms), end) for start, end in _spans(before.terms, before.landmarks) if end > begin_ms]
 
 
 def carried_into(before: Books, terms: Terms, end_ms: int) -> LandmarkSet:
-    """Return the coming landmarks of the version before on the new one's grid: its drawn landmarks may hold them."""
+    """Return the previous version's remaining landmarks on the new grid; drawn landmarks may include them."""
     return LandmarkSet().joined(terms.marks.covering(*span) for span in coming(before, _begin(terms, end_ms)))
 
 
 def renews(before: Books, terms: Terms, end_ms: int) -> bool:
-    """Tell whether a version is the renewal of the one before: the same over what is to come, after one bound or more.
+    """Return whether a version renews the previous one: the same for what remains, after some bounds.
 
-    One that an operator sent and that says just this is that renewal, too.
+    An operator's version with exactly this content is also a renewal.
     """
     ruling = before.terms
     passed = len(ruling.renew) - len(terms.renew)
@@ -77,11 +77,11 @@ def renews(before: Books, terms: Terms, end_ms: int) -> bool:
 
 
 def waiting(left: EarlierSpends, before: Books, terms: Terms) -> tuple[EarlierSpends, int]:
-    """Return what the versions up to `before` leave to windows of later ones, and when `terms` may begin to spend (ms).
+    """Return what versions up to `before` leave to later windows, and when `terms` may spend (in ms).
 
-    Where neither version has units, a window of either keeps away from the spends of the other; where one has, windows
-    of both lie between, a step counting as a unit. Equal windows of equal units on one grid protect the same together,
-    so that the spends of both versions count as those of one.
+    If neither version has units, a window of either stays clear of the spends of the other. If one has units, windows
+    of both lie between, and a step counts as a unit. Equal windows of equal units on one grid protect the same
+    together, so the spends of both versions count as those of one.
     """
     if before.terms.units is None and terms.units is None:
         spends = _earlier_spends(left, before, terms)
@@ -93,7 +93,7 @@ def waiting(left: EarlierSpends, before: Books, terms: Terms) -> tuple[EarlierSp
 
 
 def _spent_until(left: EarlierSpends, before: Books) -> int:
-    """Return the end of the last step that a version spent on, or may have where nobody counts; 0: there is none."""
+    """Return the end of the last step on which a version spent, or may have if untracked; 0 if none."""
     if before.window is not None:
         return before.window.leave(EarlierSpends()).end_ms
     if before.source_ms is not None:
@@ -102,10 +102,10 @@ def _spent_until(left: EarlierSpends, before: Books) -> int:
 
 
 def _earlier_spends(left: EarlierSpends, before: Books, terms: Terms) -> EarlierSpends:
-    """Return the same of versions without units.
+    """Return the earlier spends of versions without units.
 
-    Where no version with windows or units came before, nobody counts: after a version that released nothing, the last
-    step that it decided stands for the last one that was spent on.
+    If no earlier version had windows or units, spends are not tracked. After a version without a release, its last
+    processed step then stands for the last one with a spend.
     """
     if before.window is not None:
         return before.window.leave(left)._replace(units=left.units)
@@ -117,18 +117,21 @@ def _earlier_spends(left: EarlierSpends, before: Books, terms: Terms) -> Earlier
 
 
 def _begin(terms: Terms, end_ms: int) -> int:
-    """Return where the first step of a version begins that may follow `end_ms`; 0 where nothing was decided."""
+    """Return the start of a version's first possible step after `end_ms`; 0 if nothing was processed."""
     return terms.steps.start(terms.steps.covering(end_ms, end_ms)[1]) if end_ms else 0
 
 
 def _spans(terms: Terms, landmarks: LandmarkSet | None = None) -> list[Interval]:
-    """Return landmarks, those of the terms or others on their grid, in ms."""
+    """Return landmarks in ms: those of the terms, or others on their grid."""
     start, found = terms.marks.start, terms.landmarks if landmarks is None else landmarks
     return [(start(first), start(end)) for first, end in zip(found.starts, found.ends, strict=True)]
 
 
 def _outside(wanted: Iterable[Interval], own: Iterable[Interval]) -> list[int]:
-    """Return the first uncovered place of each wanted span that is not all covered; both ascend and are disjoint."""
+    """Return the first uncovered position of each wanted span that is not fully covered.
+
+    Both arguments are ascending and disjoint.
+    """
     found = []
     covers = iter(own)
     cover = next(covers, None)
@@ -192,5 +195,5 @@ def _is_whole(value: Mapping[str, Any]) -> bool:
 
 
 def _substitutes(value: Mapping[str, Any]) -> bool:
-    """Tell whether invalid values have a substitute; a category named "reject" cannot be one."""
+    """Return whether invalid values have a substitute; a category named "reject" cannot be one."""
     return "invalid" in value and value["invalid"] != "reject"

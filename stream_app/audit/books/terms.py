@@ -21,63 +21,63 @@ Level = Literal["landmark", "event", "user", "w-event"]
 
 
 class TermsError(ValueError):
-    """Parameters that this audit does not know how to account for; the message names the member."""
+    """Parameters that this audit cannot account for; the message names the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a policy version promises: all that the arithmetic of its period needs."""
+    """The guarantee of a policy version, with everything that its period's arithmetic needs."""
 
     version: int
     budget_nano: int
-    lifetime_nano: int | None  # the most that the policy lets its series claim; None where it says nothing
+    lifetime_nano: int | None  # the most that the policy lets its series reserve; None if not stated
     level: Level
     step_ms: int
     steps: Grid
-    units: Units | None  # None where steps are protected whole
-    landmarks: LandmarkSet  # at the start of the period; numbers of steps, or of units where there are any
+    units: Units | None  # None if steps are protected whole
+    landmarks: LandmarkSet  # at the start of the period; numbers of steps, or of units if there are any
     spare: int
-    length: int  # steps; user level only, else 0
-    frame: Frame | None  # of the windows; None at level landmark with windows of a step, at event and at user
+    length: int  # steps; 0 except at user level
+    frame: Frame | None  # of windows; None at level landmark with one-step windows, at event and at user
     scheme: str
-    share: Share  # what the scheme proposes; where there are windows, for landmarks, and in all for regular steps
-    tosses: bool  # whether the scheme may ever approximate though it has a share
-    compares: bool  # True: a private dissimilarity skips steps, from the second release on. False: a rate below 1 may
-    spelling: str  # the version and the budget as every release entry spells them
-    scale_nano: Fraction  # noise scale times the spend in nano-epsilon; of a sum beside its number that of half a spend
-    scales_nano: Mapping[str, Fraction]  # the same of each part of a vector; of other kinds none
-    statistic: str  # of numbers that are collected, or of units; "" where there is none
-    least_nano: int  # a smaller share counts as none: it cannot be halved
-    within: str  # what becomes of a step's readings; "" where a step has one
+    share: Share  # the scheme's proposal; with windows: for landmarks, and in total for regular steps
+    tosses: bool  # whether the scheme may ever approximate despite a share
+    compares: bool  # True: a private dissimilarity skips steps after the first release. False: a rate below 1 may
+    spelling: str  # version and budget as spelled in every release entry
+    scale_nano: Fraction  # noise scale times the spend in nano-epsilon; for a sum with its count, times half a spend
+    scales_nano: Mapping[str, Fraction]  # the same for parts of a vector; empty for other kinds
+    statistic: str  # of collected numbers or of units; "" if there is none
+    least_nano: int  # a smaller share counts as 0: it cannot be halved
+    within: str  # how a step's readings combine; "" if a step has one
     gaps: bool  # whether steps without a reading are approximated, whatever their share
-    hides_absence: bool  # whether they are decided as if a public value had been read
+    hides_absence: bool  # whether these are processed as if a public value was read
     value: Mapping[str, Any]  # the `value` parameters, for the releases
-    filtered: bool  # whether estimates are more than clamped measurements
-    open_steps: int  # that take contributions at a time; 0: nothing is collected
-    neighbours: str  # of what is collected; "" where nothing is
-    intrusion_nano: int  # what a look at the counters may tell; 0: they are bare
-    correlation: str | None  # the name of what is assumed to be known of its steps' correlation
-    renew: tuple[int, ...]  # moments (ms) at which the version begins again, if the lifetime allows it
-    lasting: Mapping[str, Any]  # the parameters that a renewal leaves as they are
+    filtered: bool  # whether estimates are more than clamped noisy values
+    open_steps: int  # number of steps open to contributions; 0: not collected
+    neighbours: str  # of collected data; "" if not collected
+    intrusion_nano: int  # what a look at the counters reveals; 0: they are bare
+    correlation: str | None  # name of the correlation assumed to be known for its steps
+    renew: tuple[int, ...]  # moments (ms) of renewal, if the lifetime allows it
+    lasting: Mapping[str, Any]  # the parameters that a renewal keeps
 
     @property
     def counts_items(self) -> bool:
-        """Whether the number of items, or of units, is public and stands in each release that is perturbed."""
+        """Whether the number of items or units is public and stated in each perturbed release."""
         return self.units is not None or (self.statistic == "mean" and self.neighbours == "replace")
 
     @property
     def divides(self) -> bool:
-        """Whether a measurement is divided by that number."""
+        """Whether a noisy value is divided by that number."""
         return self.counts_items and self.statistic in ("mean", "share")
 
     @property
     def marks(self) -> Grid:
-        """The grid of landmarks: that of units, where there are any, else that of steps."""
+        """The grid of landmarks: that of units if there are any, else that of steps."""
         return self.steps if self.units is None else self.units.grid
 
     @property
     def reach(self) -> Reach:
-        """What the version protects together, besides its landmarks."""
+        """What the version protects together besides its landmarks."""
         if self.units is not None:
             return Reach(*self.units.grid, self.units.window)
         return Reach(None, self.step_ms, 1 if self.frame is None else self.frame.steps)
@@ -147,9 +147,9 @@ def read_terms(version: int, parameters: Mapping[str, Any]) -> Terms:
 
 
 def with_epsilon(known: Terms, parameters: Mapping[str, Any]) -> Terms:
-    """Return what `read_terms` does of parameters that differ from those of `known` in their epsilon alone.
+    """Return the terms like `read_terms`, for parameters that differ from `known` only in epsilon.
 
-    Most of the reading is not repeated, since it does not look at the epsilon; where it does, all of it is.
+    Only the parts that depend on epsilon are read again, or everything if the policy has windows.
     """
     epsilon = parameters.get("epsilon")
     if known.frame is not None or not PARAMETERS["epsilon"].fits(epsilon):
@@ -187,23 +187,23 @@ def _is_private(scheme: Mapping[str, Any]) -> bool:
 
 
 def _frame(protection: Mapping[str, Any], scheme: Mapping[str, Any], budget: int) -> Frame | None:
-    """Return the windows of a policy: with private dissimilarities half of the budget is theirs."""
+    """Return the windows of a policy; private dissimilarities get half of the budget."""
     steps: int = protection.get("window") or 1
     if steps == 1 and protection["level"] != "w-event":
         return None
-    if protection.get("unit") is not None:  # its window counts units, and a step's spend is for all windows in it
+    if protection.get("unit") is not None:  # the window counts units, and a step's spend is for all windows in it
         return None
     return Frame(steps, protection.get("step", 1), budget // (2 * steps) if _is_private(scheme) else 0)
 
 
 def _falls(adaptive: Mapping[str, Any]) -> bool:
-    """Tell whether the rate of Adaptive can fall below 1, where it begins; it is kept in whole billionths."""
+    """Return whether the rate of Adaptive, in whole billionths, can fall below its start, 1."""
     decrease, minimum = decimal_of(adaptive.get("decrease", 0.5)), decimal_of(adaptive.get("minimum", 0.1))
     return floor(decrease * NANO) > 0 and floor(minimum * NANO) < NANO
 
 
 def _scale(parameters: Mapping[str, Any]) -> Fraction:
-    """Return the noise scale at one epsilon: D*res for numbers, the radius, the sensitivity, 1 for categories."""
+    """Return the noise scale at epsilon 1: D*res for numbers, radius, sensitivity, or 1 for categories."""
     value = parameters["value"]
     if parameters["protection"].get("unit") is not None:
         return _of_units(value) * (parameters["protection"].get("window") or 1)
@@ -219,7 +219,7 @@ def _scale(parameters: Mapping[str, Any]) -> Fraction:
 
 
 def _of_units(value: Mapping[str, Any]) -> Fraction:
-    """Return by how much one unit moves a statistic in all: a unit that moves leaves one bin and enters another."""
+    """Return a unit's total effect on a statistic: a unit that moves leaves one bin and enters another."""
     match value["statistic"]:
         case "histogram":
             return Fraction(2)
@@ -230,13 +230,13 @@ def _of_units(value: Mapping[str, Any]) -> Fraction:
 
 
 def _reach(parameters: Mapping[str, Any]) -> int:
-    """Return how far a number, or what is added up, may move between neighbours, in grid points."""
+    """Return how far a number or an addend may move between neighbours, in grid points."""
     collect, value = parameters.get("collect"), parameters["value"]
     if collect is None:
         return cells_of(value)
     low, high = grid_of(value)
     centre = (low + high) // 2
-    if collect.get("intrusion_nano"):  # an item moved past a look changes what is left of two parts
+    if collect.get("intrusion_nano"):  # moving an item past a look changes the rest of two parts
         return 2 * max(high - centre, centre - low)
     if collect["neighbours"] == "replace":
         return high - low
@@ -244,13 +244,13 @@ def _reach(parameters: Mapping[str, Any]) -> int:
 
 
 def _scales(value: Mapping[str, Any]) -> dict[str, Fraction]:
-    """Return the noise scale of each part of a vector at one epsilon, of which each part has the same share."""
+    """Return the noise scale of each part of a vector at epsilon 1; all parts have the same share."""
     parts = value["parts"] if value["kind"] == "vector" else {}
     return {name: len(parts) * cells_of(parts[name]) * decimal_of(parts[name]["resolution"]) for name in sorted(parts)}
 
 
 def scale_of(terms: Terms, spend_nano: int, count: int | dict[str, int] | None) -> float | dict[str, float]:
-    """Return the noise scale of a release, each number rounded once; `count` are its items or units, in each bin."""
+    """Return a release's noise scale, each number rounded once; `count` is its items or units (per bin)."""
     if terms.scales_nano:
         return {name: _rounded(scale, spend_nano) for name, scale in terms.scales_nano.items()}
     if terms.least_nano > 1:
@@ -263,5 +263,5 @@ def scale_of(terms: Terms, spend_nano: int, count: int | dict[str, int] | None) 
 
 
 def _rounded(scale_nano: Fraction, spend_nano: int) -> float:
-    # The division of two integers rounds once, as the format asks.
+    # The division of two integers rounds once, as the format requires.
     return scale_nano.numerator / (scale_nano.denominator * spend_nano)

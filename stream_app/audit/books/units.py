@@ -1,8 +1,9 @@
-"""Statistics of units: the grids of steps and units, what a step may spend, what late units cost, which bins there are.
+"""Statistics of units: grids of steps and units, a step's allowed spend, late units' cost, and bins.
 
-With w units in a row protected together, E the budget, S spent on landmarks and R the spare left, a step may spend
-`E - S` where R is 0, else `w * ((E - S) // (w + R))`: a neighbour that differs in a units of the step loses a/w of the
-spend at most, so with M the largest spend of a step, n units that become landmarks late cost `ceil(n * M / w)`.
+Let any w consecutive units be protected together, and let E be the budget, S the spend on landmarks and R the remaining
+spare. A step may spend `E - S` if R is 0, else `w * ((E - S) // (w + R))`. A neighbour that differs in a units of the
+step loses at most a/w of the spend. So with M the largest spend of a step, n units that become landmarks late cost
+`ceil(n * M / w)`.
 """
 
 from collections import Counter
@@ -19,17 +20,17 @@ _FIRST_WEEKDAY: Final = 3  # 1970-01-01 was a Thursday, the fourth day of its we
 
 
 class Grid(NamedTuple):
-    """Spans of one length, the first of which begins at `origin_ms`."""
+    """Spans of equal length, the first of which begins at `origin_ms`."""
 
     origin_ms: int
     length_ms: int
 
     def number(self, at_ms: int) -> int:
-        """Return the number of the span that holds a moment; negative before the origin."""
+        """Return the number of the span that contains a moment; negative before the origin."""
         return (at_ms - self.origin_ms) // self.length_ms
 
     def start(self, index: int) -> int:
-        """Return the moment at which a span begins; records know none before 1970."""
+        """Return the start of a span, but not before 1970, as in records."""
         return max(0, self.origin_ms + index * self.length_ms)
 
     def covering(self, start_ms: int, end_ms: int) -> tuple[int, int]:
@@ -37,30 +38,30 @@ class Grid(NamedTuple):
         return self.number(start_ms), -((self.origin_ms - end_ms) // self.length_ms)
 
     def aligned(self, at_ms: int) -> bool:
-        """Tell whether a span begins at a moment, as `start` tells it."""
+        """Return whether a span begins at a moment, according to `start`."""
         return not (at_ms - self.origin_ms) % self.length_ms or not at_ms
 
 
 class Units(NamedTuple):
-    """The units of a policy: each step has `per_step` of them, and any `window` in a row are protected together."""
+    """The units of a policy: `per_step` in each step; any `window` in a row are protected together."""
 
     grid: Grid
     per_step: int
     window: int
-    by: str  # "" where a step has one statistic
-    transitions: tuple[tuple[int, int], ...]  # from each moment (ms) on local time is UTC and so many ms
+    by: str  # "" if a step has one statistic
+    transitions: tuple[tuple[int, int], ...]  # (moment, ms ahead of UTC in local time from then on)
 
     def late(self, passed: int, peak_nano: int) -> int:
-        """Return what units of decided steps cost that become landmarks."""
+        """Return the cost of processed units that become landmarks."""
         return -(-passed * peak_nano // self.window)
 
     def counted(self, start_ms: int, landmarks: LandmarkSet) -> int:
-        """Return how many units of a step are no landmarks."""
+        """Return how many units of a step are not landmarks."""
         first = self.grid.number(start_ms)
         return self.per_step - landmarks.count_before(first + self.per_step) + landmarks.count_before(first)
 
     def bins(self, start_ms: int, landmarks: LandmarkSet) -> Mapping[str, int]:
-        """Return how many units of a step that are no landmarks fall into each bin of local time."""
+        """Return how many units of a step, without landmarks, are in each bin of local time."""
         first = self.grid.number(start_ms)
         if landmarks.count_before(first + self.per_step) == landmarks.count_before(first):
             return _bins(self, start_ms)
@@ -68,7 +69,7 @@ class Units(NamedTuple):
         return Counter(self.bin(self.grid.start(unit)) for unit in units if not landmarks.at(unit)[0])
 
     def bin(self, start_ms: int) -> str:
-        """Return the bin that a unit falls into, by the local time at which it begins."""
+        """Return the bin of a unit, by the local time of its start."""
         shift_ms = self.transitions[0][1] if self.transitions else 0
         for at_ms, then_ms in self.transitions:
             if at_ms <= start_ms:
@@ -84,7 +85,7 @@ def _bins(units: Units, start_ms: int) -> Mapping[str, int]:
 
 
 def units_of(protection: Mapping[str, Any], value: Mapping[str, Any]) -> Units | None:
-    """Return the units of a policy whose form was checked; None where its steps are protected whole."""
+    """Return the units of a policy with valid form, or None if its steps are protected whole."""
     unit = protection.get("unit")
     if unit is None:
         return None
@@ -100,9 +101,9 @@ def units_of(protection: Mapping[str, Any], value: Mapping[str, Any]) -> Units |
 
 @lru_cache
 def unit_share(budget: int, window: int) -> Share:
-    """Return the share of steps with units, under any scheme that takes them; landmarks have no release of their own.
+    """Return the share of steps with units, under any scheme that allows them.
 
-    It is always the same one for the same budget and window.
+    Landmarks have no release of their own. The result is cached by budget and window.
     """
 
     def share(spent: int, _peak: int, left: int, landmark: bool) -> int:  # noqa: FBT001 - one of four plain numbers

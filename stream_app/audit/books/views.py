@@ -1,12 +1,12 @@
-"""Views: series of one person's readings beside the one that they are views of, over one set of landmarks.
+"""Views: further series of one person's readings, over the same landmarks as their base series.
 
 The budgets of a base and its views add up for histories that differ on the landmarks and on one event. So they must
-protect the same units, and a landmark of the base must be one in every view. What is compared is what all versions had
-by the end: a base and a view may take a landmark in either order, and no order between chains is relied upon.
+protect the same units, and a base's landmark must be one in every view. The comparison covers what all versions had by
+the end: a base and a view may register a landmark in either order, and the check relies on no order between chains.
 
-The sums of a view's chain hold for its own landmarks and its own events. Where it spent on what its base protects
-otherwise, no sum counts that as the base promised it: so these two findings are of a broken promise, and not of wrong
-books. A view without a cap was promised to nobody, and landmarks of its own only make its sums larger.
+The sums of a view's chain hold for its own landmarks and events. If it spent on something its base protects
+differently, no sum counts that as the base guaranteed it. So these two findings mean a violated guarantee, not an
+integrity error. A view without a limit was guaranteed to nobody, and extra landmarks only make its sums larger.
 """
 
 from collections.abc import Iterator
@@ -22,17 +22,17 @@ Fault = tuple[Code, str]  # a finding's code and its sentence
 
 
 class Held(NamedTuple):
-    """What a series' earlier versions held."""
+    """What a series' earlier versions had."""
 
-    landmarks: LandmarkSet = NO_LANDMARKS  # that were in force when they came, as `placed` numbers them
+    landmarks: LandmarkSet = NO_LANDMARKS  # in force when they came, numbered by `placed`
     alike: bool = True  # whether all versions protect the same units
     weaker: bool = False  # whether a version gave up landmarks
 
     def after(self, before: Books, terms: Terms, *, weaker: bool, view: bool) -> "Held":
-        """Return it with the version that ended, whose books are `before`; `terms` are those of the next one.
+        """Return this plus an ended version, whose books are `before`; `terms` are those of the next one.
 
-        Of a view, and of a base that gave some up, only landmarks that had passed are kept: a later version has to name
-        those that are to come.
+        For a view, and for a base that gave some up, only past landmarks are kept: a later version has to name the
+        remaining ones.
         """
         ended = placed(before.landmarks, before.terms)
         if weaker or view:
@@ -47,13 +47,13 @@ NOTHING_HELD: Final = Held()
 
 
 def protected(terms: Terms) -> tuple[str, int, int, int, int]:
-    """Return what a base and its views must protect alike: level, unit, window, length, and where units begin."""
+    """Return what a base and its views must share: level, unit, window, length and the units' origin."""
     marks = terms.marks
     return terms.level, marks.length_ms, terms.reach.window, terms.length, marks.origin_ms % marks.length_ms
 
 
 def placed(landmarks: LandmarkSet, terms: Terms) -> LandmarkSet:
-    """Return landmarks by the numbers that they have on the `_common` grid, which a base and its views share."""
+    """Return landmarks numbered on the `_common` grid, which a base and its views share."""
     shift = _shift(terms)
     starts, ends = (tuple(at + shift for at in bounds) for bounds in (landmarks.starts, landmarks.ends))
     return landmarks._replace(starts=starts, ends=ends)
@@ -64,7 +64,7 @@ def _shift(terms: Terms) -> int:
 
 
 def _common(terms: Terms) -> Grid:
-    """Return the grid of a version's landmarks, counted from the last one that begins before 1970."""
+    """Return the grid of a version's landmarks, counted from the last span that begins before 1970."""
     marks = terms.marks
     return Grid(marks.origin_ms % marks.length_ms - marks.length_ms, marks.length_ms)
 
@@ -78,12 +78,12 @@ class Side(NamedTuple):
 
     @property
     def landmarks(self) -> LandmarkSet:
-        """All landmarks that it had, as `placed` numbers them."""
+        """All landmarks it ever had, numbered by `placed`."""
         return _joined(self.held.landmarks, placed(self.books.landmarks, self.books.terms))
 
 
 def view_faults(view: Side, base: Side, first_ms: int) -> Iterator[Fault]:
-    """Yield what is wrong with a view beside its base; `first_ms` is the first step that it spent on, -1: none."""
+    """Yield the faults of a view against its base; `first_ms` is the first step it spent on (-1: none)."""
     terms = view.books.terms
     if not (view.held.alike and base.held.alike and protected(terms) == protected(base.books.terms)):
         what = f"protects differently from {base.series!r}, so their budgets do not add up"

@@ -1,12 +1,13 @@
-"""The windows of a version that protects w steps in a row: what is due at its regular steps, and what a window loses.
+"""The windows of a version that protects w steps in a row: regular steps' shares, and windows' losses.
 
-With A what the landmarks leave of the budget (E - S - R*a, see share.py; at level w-event E less w*e1, e1 what a
-private dissimilarity costs: E // 2w, or 0 with released ones), a regular step may spend what the last w - 1 steps left
-of A; the landmarks among them count elsewhere. BD proposes half of what is left; BA u = A // w for each step since the
-last regular publication, as far as that has been paid back: k units spent on step l are paid back by the steps up to
-l + k - 1, which publish nothing; the other schemes u. Each event costs e1 besides, published or not.
+Let A be what the landmarks leave of the budget: E - S - R*a (see share.py), or E - w*e1 at level w-event. Here e1 is
+the cost of a private dissimilarity, E // 2w, or 0 with released ones. A regular step may spend what the last w - 1
+steps left of A; landmarks among them are counted elsewhere. BD proposes half of the rest. BA proposes u = A // w for
+each step since the last regular publication, as far as that has been paid back: k units spent on step l are paid back
+by the steps up to l + k - 1, which publish nothing. The other schemes propose u. Each event also costs e1, published or
+not.
 
-A version waits while windows, its own or those of an earlier version, hold steps that an earlier version spent on.
+A version waits while windows, its own or those of an earlier version, contain steps that an earlier version spent on.
 Steps of versions differ in length, so what one leaves to the next is in milliseconds.
 """
 
@@ -18,9 +19,9 @@ from stream_app.audit.books.landmarks import LandmarkSet
 
 
 class Reach(NamedTuple):
-    """What is protected together under a version; a version without units counts its steps as such."""
+    """What a version protects together besides landmarks; without units, its steps count as units."""
 
-    origin_ms: int | None  # of the grid of units; None where there are none
+    origin_ms: int | None  # of the grid of units; None without units
     unit_ms: int
     window: int
 
@@ -31,23 +32,23 @@ class Reach(NamedTuple):
 
 
 class EarlierSpends(NamedTuple):
-    """The last spend of the versions so far, which windows of later ones must not reach; zeros where none is known."""
+    """The last spend of the versions so far, which later windows must not reach; zeros if unknown."""
 
-    end_ms: int = 0  # of the last step that was spent on
-    reach_ms: int = 0  # the end of the last window, of versions before, around a step that it spent on
-    units: bool = False  # whether a version had units, so that all of them waited
+    end_ms: int = 0  # of the last step with a spend
+    reach_ms: int = 0  # end of the last window of earlier versions around a step with a spend
+    units: bool = False  # whether a version had units, so all of them waited
 
     def opens_ms(self, reach: Reach) -> int:
         """Return when a version may begin to spend; without windows it protects single steps."""
         return max(self.end_ms + reach.length_ms - reach.unit_ms, self.reach_ms) if self.end_ms else 0
 
     def clears_ms(self, reach: Reach) -> int:
-        """Return the same where one of two versions has units: windows of both are kept apart as a whole."""
+        """Return the same if one of two versions has units: their windows are kept completely apart."""
         return max(self.end_ms + reach.length_ms, self.reach_ms) if self.end_ms else 0
 
 
 class Frame(NamedTuple):
-    """The windows of a policy: at level w-event, and at level landmark where they are longer than a step."""
+    """The windows of a policy: at level w-event, and at level landmark if longer than a step."""
 
     steps: int  # w
     step_ms: int
@@ -55,25 +56,25 @@ class Frame(NamedTuple):
 
     @property
     def held_nano(self) -> int:
-        """What windows hold back for private dissimilarities: w*e1."""
+        """What windows reserve for private dissimilarities: w*e1."""
         return self.steps * self.charge_nano
 
 
 @dataclass(slots=True)
 class Window:
-    """The regular spends of one period that a window still holds; changed in place."""
+    """The regular spends of one period that are still in a window; changed in place."""
 
     frame: Frame
-    spends: deque[tuple[int, int]] = field(default_factory=deque)  # steps that spent, ascending, and nano-epsilon
-    total_nano: int = 0  # of them all
-    last: tuple[int, int] | None = None  # the regular step published last, and its spend
-    largest_nano: int = 0  # m: spent on one regular step
+    spends: deque[tuple[int, int]] = field(default_factory=deque)  # (step, nano-epsilon) pairs, ascending by step
+    total_nano: int = 0  # sum of them
+    last: tuple[int, int] | None = None  # last published regular step, and its spend
+    largest_nano: int = 0  # m: largest regular spend
     cost_ms: int | None = None  # start of the last step that spent or was charged
-    doubt: int | None = None  # the first step after missing entries, until what they hid is out of reach
-    hidden: bool = False  # whether missing entries may hide a larger spend on one regular step
+    doubt: int | None = None  # first step after missing entries, while these still matter
+    hidden: bool = False  # whether missing entries may hide a larger regular spend
 
     def due(self, scheme: str, first: int, step: int, free: int) -> int:
-        """Return what a scheme proposes at a regular step; `free` is A, `first` the period's first decided step."""
+        """Return a scheme's proposal at a regular step; `free` is A, `first` the first processed step."""
         steps, held = self.frame.steps, self.held(step)
         share = unit = free // steps
         match scheme:
@@ -90,19 +91,19 @@ class Window:
         return max(0, min(share, free - held))
 
     def held(self, step: int) -> int:
-        """Return what the other steps of the window that ends with `step` spent, and forget the steps before it."""
+        """Return the other steps' spends in the window that ends with `step`; forget all earlier steps."""
         while self.spends and self.spends[0][0] <= step - self.frame.steps:
             self.total_nano -= self.spends.popleft()[1]
         if not self.spends or self.spends[-1][0] < step:
             return self.total_nano
-        return sum(spend for at, spend in self.spends if at != step)  # decided before: a fault
+        return sum(spend for at, spend in self.spends if at != step)  # processed again: fault
 
     def loss(self, step: int, spend: int) -> int:
-        """Return what the window that ends with `step` loses when this regular step spends `spend`."""
+        """Return the loss of the window that ends with `step` if this regular step spends `spend`."""
         return self.held(step) + spend + self.frame.held_nano
 
     def pass_by(self, step: int, spend: int, *, landmark: bool, waits: bool) -> None:
-        """Move past a decided step, which spent `spend`."""
+        """Move past a processed step that spent `spend`."""
         if spend and not landmark:
             if self.spends and self.spends[-1][0] >= step:
                 self._hold({**dict(self.spends), step: spend})
@@ -115,7 +116,7 @@ class Window:
             self.cost_ms = step * self.frame.step_ms
 
     def leave_out(self, landmarks: LandmarkSet) -> None:
-        """Let go of steps that are landmarks by now: they count with the landmarks."""
+        """Drop the steps that are now landmarks, because these count separately."""
         self._hold({at: spend for at, spend in self.spends if not landmarks.at(at)[0]})
 
     def _hold(self, spends: dict[int, int]) -> None:
@@ -126,7 +127,7 @@ class Window:
         self.doubt, self.hidden = None, True
 
     def settled(self, step: int) -> bool:
-        """Tell whether missing entries no longer matter at `step`: two windows after them, all figures are known."""
+        """Return whether missing entries no longer matter at `step`: all figures are known two windows later."""
         if self.doubt is None:
             self.doubt = step
         if step < self.doubt + 2 * self.frame.steps:
@@ -135,7 +136,7 @@ class Window:
         return True
 
     def leave(self, left: EarlierSpends) -> EarlierSpends:
-        """Return what the periods up to this one leave to later ones; `left` is what those before this one left."""
+        """Return what periods up to this one leave to later ones; `left` is what earlier periods left."""
         if self.cost_ms is None:
             return left
         length_ms = self.frame.steps * self.frame.step_ms

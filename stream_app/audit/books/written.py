@@ -1,7 +1,7 @@
-"""What was written of release entries, for those that come after: most series stand as others stood before them.
+"""Cache of release entries' text for later entries: most series have the same figures as earlier ones.
 
-The figures of an entry, from its decision to its release's hash, follow from the share, what was spent on landmarks,
-the peak, and what its step is. They are written once for all series that come by the same figures to the same text.
+The figures of an entry, from its decision to its release's hash, follow from the share, the spend on landmarks, the
+peak, and the kind of its step. They are written once for all series that reach the same text from the same figures.
 """
 
 from typing import Final

@@ -1,1 +1,1 @@
-"""A batch decided as columns: the events of many series together, with the bytes that one by one would give."""
+"""A batch processed as columns: many series together, with the same bytes as one by one."""

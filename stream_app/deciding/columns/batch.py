@@ -1,4 +1,4 @@
-"""A batch decided: together what can be, one by one what cannot, put out in the order of its records."""
+"""Processes a batch: records together if possible, otherwise one by one, with outputs in order."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -23,19 +23,22 @@ from stream_app.formats.records import InputRecord, Records
 from stream_app.privacy.amounts import Ints
 
 SLICE = 128
-"""Records decided one by one before others may run, some milliseconds; put out are four times as many."""
+"""Records processed one by one before other tasks may run, some milliseconds.
+
+Outputs are written in slices four times as large.
+"""
 
 Put = tuple[int, Callable[[], None]]
-"""An output of the record at an offset, to be put out when it is its turn."""
+"""An output of the record at an offset, written when it is that record's turn."""
 _BEHIND_ALL: Final = 1 << 63
-"""No record has this offset: Kafka's are below it."""
+"""Above every record's offset, because Kafka's offsets are smaller."""
 
 
 @final
 class BatchDecider:
-    """Decides the records of one batch; afterwards it tells what changed and what is counted.
+    """Processes the records of one batch, and then reports what changed and all counts.
 
-    Fewer than ``fewest`` events of a group are decided one by one.
+    If a group has fewer than ``fewest`` events, they are processed one by one.
     """
 
     def __init__(
@@ -48,25 +51,25 @@ class BatchDecider:
         fewest: int = FEWEST,
     ) -> None:
         self.end = 0
-        """How many records were decided."""
+        """How many records were processed."""
         self.enough = False
-        """Set meanwhile, it leaves those records for the next batch that would still be decided one by one."""
+        """If set meanwhile, records that still have to be processed one by one are left to the next batch."""
         self._context: Final = context
         self._collection: Final = collection
         self._source: Final = source
         self._states: Final = source.states
         self._fewest: Final = fewest
         self._outlets: Final = outlets
-        self._puts: Final[list[Put]] = []  # of records that were decided one by one, until it is their turn
+        self._puts: Final[list[Put]] = []  # of records processed one by one, until it is their turn
         self._decider: Final = partial(Decider, context, source.find, collection=collection, find_member=find_member)
         self.alone: Decider = self._decider(outlets=outlets)
-        """What records that were decided one by one came to."""
+        """The results of the records that were processed one by one."""
         self._steps: list[Steps] = []
         self.places: Ints = np.zeros(0, np.int64)
-        """Where the series stand that changed together with others."""
+        """The places of the series that were changed together."""
 
     def decide(self, records: Records) -> Iterator[None]:
-        """Decide records in order, as many as a batch takes; between two of what it yields others may run.
+        """Process records in order, as many as a batch accepts; other tasks may run at each yield.
 
         Raises:
             LostCountersError: if a row has an open step whose counters are not in the collection.
@@ -74,7 +77,7 @@ class BatchDecider:
         self._states.begin_batch()
         records = records.read(wire.parsed_all(records.values))
         chosen = NOTHING
-        if self._outlets.settle is None:  # entries that bind are looked for one by one
+        if self._outlets.settle is None:  # binding entries are looked up one by one
             collected = frozenset(map(str.encode, self._collection.collected))
             chosen = together(self._context, self._source, records, self._fewest, collected)
         numbers: Sequence[int] = range(len(records))
@@ -102,7 +105,7 @@ class BatchDecider:
         yield from self._put_out(records, chosen.at)
 
     def _singles(self, counting: Counting, records: Records, numbers: Sequence[int]) -> Iterator[InputRecord]:
-        """Yield those of some records that are decided one by one, and count the contributions between them."""
+        """Yield the records that are processed one by one, and count the contributions between them."""
         some = records.some(numbers)
         others = counting.others(some.keys, some.parsed or ())
         if isinstance(others, range):
@@ -116,7 +119,7 @@ class BatchDecider:
         self.end = numbers[-1] + 1
 
     def _put_out(self, records: Records, chosen: Ints) -> Iterator[None]:
-        """Put out everything that waits, in the order of the records."""
+        """Write all pending outputs in the order of the records."""
         made = outputs(self._states, self._steps, len(chosen), self._context.keys.fingerprint)
         offsets = list(map(records.offsets.__getitem__, chosen.tolist()))
         done, room = 0, 4 * SLICE
@@ -131,11 +134,11 @@ class BatchDecider:
                     room = 4 * SLICE
             if put is not None:
                 put()
-        for _ in made:  # behind its last step it gives the hashes back to the states
+        for _ in made:  # after its last step it returns the hashes to the states
             raise ValueError("more steps were processed than records were chosen")
 
     def _put_together(self, made: Iterable[Output], offsets: list[int]) -> None:
-        """Put out what the records at these offsets came to."""
+        """Write the outputs of the records at these offsets."""
         keys, times_ms, entries, releases = zip(*made, strict=True)
         headers = [[(INPUT_HEADER, b"%d" % offset)] for offset in offsets]
         ledger, release = self._outlets.many
@@ -143,11 +146,11 @@ class BatchDecider:
         release(keys, releases, times_ms, headers)
 
     def stored(self) -> list[tuple[bytes, bytes]]:
-        """Return the table rows to write for what changed, but for those that are sealed."""
+        """Return the table rows to write for what changed, except for sealed rows."""
         return stored(self._states, self.places) + self.alone.stored()
 
     def links(self) -> Iterator[tuple[str, int, str]]:
-        """Yield series, sequence and hash of the last entry of each series that changed."""
+        """Yield the series, sequence and hash of the last entry of each series that changed."""
         states, places = self._states, self.places
         names = [states.names[place] for place in places.tolist()]
         yield from zip(names, states.figures["sequence"][places].tolist(), links(states, places), strict=True)
@@ -155,17 +158,17 @@ class BatchDecider:
             yield series, row.sequence, row.previous
 
     def rows(self, most: int) -> list[SeriesRow]:
-        """Return the rows of at most so many series that changed."""
+        """Return the rows of at most ``most`` of the series that changed."""
         return [*map(self._states.row, self.places[:most].tolist()), *islice(self.alone.changed.values(), most)][:most]
 
     @property
     def together(self) -> int:
-        """How many records were decided together, as columns."""
+        """How many records were processed together, as columns."""
         return sum(len(steps.nth) for steps in self._steps)
 
     @property
     def decisions(self) -> dict[tuple[str, str, str], int]:
-        """How many decisions there are, by decision, scheme and digest of the default policy."""
+        """The number of decisions, by decision, scheme and digest of the default policy."""
         found = Counter(self.alone.decisions)
         for steps in self._steps:
             for decision, count in steps.decisions.items():
@@ -174,7 +177,7 @@ class BatchDecider:
 
     @property
     def spent(self) -> dict[tuple[str, str], int]:
-        """Nano-epsilon that were spent, by scheme and digest of the default policy."""
+        """Nano-epsilon spent, by scheme and digest of the default policy."""
         found = Counter(self.alone.spent)
         for steps in self._steps:
             found[steps.group.payer] += int(steps.made["spend_nano"].sum())
@@ -182,7 +185,7 @@ class BatchDecider:
 
     @property
     def used(self) -> dict[tuple[str, str], int]:
-        """By how much the budget in use grew, in nano-epsilon, by the same."""
+        """Growth of the budget in use, in nano-epsilon, by scheme and digest of the default policy."""
         found = Counter(self.alone.used())
         for steps in self._steps:
             if steps.group.rule.exhaustible and steps.used_nano:
@@ -191,7 +194,7 @@ class BatchDecider:
 
 
 def _hold(puts: list[Put], append: Append) -> Append:
-    """Return what keeps a record's outputs until it is their turn."""
+    """Return a function that keeps a record's outputs until it is their turn."""
 
     def put(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
         puts.append((int(headers[0][1]), partial(append, key, value, timestamp_ms, headers)))

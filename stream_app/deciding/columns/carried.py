@@ -1,7 +1,7 @@
-"""What columns carry of a series, by the names of its stored row: some fields as figures, the others in its period.
+"""The fields of a stored row that columns carry: some as figures, the others in the series' period.
 
-Closed by default: a field of a stored row that is not named here is one that columns cannot give back. A series that
-needs it is decided one by one (`arrive`).
+Closed by default: columns cannot restore a field of a stored row that is not named here. A series that needs such a
+field is processed one by one (`arrive`).
 """
 
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ from stream_app.privacy.state import NEVER, Clock, Latest, Promise, State
 from stream_app.privacy.values import ReleasedCells
 
 Figures = npt.NDArray[np.void]
-"""Columns of `Carried`, by its names."""
+"""Columns of `Carried`, by field name."""
 
 
 class Carried(NamedTuple):
-    """The figures of one series; all but the last four are fields of its stored row."""
+    """The figures of one series; all except the last three are fields of its stored row."""
 
     budget_nano: int
     spare_left: int
@@ -39,31 +39,31 @@ class Carried(NamedTuple):
     rate_nano: int
     source_ms: int
     measurement: int
-    """One cell; 0 before the first release, and so is ``estimate``."""
+    """One cell, which like ``estimate`` is 0 before the first release."""
     estimate: int
     sequence: int
     previous: bytes
     """The hash of the last entry."""
     due_ms: int
-    """From when on a bound of a renewal is due."""
+    """When the next renewal bound is due, in ms."""
     group: int
-    """The number of the group."""
+    """The number of the series' group."""
     used: int
-    """The number of the last batch that had an event of the series."""
+    """The number of the last batch with an event of the series."""
 
 
 FIGURES: Final = np.dtype([(name, f"V{HASH_BYTES}" if name == "previous" else "i8") for name in Carried._fields])
 _BYTES: Final = np.dtype(f"V{FIGURES.itemsize}")
 
 WHOLE: Final = tuple(name for name in Carried._fields if name in StoredRow._fields and name != "previous")
-"""The figures that are integers of a stored row, or the first of a list of integers there: `CELLS`."""
+"""Figures that a stored row has as integers, or as the first of a list of integers (`CELLS`)."""
 CELLS: Final = ("measurement", "estimate")
 DERIVED: Final = ("decided_end_ms", "last_step")
-"""What follows from the last decided step."""
+"""Fields that follow from the last processed step."""
 PERIOD: Final = ("budget_nano", "spare_left", "prior_nano", "first_budget_nano", "period_start_ms")
-"""What a series keeps until its next version or late landmark; `Period` has it, and the policy."""
+"""Fields that stay the same until the next version or late landmark; in `Period`, as is the policy."""
 KEPT: Final = ("claim_nano",)
-"""The same, of fields with a default; of all others with one a series in columns has the default."""
+"""More such fields, with a default; in columns, every other field with a default has it."""
 Part = Literal["figures", "period", "cells", "link"]
 _PARTS: Final[dict[str, Part]] = {
     **dict.fromkeys((*WHOLE, *DERIVED), "figures"),
@@ -72,7 +72,7 @@ _PARTS: Final[dict[str, Part]] = {
     "previous": "link",
 }
 RUNS: Final = tuple((part, tuple(names)) for part, names in groupby(StoredRow._fields, _PARTS.__getitem__))
-"""The fields of a stored row in their order, in runs of which each is made at once."""
+"""The fields of a stored row, in order, in runs that are each written at once."""
 _PERIOD_RUNS: Final = tuple(
     slice(at := StoredRow._fields.index(names[0]), at + len(names)) for part, names in RUNS if part == "period"
 )
@@ -87,18 +87,18 @@ _NOTHING: Final[_Entered] = ([], np.zeros(0, FIGURES), np.zeros((0, NUMBER_WIDTH
 
 
 def period_texts(stored: StoredRow) -> tuple[str, ...]:
-    """Return the JSON of each run of a stored row that its period has, without brackets."""
+    """Return the JSON, without brackets, of each run of a stored row that is part of its period."""
     kept = written(stored)
     return tuple(wire.dump(kept[run])[1:-1].decode() for run in _PERIOD_RUNS)
 
 
 def gathered(figures: Figures, places: Ints) -> Figures:
-    """Return a copy of the figures at some places."""
+    """Return a copy of the figures at the given places."""
     return figures.view(_BYTES).take(places).view(FIGURES)  # as bytes: field by field costs twenty times as much
 
 
 def put_back(figures: Figures, places: Ints, own: Figures) -> None:
-    """Set the figures at some places."""
+    """Set the figures at the given places."""
     figures.view(_BYTES)[places] = own.view(_BYTES)
 
 
@@ -106,10 +106,10 @@ _C = TypeVar("_C", Figures, Doubles)
 
 
 def grown(figures: _C, length: int) -> _C:
-    """Return figures with zeros behind them, in pages of their own.
+    """Return the figures extended by zeros, in memory pages of their own.
 
-    The system gives a page when something is first written there, and has all of them back once they are let go. From
-    the heap each growth would leave a hole there, all together as large as the figures.
+    The system provides a page when it is first written to, and gets all pages back once they are released. On the heap,
+    each growth would leave a hole, and all holes together would be as large as the figures.
     """
     shape = (length, *figures.shape[1:])
     pages = mmap(-1, prod(shape) * figures.itemsize, flags=MAP_PRIVATE | MAP_ANONYMOUS)
@@ -119,9 +119,9 @@ def grown(figures: _C, length: int) -> _C:
 
 
 def state_of(figures: Carried, level: LevelState, promise: Promise, start_ms: int, rule: Rule) -> State:
-    """Return the state of one series, or those of many as one of columns; ``level`` is that of the filter, if any.
+    """Return the state of one series, or of many as columns; ``level`` is the filter's state, if any.
 
-    The columns of a series without a release say nothing of one; the filter is there as before its first one.
+    If a series has no release, its columns contain none, and the filter is in its initial state.
     """
     released: Flag = figures.source_ms != NEVER
     cells = figures.measurement, figures.estimate
@@ -150,12 +150,12 @@ def state_of(figures: Carried, level: LevelState, promise: Promise, start_ms: in
 
 
 def entered(rule: Rule, rows: list[Sequence[Any]]) -> _Entered:
-    """Return which of some stored rows, by their fields, columns give back as they were, and their columns."""
+    """Return which stored rows, given by their fields, columns can restore exactly, and their columns."""
     step_ms, filtered = rule.step_ms, rule.filtered
     fields_of: list[Any] = list(zip(*[fields[:PLAIN] for fields in rows], strict=True))
     columns: Any = StoredRow(*fields_of)
     found = {name: getattr(columns, name) for name in _WHOLE}
-    # What is not written is zero here and below: no release has come yet.
+    # What is not written is zero, here and below, because there is no release yet.
     found |= {name: [cells[0] if cells else 0 for cells in getattr(columns, name)] for name in CELLS}
     whole = np.array(list(found.values()))
     if whole.dtype != np.int64:
@@ -167,7 +167,7 @@ def entered(rule: Rule, rows: list[Sequence[Any]]) -> _Entered:
         np.array([closed is False for closed in columns.closed])
         & np.array([len(fields) == PLAIN or _foreign_of(fields) == _BARE for fields in rows])
         & np.array([len(link) == HASH_BYTES for link in links])
-        & (of["last_step"] != NEVER)  # the first step of a period is decided by itself
+        & (of["last_step"] != NEVER)  # the first step of a period is processed alone
         & (of["decided_ms"] == of["last_step"] * step_ms)
         & (of["decided_end_ms"] == of["decided_ms"] + step_ms)
         & (_lengths(columns.measurement) == released)

@@ -1,6 +1,6 @@
-"""Contributions counted without an object for each: those that a step takes up. All others are decided one by one.
+"""Counts contributions that open steps accept, without an object for each; others go one by one.
 
-What an open step counts changes no row, so what is asked of a series is asked once for its next contributions.
+What an open step counts changes no row, so a series is checked once for all its next contributions.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,10 +18,10 @@ class _Series(NamedTuple):
     """Where the contributions of a series are counted."""
 
     key: bytes | None
-    """That of its records."""
+    """The key of the series' records."""
     step_ms: int
     steps: dict[int, Counters]
-    """Those that take contributions."""
+    """The steps that accept contributions."""
 
 
 _NOWHERE: Final = _Series(None, 1, {})
@@ -29,22 +29,22 @@ _NOWHERE: Final = _Series(None, 1, {})
 
 @final
 class Counting:
-    """Counts contributions to the open steps of a partition; ``lookup`` finds the rows of series as they are now."""
+    """Counts contributions to a partition's open steps; ``lookup`` finds the current rows of series."""
 
     def __init__(self, context: Context, lookup: Lookup, collection: Collection) -> None:
         self._context: Final = context
         self._lookup: Final = lookup
         self._collection: Final = collection
-        self._known: Final[dict[str, _Series]] = {}  # since the last record that was decided one by one
+        self._known: Final[dict[str, _Series]] = {}  # since the last record that was processed alone
 
     def others(self, keys: Sequence[bytes | None], parsed: Sequence[Parsed]) -> Iterable[int]:
-        """Return the numbers of the records to be decided one by one, in order; count the contributions before each.
+        """Return the numbers of the records to process one by one, and count the contributions before each.
 
-        Whoever takes a number decides that record, or recalls it, before the next one: it finds
-        every counter as it is when all before it were decided one by one. A range: there is nothing to count, all are
-        decided so.
+        The numbers are in order. The caller must process or recall each record before it takes the next number: the
+        record then finds every counter as if all earlier records had been processed one by one. A range means that
+        there is nothing to count and all records are processed one by one.
         """
-        # PRIVACY: whether contributions are counted here depends on open steps, not on what the records hold.
+        # PRIVACY: whether contributions are counted here depends on open steps, not on what the records contain.
         if not self._collection.collected:
             self._known.clear()
             return range(len(parsed))
@@ -67,7 +67,7 @@ class Counting:
             yield number
 
     def _where(self, series: str) -> _Series:
-        """Return where the contributions of a series are counted: nowhere, if they would be refused for its series."""
+        """Return where a series' contributions are counted: nowhere if they would be refused for their series."""
         opened, separator = self._collection.counted(series), self._context.limits.member_separator
         row = self._lookup(series) if opened else None
         if row is None or row.policy.collect is None or row.state.closed or row.open_steps is None:

@@ -1,7 +1,7 @@
-"""Observations of a batch decided together, in rounds: the first of each series, then the second, and so on.
+"""Processes a batch's observations in rounds: the first of each series, then the second, and so on.
 
-What they come to goes to bytes here, too: releases, ledger entries sealed into their series' chains, and stored rows,
-whose bytes are those of `stream_app.deciding.rows`.
+This module also creates the bytes of the results: releases, ledger entries sealed into their series' chains, and stored
+rows, with the bytes that `stream_app.deciding.rows` gives.
 """
 
 from collections import defaultdict
@@ -33,24 +33,24 @@ from stream_app.privacy.state import NEVER, Promise
 
 
 class Steps(NamedTuple):
-    """What the steps of one group came to: equally many of each, in the order of the batch."""
+    """The results of one group's steps, equally many of each, in the order of the batch."""
 
     group: Group
     nth: Ints
-    """Their numbers among those that are decided together."""
+    """Their numbers among the observations processed together."""
     here: Ints
-    """Where their series stand, each once, ascending."""
+    """The places of their series, each once, ascending."""
     places: Ints
-    """Where their series stand."""
+    """The places of their series."""
     keys: list[bytes]
     made: dict[str, Ints]
-    """The figures after each step by name, and what else its entry says."""
+    """The figures after each step, by name, and whatever else its entry says."""
     used_nano: int
-    """By how much S + M grew over the series."""
+    """Growth of S + M over all these series."""
 
     @property
     def decisions(self) -> dict[str, int]:
-        """How many decisions there are of each."""
+        """How often each decision was made."""
         published, released = self.made["spend_nano"] > 0, self.made["source_ms"] != NEVER
         counts = {"perturbed": int(published.sum()), "approximated": int((released & ~published).sum())}
         counts["withheld"] = len(self.nth) - sum(counts.values())
@@ -58,9 +58,10 @@ class Steps(NamedTuple):
 
 
 def decided(keys: KeyRing, states: States, chosen: Together) -> Iterator[Steps]:
-    """Decide what was chosen, group by group; ``states`` stand behind it then, but for hashes.
+    """Process the chosen observations group by group; ``states`` are updated, except for hashes.
 
-    Guarantee: what `stream_app.deciding.decision.decide` comes to for each record, in the order of the batch.
+    Guarantee: the results are those of `stream_app.deciding.decision.decide` for each record, in the order of the
+    batch.
     """
     for number in np.flatnonzero(np.bincount(chosen.groups)).tolist():
         (nth,) = np.nonzero(chosen.groups == number)
@@ -121,7 +122,7 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
 
 
 def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
-    """Yield which events are decided at once: no two of one series, all of one epoch, in the order of each series."""
+    """Yield events to process at once: one epoch, no two of a series, and in the order of each series."""
     for rank in range(int(ranks.max()) + 1):
         (events,) = np.nonzero(ranks == rank)
         of_epochs = epochs[events]
@@ -134,9 +135,9 @@ def _used_nano(figures: Figures) -> int:
 
 
 def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: str) -> Iterator[Output]:
-    """Yield what is written of each of ``count`` steps, in the order of the batch.
+    """Yield the outputs of each of ``count`` steps, in the order of the batch.
 
-    Each entry is sealed into its series' chain; behind the last one ``states`` hold the hashes. ``fingerprint`` names
+    Each entry is sealed into its series' chain; after the last one, ``states`` hold the hashes. ``fingerprint`` names
     the noise key.
     """
     if not decided:
@@ -153,7 +154,7 @@ def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: s
 
 
 def _texts(states: States, steps: Steps) -> Texts:
-    """Return the steps of a group as what is written of them is made from."""
+    """Return the texts from which the outputs of a group's steps are made."""
     places, made = steps.places.tolist(), steps.made
     kind: Any = steps.group.rule.kind  # of columns
     published = made["spend_nano"] > 0
@@ -188,7 +189,7 @@ def links(states: States, places: Ints) -> list[str]:
 
 
 def stored(states: States, places: Ints) -> list[tuple[bytes, bytes]]:
-    """Return the table rows of the series at ``places``, as `rows.dump` makes them where the policy stays."""
+    """Return the table rows of the series at ``places``, as `rows.dump` makes them if the policy stays."""
     if not len(places):
         return []
     figures, names = gathered(states.figures, places), [states.names[place] for place in places.tolist()]
@@ -215,7 +216,7 @@ def stored(states: States, places: Ints) -> list[tuple[bytes, bytes]]:
 
 
 def _cells(states: States, places: Ints, figures: Figures) -> list[str]:
-    """Return `CELLS` and the state of the filter, as far as there are any, each a list in JSON."""
+    """Return `CELLS` and the filter's state, each as a JSON list, empty if there is none."""
     levels = [""] * len(places)
     if len(states.levels):
         found = zip(lists(states.levels[places]), figures["group"].tolist(), strict=True)

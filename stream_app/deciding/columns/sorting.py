@@ -1,7 +1,7 @@
-"""Which records of a batch are decided together: observations of series whose states stand as columns.
+"""Selects a batch's records to process together: observations of series whose states are columns.
 
-All records of one series in a batch go one way: together with others, or one by one. So neither way has to know what
-the other came to, and the order of series to each other changes nothing.
+All records of a series in a batch are processed the same way: together with others, or one by one. So neither way needs
+the results of the other, and the order between series has no effect.
 """
 
 from collections.abc import Iterable
@@ -21,50 +21,50 @@ from stream_app.privacy.fold import refused
 from stream_app.privacy.values import Raw
 
 FEWEST = 16
-"""Events that are worth the fixed cost of operations on columns."""
+"""The fewest events that are worth the fixed cost of column operations."""
 _NO_NUMBER: Final = Raw(nan)
 
 
 class Source(Protocol):
-    """Where the rows of a partition stand before a batch."""
+    """The rows of a partition before a batch."""
 
     @property
     def states(self) -> States:
-        """The series whose states stand as columns."""
+        """The series whose states are columns."""
 
     def find(self, series: str) -> SeriesRow | None:
-        """Return the row of a series, wherever it stands; None: it has none."""
+        """Return the row of a series, wherever it is held, or None if it has none."""
 
     def arrive(self, series: Iterable[str], fewest: int) -> None:
-        """Let those series stand in ``states`` that can: of those that do not, at least ``fewest`` of a group."""
+        """Move series into ``states`` if columns can hold them and their group has at least ``fewest``."""
 
 
 class Together(NamedTuple):
-    """Observations that are decided together: equally many of each, in the order of the batch."""
+    """Observations that are processed together: equally many of each, in the order of the batch."""
 
     at: Ints
-    """Their numbers among the records of the batch."""
+    """Their record numbers in the batch."""
     places: Ints
-    """Where their series stand in `States`."""
+    """The places of their series in `States`."""
     groups: Ints
     starts_ms: Ints
     ranks: Ints
-    """How many of the same series come before each."""
+    """How many observations of the same series come before each."""
     numbers: Doubles
-    """Their raw values; NaN for what is no number, for which a substitute stands."""
+    """Their raw values; NaN if the value is not a number and is replaced by a substitute."""
 
     def before(self, end: int) -> "Together":
-        """Return those among the first ``end`` records of the batch."""
+        """Return the observations among the first ``end`` records of the batch."""
         count = int(np.searchsorted(self.at, end))
         return self if count == len(self.at) else self.of(np.arange(count))
 
     def of(self, some: Ints | Flags) -> "Together":
-        """Return some of them."""
+        """Return some of the observations."""
         at, places, groups, starts_ms, ranks, numbers = self
         return Together(at[some], places[some], groups[some], starts_ms[some], ranks[some], numbers[some])
 
     def __repr__(self) -> str:
-        # PRIVACY: what prints it, a traceback too, shows no value.
+        # PRIVACY: anything that prints it, including a traceback, shows no value.
         return f"<{len(self.at)} observations>"
 
 
@@ -73,10 +73,10 @@ NOTHING = Together(_NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0))
 
 
 def together(context: Context, source: Source, records: Records, fewest: int, collected: frozenset[bytes]) -> Together:
-    """Return which records are decided together, at least ``fewest`` in each round of a group.
+    """Return the records to process together, at least ``fewest`` in each round of a group.
 
-    ``collected`` are the keys of series that are collected: what has them is no observation of another series.
-    Whatever would be refused, or needs more than a step, is not among them: the decision of one record tells why.
+    ``collected`` are the keys of collected series: a record with such a key is no observation of another series.
+    Records that would be refused, or that need more than a step, are excluded: processing them alone gives the reason.
     """
     states = source.states
     routed, separator = context.partition_of is not None, context.limits.member_separator
@@ -87,14 +87,15 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
     places = _places(source, found, fewest)
     known = places >= 0
     if not known.any():
-        return NOTHING  # none of its series stands as columns
+        return NOTHING  # none of its series is in columns
     at, times = np.array(found.at, np.int64), np.array(found.times_ms, np.int64)
     numbers = np.array(found.numbers, np.float64)
     groups = states.figures["group"][places]
     steps_ms = np.array([group.rule.step_ms for group in states.groups], np.int64)[groups]
     starts_ms = times // steps_ms * steps_ms
     known &= starts_ms < states.figures["due_ms"][places]
-    # PRIVACY: of a value this asks only whether it is invalid without a substitute, which a reject tells anybody.
+    # PRIVACY: of a value this only checks whether it is invalid without a substitute, which a rejected record shows to
+    # anyone.
     replaced = np.array([group.rule.kind.quantise(_NO_NUMBER) is not None for group in states.groups])
     known &= np.isfinite(numbers) | replaced[groups]
     known &= accepted(context, Many(found.series, times, np.array(records.timestamps_ms, np.int64)[at]))
@@ -106,7 +107,7 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
 
 
 def _places(source: Source, found: Observations, fewest: int) -> Ints:
-    """Return where the series of each observation stands, -1 for one that is to be decided by itself."""
+    """Return the place of each observation's series, or -1 if it must be processed by itself."""
     states, apart, series = source.states, found.apart, found.series
     index = states.index
     places = [index.get(name, -1) for name in series]
@@ -120,9 +121,10 @@ def _places(source: Source, found: Observations, fewest: int) -> Ints:
 
 
 def _before(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> tuple[Ints, Ints]:
-    """Return where the step ends that its series decided, or has in the batch, before each; and how many it has there.
+    """Return the end of each observation's previous step, and how many its series has before it.
 
-    Of a series that has some among what is decided together all are, so these are as many.
+    The previous step is the series' last processed step or an earlier one in the batch. A series has all or none of its
+    observations processed together, so the numbers hold for those, too.
     """
     order = np.argsort(places, kind="stable")
     sorted_places, numbers = places[order], np.arange(len(order))
@@ -137,14 +139,14 @@ def _before(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> tu
 
 
 def _whole(states: States, places: Ints, known: Flags) -> Flags:
-    """Return which observations remain when each series has all or none."""
-    lacking = np.zeros(len(states.names) + 1, np.bool_)  # the last one stands for place -1
+    """Return which observations remain if each series keeps all or none of them."""
+    lacking = np.zeros(len(states.names) + 1, np.bool_)  # the last one is for place -1
     lacking[places[~known]] = True
     return ~lacking[places]
 
 
 def _sparse(groups: Ints, ranks: Ints, epochs: Ints, known: Flags, fewest: int) -> Flags:
-    """Return which observations stand in rounds with too few of their group and epoch to be worth it."""
+    """Return which observations are in rounds with too few of their group and epoch to be worthwhile."""
     counts = np.bincount(groups[known], minlength=int(groups.max(initial=0)) + 1)
     sparse = counts[groups] < fewest
     for group in np.flatnonzero(counts >= fewest).tolist():

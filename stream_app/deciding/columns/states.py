@@ -1,10 +1,10 @@
-"""The states of a partition's series as columns: an array of figures, by name, instead of objects.
+"""The states of a partition's series as columns: an array of named figures instead of objects.
 
-A series stands here or among the decoded rows (`stream_app.kafka.owner.cache`), never in both. What its period does
-not change is one `Period`, which series of one default policy share. Mutable, one object a partition.
+A series is either here or among the decoded rows (`stream_app.kafka.owner.cache`), never in both. What does not change
+within its period is in a `Period`, which series of one default policy share. There is one mutable object per partition.
 
-Series become columns at once (`arrive`); of those whose stored bytes were read, without an object for any of them.
-Closed by default: a series stands as columns only where they carry all that is known of it.
+Series become columns in bulk (`arrive`), without an object for any of those whose stored bytes were read. Closed by
+default: a series becomes columns only if columns carry everything that is known about it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,17 +38,20 @@ from stream_app.privacy.state import Promise
 
 _PROMISED: Final = tuple(field.name for field in fields(Promise))
 FREE: Final = -1
-"""Stands for the group at a place that no series has."""
+"""The group of a place without a series."""
 _FEWEST: Final = 1024
 _PART: Final = 16
-"""Of the series that are forgotten at once: the more, the longer a batch waits, and the fewer, the more often."""
+"""One of this many parts of the series is forgotten at once.
+
+Larger parts make a batch wait longer; smaller ones make it happen more often.
+"""
 _KEPT_BATCHES: Final = 2
-"""The batch that is decided and the one that commits: the stored rows lack what these changed."""
+"""The current batch and the one being committed: the stored rows lack their changes."""
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Series under one rule and one default policy; ``default`` is its name, empty for policies of the series' own."""
+    """Series with one rule and one default policy, named by ``default``, empty for their own policies."""
 
     number: int
     rule: Rule
@@ -57,13 +60,13 @@ class Group:
 
     @property
     def payer(self) -> tuple[str, str]:
-        """Under what their spends are counted: scheme and digest of the default policy."""
+        """The labels for counting their spends: the scheme and the digest of the default policy."""
         return (self.rule.scheme.name, self.default)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Period:
-    """What a series' state keeps until its next version or late landmark, and its part of a stored row."""
+    """The part of a series' state that stays until its next version or late landmark, with its row texts."""
 
     group: Group
     policy: Policy
@@ -73,35 +76,35 @@ class Period:
 
 
 class States:
-    """The series of a partition that may be decided together."""
+    """The series of a partition that may be processed together."""
 
     def __init__(self, most: int) -> None:
-        """Hold at most so many series, but for those of the last two batches."""
+        """Hold at most ``most`` series, except that those of the last two batches always stay."""
         self.index: dict[str, int] = {}
         """The place of each series."""
         self.names: list[str] = []
         self.periods: list[Period] = []
         self.figures: Figures = grown(np.zeros(0, FIGURES), _FEWEST)
         self.levels: Doubles = np.zeros((0, NUMBER_WIDTH))
-        """The states of filters, as long as the other figures once a group has one."""
+        """The filter states, as long as the other figures once a group has a filter."""
         self.groups: list[Group] = []
         self.batch = 0
         self._most = max(1, most)
         self._free: list[int] = []
         self._by_rule: dict[tuple[int, str], Group] = {}
-        self._numbers: list[int] = []  # of groups that no series was of when a batch began
+        self._numbers: list[int] = []  # of groups without a series when a batch began
         self._full_at = -1  # the last batch in which no series could be forgotten
         self._known: WeakValueDictionary[tuple[object, ...], Period] = WeakValueDictionary()
 
     def begin_batch(self) -> None:
-        """Count a batch; groups that no series is of make room for others."""
+        """Start a batch, and free the numbers of groups without series."""
         self.batch += 1
         for group in [group for group in self._by_rule.values() if not group.series]:
             del self._by_rule[id(group.rule), group.default]
             self._numbers.append(group.number)
 
     def joined(self, rule: Rule, default: str) -> Group:
-        """Return the group of series under a rule and the default policy of this name; empty: of their own."""
+        """Return the group for a rule and the default policy named ``default`` (empty: own policies)."""
         group = self._by_rule.get((id(rule), default))
         if group is None:
             number = self._numbers.pop() if self._numbers else len(self.groups)
@@ -112,7 +115,7 @@ class States:
     def put_all(
         self, names: Sequence[str], periods: Sequence[Period], group: Group, figures: Figures, levels: Doubles
     ) -> None:
-        """Take in series of a group that are not here; what of ``figures`` depends on this place is set here."""
+        """Add series of a group that are not here yet; `group` and `used` in ``figures`` are set here."""
         while len(self.index) + len(names) > self._most and self._full_at != self.batch:
             self._forget_oldest()
         places = [self._place(*one) for one in zip(names, periods, strict=True)]
@@ -134,7 +137,7 @@ class States:
         return SeriesRow(series, series.encode(), figures.sequence, previous, period.policy, group.default, state)
 
     def forget(self, series: str) -> None:
-        """Forget a series, if it is here: its row has gone elsewhere."""
+        """Forget a series if it is here, because its row is now held elsewhere."""
         place = self.index.pop(series, None)
         if place is not None:
             self.periods[place].group.series -= 1
@@ -163,7 +166,7 @@ class States:
     def period(self, row: SeriesRow, group: Group) -> Period:
         """Return the period of a row, one object for all that share it."""
         promise = row.state.promise
-        # While a period is in use its group, policy and landmarks are, and their ids belong to nothing else.
+        # While a period is in use, so are its group, policy and landmarks: their ids belong to nothing else.
         shared = (
             id(group),
             id(row.policy),
@@ -178,7 +181,7 @@ class States:
         return period
 
     def _forget_oldest(self) -> None:
-        """Forget a part of the series that had no event for longest; those of the last batches stay in any case."""
+        """Forget some of the series without an event for longest; those of the last batches always stay."""
         places = np.fromiter(self.index.values(), np.int64, len(self.index))
         used = self.figures["used"][places]
         old = used <= self.batch - _KEPT_BATCHES
@@ -205,10 +208,10 @@ def arrive(
     load: Callable[[str], SeriesRow],
     fewest: int,
 ) -> None:
-    """Let those of some series stand as columns that can, at least ``fewest`` of a group; they leave ``rows``.
+    """Move series that columns can hold from ``rows`` to ``states``, at least ``fewest`` of a group.
 
-    ``rows`` are those that are decoded, ``stored`` the bytes of others, and ``load`` makes a row of one of these;
-    ``rows`` takes up those that only so can be told about. ``policy_of`` returns the default policy that has a name.
+    ``rows`` are decoded, ``stored`` are the bytes of other rows, and ``load`` decodes one of these; ``rows`` also gets
+    those that can only be judged when decoded. ``policy_of`` returns the default policy with a name.
     """
     found: dict[str, Any] = {name: wire.load(value) for name, value in stored.items()}
     plain = _plain(found, rows, load)
@@ -220,7 +223,7 @@ def arrive(
         else:
             rows.update((name, load(name)) for name in names)
     for row in rows.values():
-        if (rule := row.policy.rule) is not None and row.key == row.series.encode():  # no other key stands in columns
+        if (rule := row.policy.rule) is not None and row.key == row.series.encode():  # columns hold no other key
             groups.setdefault(states.joined(rule, row.default), ([], []))[1].append(row)
     for group, (names, decoded) in groups.items():
         if group.series + len(names) + len(decoded) >= fewest:
@@ -231,9 +234,9 @@ def arrive(
 def _plain(
     found: Mapping[str, Any], rows: dict[str, SeriesRow], load: Callable[[str], SeriesRow]
 ) -> dict[str, list[str]]:
-    """Return the series that have a row as by default, by default policy; ``rows`` takes up others that may stand too.
+    """Return the series with plain rows, by default policy; ``rows`` gets others that columns may hold.
 
-    What has open units never stands as columns, and is not decoded before it is asked for.
+    A series with open units never becomes columns, and is not decoded before it is needed.
     """
     plain: dict[str, list[str]] = {}
     for name, row in found.items():
@@ -252,9 +255,9 @@ def _taken(
     load: Callable[[str], SeriesRow],
     fewest: int,
 ) -> list[str]:
-    """Take in what columns carry whole of the series of a group, if it is enough; return its names.
+    """Add the series of a group that columns can hold, if there are enough; return their names.
 
-    ``plain`` has the fields of those that are not decoded: what they share need be loaded of one alone.
+    ``plain`` has the fields of the rows that are not decoded; only one of those that share a period must be loaded.
     """
     at, figures, levels = entered(group.rule, [*plain.values(), *map(stored_of, decoded)])
     if group.series + len(at) < fewest:

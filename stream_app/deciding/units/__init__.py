@@ -1,1 +1,1 @@
-"""Statistics of many units: readings into sealed rows, and what a reading or a watermark closes into releases."""
+"""Statistics of many units: readings go into sealed rows, and readings or watermarks close steps."""

@@ -1,7 +1,7 @@
-"""The units of the open steps of a partition's series: rows that are sealed where they are stored.
+"""The units of open steps of a partition's series, in rows that are sealed in the state table.
 
-What the records of a batch change is in memory until the batch is written; without a table, as in ``replay``, it stays
-there. Nothing else is kept: memory does not grow with what is open.
+Changes by a batch's records stay in memory until the batch is written; without a table, as in ``replay``, they remain
+there. Nothing else is kept, so memory does not grow with the open steps.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,21 +15,21 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.units.readings import UNIT_BYTES, OpenUnit
 
 _EPOCHS: Final = 64
-"""Epochs whose keys are kept at hand."""
+"""Epochs whose keys are cached."""
 
 
 class Table(NamedTuple):
-    """Where rows are stored: under which keys they are sealed, of which events topic, and how one is read."""
+    """Where rows are stored: the keys that seal them, their events topic, and a function that reads one."""
 
     keys: KeyRing
     topic: str
-    """Its id: offsets mean nothing in another one."""
+    """The topic's id: offsets differ in another."""
     read: Callable[[bytes], bytes | None]
 
 
 @final
 class Block:
-    """Sixteen units of an open step, and the offset of the last reading that one of them took up."""
+    """Sixteen units of an open step, and the offset of the last reading stored in them."""
 
     __slots__ = ("epoch", "offset", "place", "row_key", "units")
 
@@ -41,17 +41,17 @@ class Block:
         self.units: Final = units
 
     def unit(self, slot: int) -> OpenUnit:
-        """Return the unit at a place."""
+        """Return the unit in a slot."""
         return OpenUnit.unpacked(self.units, slot * UNIT_BYTES)
 
     def put(self, slot: int, unit: OpenUnit, offset: int) -> None:
-        """Put a unit in that took up the reading at ``offset``."""
+        """Store a unit that includes the reading at ``offset``."""
         at = slot * UNIT_BYTES
         self.units[at : at + UNIT_BYTES] = unit.packed()
         self.offset = offset
 
     def sealed(self, secret: bytes, topic: str) -> bytes:
-        """Return the row that is stored."""
+        """Return the sealed row to store."""
         return sealed(secret, topic, self.place, self.offset, self.units)
 
     def __eq__(self, other: object) -> bool:
@@ -60,29 +60,29 @@ class Block:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Return which one it is alone."""
-        # PRIVACY: what prints it, a traceback too, shows nothing that was read.
+        """Return only the block's row key."""
+        # PRIVACY: no printed form, including a traceback, shows anything that was read.
         return f"Block({self.row_key!r})"
 
 
 @final
 class Blocks:
-    """The sealed rows of one partition as its last decided record left them."""
+    """The sealed rows of one partition after its last processed record."""
 
     __slots__ = ("_changed", "_secret_of", "_table")
 
     def __init__(self, table: Table | None = None) -> None:
-        """Begin with those of a table; None: with none, and everything stays in memory."""
+        """Use the rows of a table; without one, start empty and keep everything in memory."""
         self._table: Final = table
-        self._changed: Final[dict[bytes, Block | None]] = {}  # by the key of its row; None: it is deleted
-        # Asked of each row that is read or written.
+        self._changed: Final[dict[bytes, Block | None]] = {}  # by row key; None: the row is deleted
+        # Called for each row read or written.
         self._secret_of: Final = lru_cache(_EPOCHS)(table.keys.sealing_of if table else _no_secret)
 
     def find(self, key: bytes, policy: Policy, step: OpenStep, number: int, epoch: int) -> Block:
-        """Return a row of an open step, which begins in an epoch.
+        """Return an existing row of an open step that begins in ``epoch``.
 
         Raises:
-            LostUnitsError: if it is not there, or not the one that the step has.
+            LostUnitsError: if it is missing, not the step's own, or its key was erased.
         """
         place = _place(key, policy, step, number)
         row_key = place.row_key
@@ -101,15 +101,15 @@ class Blocks:
         return Block(place, epoch, *opened(secret, table.topic, place, row))
 
     def fresh(self, key: bytes, policy: Policy, step: OpenStep, number: int, epoch: int) -> Block:
-        """Return a row of an open step that has none yet, empty; whatever lies in its place is not looked at."""
+        """Return a new, empty row of an open step, without reading what is stored in its place."""
         return Block(_place(key, policy, step, number), epoch, -1, bytearray(BLOCK_BYTES))
 
     def change(self, block: Block) -> None:
-        """Keep a row that took up a reading."""
+        """Keep a row that a reading changed."""
         self._changed[block.row_key] = block
 
     def drop(self, key: bytes, policy: Policy, steps: Iterable[OpenStep]) -> None:
-        """Delete the rows of steps, unread."""
+        """Delete the rows of steps unread."""
         for step in steps:
             for number in step.numbers:
                 row_key = _place(key, policy, step, number).row_key
@@ -119,11 +119,11 @@ class Blocks:
                     self._changed[row_key] = None
 
     def drop_all(self, key: bytes, policy: Policy, opened: OpenUnits | None) -> None:
-        """Delete the rows of all open steps of a series, unread."""
+        """Delete the rows of all open steps of a series unread."""
         self.drop(key, policy, () if opened is None else opened.steps)
 
     def written(self) -> dict[bytes, bytes | None]:
-        """Return the rows that changed since the last time, by their keys, sealed; None deletes one."""
+        """Return the sealed rows changed since the last call, by key; None deletes a row."""
         return dict(self._written())
 
     def _written(self) -> Iterator[tuple[bytes, bytes | None]]:
@@ -132,7 +132,7 @@ class Blocks:
             return
         for row_key, block in self._changed.items():
             secret = None if block is None else self._secret_of(block.epoch)
-            # One whose key is gone is of no use to anybody.
+            # A row whose key is erased is useless.
             row = None if block is None or secret is None else block.sealed(secret, table.topic)
             yield row_key, row
         self._changed.clear()
@@ -144,7 +144,7 @@ class Blocks:
 
 
 def _no_secret(_: int) -> None:
-    """Return that rows of no table are sealed under none."""
+    """Return None: without a table, rows are not sealed."""
 
 
 def _place(key: bytes, policy: Policy, step: OpenStep, number: int) -> Place:

@@ -1,7 +1,7 @@
-"""Which steps of a series take readings of units: what its row says of them, and how a reading or a watermark moves it.
+"""The steps of a series that accept unit readings: their stored form, and how records move them.
 
-A step is open from its first reading on, until a reading of step i closes every step up to ``i - open_steps``, or a
-watermark every step that ends at or before it. No clock has a part in either.
+A step opens with its first reading. A reading of step i closes every step up to ``i - open_steps``, and a watermark
+closes every step that ends at or before it. Neither depends on a clock.
 """
 
 from collections.abc import Sequence
@@ -20,20 +20,21 @@ BLOCK_UNITS: Final = 16
 """Units in a sealed row."""
 _INDEX: Final = attrgetter("index")
 _SHARED: Final = 4096
-"""Different sets of open units that are kept once for all series that have them."""
+"""Maximum number of distinct sets of open units shared between series."""
 
 
 @lru_cache(maxsize=64)
 def _one(key: str) -> str:
-    """Return one object for all steps of a key."""
+    """Return one shared string for all steps with a key."""
     return key
 
 
 @frozen
 class OpenStep:
-    """One open step: the version under which it opened, the noise key, and which of its rows there are, as bits.
+    """One open step: the version under which it opened, its noise key, and the existing rows as bits.
 
-    Which units have a reading is public, and so is this. ``key`` is a fingerprint: rows open under that key alone.
+    It is public which units have a reading, so this is public too. ``key`` is a fingerprint: only that key opens the
+    rows.
     """
 
     index: int
@@ -42,7 +43,7 @@ class OpenStep:
     blocks: int = 0
 
     def has(self, block: int) -> bool:
-        """Return whether the step has a row of this number."""
+        """Return whether the step has the row with this number."""
         return bool(self.blocks >> block & 1)
 
     def with_block(self, block: int) -> "OpenStep":
@@ -51,18 +52,18 @@ class OpenStep:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of its rows, ascending."""
+        """The row numbers in ascending order."""
         return [nth for nth in range(self.blocks.bit_length()) if self.blocks >> nth & 1]
 
 
 class OpenUnits(NamedTuple):
-    """The steps of a series that are open, ascending; none before ``first`` ever is again."""
+    """The open steps of a series, in ascending order; no step before ``first`` opens again."""
 
     first: int
     steps: tuple[OpenStep, ...] = ()
 
     def step(self, index: int) -> OpenStep | None:
-        """Return an open step; None: it has no reading."""
+        """Return an open step, or None if it has no reading."""
         for step in reversed(self.steps):
             if step.index == index:
                 return step
@@ -73,30 +74,30 @@ class OpenUnits(NamedTuple):
         return tuple(step for step in self.steps if step.index < first)
 
     def shifted(self, first: int) -> "OpenUnits":
-        """Return what stays open where no step before ``first`` does."""
+        """Return the open steps after all steps before ``first`` close."""
         if first <= self.first:
             return self
         return OpenUnits(first, tuple(step for step in self.steps if step.index >= first))
 
     def put(self, step: OpenStep) -> "OpenUnits":
-        """Return them with a step that is new, or in the place of what it was."""
+        """Return the open steps with ``step`` added or replaced."""
         others = [one for one in self.steps if one.index != step.index]
         return _shared(OpenUnits(self.first, tuple(sorted([*others, step], key=_INDEX))))
 
     def written(self) -> list[Any]:
-        """Return them as a row stores them: numbers that JSON knows, and text."""
+        """Return the form stored in a row: JSON numbers and text."""
         return [self.first, *([step.index, step.version, step.key, f"{step.blocks:x}"] for step in self.steps)]
 
     @classmethod
     def read(cls, stored: Sequence[Any]) -> "OpenUnits":
-        """Return what a row stores."""
+        """Return the stored open units."""
         first, *steps = stored
         return _read(first, *map(tuple, steps))
 
 
 @lru_cache(maxsize=_SHARED)
 def _shared(opened: OpenUnits) -> OpenUnits:
-    """Return one object for all series of which the same units are open: most of those that are read in step."""
+    """Return one object for all series with the same open units, as most series read in step have."""
     return opened
 
 
@@ -107,14 +108,14 @@ def _read(first: int, *steps: tuple[int, int, str, str]) -> OpenUnits:
 
 
 GIVEN_UP: Final = OpenUnits(NEVER)
-"""Nobody knows any more which steps were open, and what they had read: what comes next gives up those that may be."""
+"""Open steps and their readings are lost; the next record gives up all steps that may be open."""
 
 
 def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) -> OpenUnits | Refused:
-    """Return what is open at a reading of step ``index``, without it, or why it comes at no right time.
+    """Return the open steps at a reading of step ``index``, before it is added, or why it is untimely.
 
-    Steps before its first one close. Behind a loss the first reading gives up its own step, and all that may have been
-    open with it: then that step lies before the first one, and takes nothing.
+    Steps before the first open step close. After a loss, the first reading gives up its own step and every step that
+    may have been open with it. That step then lies before the first open step and accepts nothing.
     """
     if state.closed:
         return Refused("closed")
@@ -127,7 +128,7 @@ def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) 
 
 
 def watermarked(policy: Policy, state: State, before: OpenUnits | None, timestamp_ms: int) -> OpenUnits | Refused:
-    """Return what is open after a watermark, or why it comes at no right time: it goes beyond all before it."""
+    """Return the open steps after a watermark, or why it is untimely; it must exceed all earlier ones."""
     now = policy.index_of(timestamp_ms)
     reason = untimely_watermark(policy, state, _first_of(before), now)
     if reason is not None:

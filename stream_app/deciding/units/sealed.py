@@ -1,11 +1,11 @@
-"""Sealed rows: sixteen units of an open step, as long whatever they hold, that only the key of their epoch opens.
+"""Sealed rows: sixteen units of an open step, in a fixed length, that only their epoch's key opens.
 
-AES-SIV (RFC 5297) needs no nonce: the associated data name the place of a row and the last reading that it took up, so
-no two contents are sealed under the same. A row that was put elsewhere, or is another step's or version's, does not
-open. Table key: ``u`` + series, a zero byte, and the number of the row in 8 bytes, counted through all steps.
+AES-SIV (RFC 5297) needs no nonce: the associated data name the place of a row and its last reading, so no two contents
+are sealed under the same data. A row that was moved, or belongs to another step or version, does not open. Table key:
+``u`` + series, a zero byte, and the row number in 8 bytes, counted through all steps.
 
-Who has key and disk sees what is open; once the epoch's key is erased nobody does, in deleted rows that survive in log
-segments and database files neither.
+Anyone with the key and the disk can read the open steps. Once the epoch's key is erased, nobody can, not even from
+deleted rows that survive in log segments and database files.
 """
 
 from functools import lru_cache
@@ -24,19 +24,19 @@ _NUMBER_BYTES: Final = 8
 _HEAD: Final = Struct(">QQ")
 _DESCRIBED: Final = Struct(">5Q")
 SEALED_BYTES: Final = _HEAD.size + _TAG_BYTES + BLOCK_BYTES
-"""The length of each row."""
+"""The length of each row in bytes."""
 PREFIX: Final = b"u"
 
 
 class LostUnitsError(LookupError):
-    """A row says that a step is open, but what it read is not in the state table, or does not open."""
+    """A row says that a step is open, but its readings are not in the state table or cannot be opened."""
 
     def __init__(self, key: bytes, found: str) -> None:
         super().__init__(f"state table: a sealed row of series {key.decode()!r} {found}; run `recover`")
 
 
 class Place(NamedTuple):
-    """Which row it is: the record key of its series, its number, the version of its step, and its first unit."""
+    """A row's identity: the series' record key, the row number, the step's version and the first unit."""
 
     key: bytes
     number: int
@@ -45,18 +45,18 @@ class Place(NamedTuple):
 
     @property
     def row_key(self) -> bytes:
-        """Its key in the state table."""
+        """The row's key in the state table."""
         return b"%b%b\0%b" % (PREFIX, self.key, self.number.to_bytes(_NUMBER_BYTES))
 
     def described(self, topic: str, offset: int) -> bytes:
-        """Return the associated data of a row whose last reading is that at ``offset`` of the topic of that id."""
+        """Return a row's associated data; its last reading is at ``offset`` of the topic with this id."""
         named = topic.encode()
         return _DESCRIBED.pack(offset, self.version, self.first_unit, len(named), len(self.key)) + named + self.key
 
 
 def sealed(secret: bytes, topic: str, place: Place, offset: int, units: bytes | bytearray) -> bytes:
-    """Return a row: the offset of its last reading and the version of its step, in the clear, and its units, sealed."""
-    # PRIVACY: raw cells leave memory here alone: in a fixed length, under a key that is erased with its epoch.
+    """Return a row: in the clear, its last reading's offset and its step's version; then its sealed units."""
+    # PRIVACY: raw cells leave memory only here: in a fixed length, under a key that is erased with its epoch.
     text = _cipher(secret).encrypt(bytes(units), [place.described(topic, offset)])
     return _HEAD.pack(offset, place.version) + text
 
@@ -65,7 +65,7 @@ def opened(secret: bytes, topic: str, place: Place, row: bytes) -> tuple[int, by
     """Return the offset of a row's last reading, and its units.
 
     Raises:
-        LostUnitsError: if it is another one than the place says, was changed, or is sealed under another key.
+        LostUnitsError: if the row does not match the place, was changed, or is sealed under another key.
     """
     if len(row) != SEALED_BYTES:
         raise LostUnitsError(place.key, f"has {len(row)} bytes")

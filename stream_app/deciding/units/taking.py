@@ -1,4 +1,4 @@
-"""Readings into the units of open steps, and what these come to: a reading's value changes a sealed row alone."""
+"""Put readings into the units of open steps and close these; a value changes only a sealed row."""
 
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.units.blocks import Blocks
@@ -16,9 +16,9 @@ from stream_app.privacy.values import RawCells
 def recalled(
     keys: KeyRing, row: SeriesRow, blocks: Blocks, found: Observation | Watermark, offset: int
 ) -> OpenUnits | None:
-    """Take a record again that was decided before, and return what is open then; None: it was refused.
+    """Process a record again and return the open steps after it, or None if it was refused.
 
-    ``row`` is as ledger and releases tell it, after all records that are taken again: they say what was decided.
+    ``row`` is the row from ledger and releases, after all records that are processed again: these say what was decided.
     """
     after = opened(keys, row, blocks, found, offset)
     if isinstance(after, Refused):
@@ -31,7 +31,7 @@ def recalled(
 def opened(
     keys: KeyRing, row: SeriesRow, blocks: Blocks, found: Observation | Watermark, offset: int
 ) -> OpenUnits | Refused:
-    """Return what is open after a reading, which goes into its unit, or a watermark; or why it is refused.
+    """Return the open steps after a reading (stored in its unit) or a watermark, or why it is refused.
 
     Raises:
         LostUnitsError: if the row has an open step whose sealed rows are not in the table.
@@ -57,12 +57,13 @@ def opened(
     reason = unit.untimely(at_ms)
     if reason is not None:
         return Refused(reason)
-    # PRIVACY: this branch shows whether the value was valid, nothing else of it; `invalid` with a substitute closes it.
+    # PRIVACY: this branch shows whether the value was valid and nothing else about it; `invalid` with a substitute
+    # closes it.
     cells = policy.kind.quantise(found.value)
     if cells is None:
         return Refused("invalid-value")
     if index < after.first:
-        return after  # given up, with what may have been read of it before
+        return after  # given up, with all earlier readings of the step
     block.put(slot, unit.joined(units, at_ms, cells[0]), offset)
     blocks.change(block)
     return after if known else after.put(step.with_block(number))
@@ -74,12 +75,14 @@ def _units(policy: Policy) -> Units:
 
 
 def _is_sealed_for_good(keys: KeyRing, step: OpenStep, epoch: int) -> bool:
-    """Return whether the rows of a step open for nobody any more: their key was erased, or given up for another."""
+    """Return whether nobody can open a step's rows: their key was erased, or replaced by another."""
     return bool(keys.erased(epoch)) or step.key != keys.fingerprint
 
 
 def closed(keys: KeyRing, row: SeriesRow, blocks: Blocks, before: OpenUnits, index: int) -> RawCells | None:
-    """Return what the units of a step come to, which was open ``before``, and delete its rows; None: no unit counts.
+    """Return the values of a closing step and delete its rows; None if no unit counts.
+
+    ``before`` holds the open steps before it closes.
 
     Raises:
         LostUnitsError: if its rows are not in the table.
@@ -87,7 +90,7 @@ def closed(keys: KeyRing, row: SeriesRow, blocks: Blocks, before: OpenUnits, ind
     policy, step = row.policy, before.step(index)
     assert step is not None, "a step that closes was open before"
     epoch = keys.epoch_of(policy.start_of(index))
-    # One whose rows open for nobody any more is passed over.
+    # A step whose rows nobody can open is skipped.
     gone = _is_sealed_for_good(keys, step, epoch)
     units = None if gone else _read(row, blocks, step, epoch)
     blocks.drop(row.key, policy, (step,))

@@ -1,1 +1,1 @@
-"""Views: several statistics of one stream of readings, each a series beside the one that it is a view of."""
+"""Views: several statistics of one stream of readings, each published as a separate series."""

@@ -1,4 +1,4 @@
-"""What a base and all of its views protect alike, so that their budgets add up for one pair of neighbours."""
+"""What a base and its views must protect alike, so that their budgets add up for the same neighbours."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,19 +11,19 @@ from stream_app.privacy.protection import LandmarkLevel, UserLevel
 
 
 class Protected(NamedTuple):
-    """Level, unit, window and where units begin: two policies of equal ones have the same neighbours."""
+    """Level, unit, window and unit origin: policies with equal values have the same neighbours."""
 
     level: str
     unit_ms: int
-    """Of a policy without units its step."""
+    """Without units, the policy's step."""
     window: int
-    """In units; at level user the length."""
+    """In units; at level user, the length."""
     origin_ms: int
-    """Where a unit begins, modulo the unit."""
+    """The start of a unit, modulo its length."""
 
 
 def protected_by(policy: Policy) -> Protected:
-    """Return what a policy protects, as far as a base and its views must agree on it."""
+    """Return the part of a policy's protection on which a base and its views must agree."""
     grid = policy.grid
     return Protected(policy.level, grid.length_ms, _window(policy), grid.origin_ms % grid.length_ms)
 
@@ -41,19 +41,19 @@ def _window(policy: Policy) -> int:
 
 
 def takes_part(policy: Policy) -> bool:
-    """Return whether a policy may be that of a base or a view.
+    """Return whether a policy can be used for a base or a view.
 
-    The contributors of collected data are other people than the one whose budget it is. Dummies would be drawn for each
-    series by itself, and where two draws differ only one of them has a true landmark.
+    The contributors to collected data are not the person whose budget it is. Dummies would be drawn separately for each
+    series, and where two draws differ, only one of them has a true landmark.
     """
     return policy.collect is None and policy.dummies is None and not policy.fixed
 
 
 def since_version(view: SeriesRow, base: SeriesRow) -> SeriesRow:
-    """Return the row of a view that begins: it decides no step from before the first one of its base's version.
+    """Return the row of a new view, which processes no step before the first of its base's version.
 
-    PRIVACY: the landmarks of earlier versions are none of the view, so a step of theirs would count as regular in it.
-    A version need not name those before its first step either.
+    PRIVACY: the view lacks the landmarks of earlier versions, so a step of theirs would count as regular in it. A
+    version need not name landmarks before its first step either.
     """
     start_ms, policy = base.state.clock.period_start_ms, base.policy
     first_ms = policy.start_of(Grid(policy.step_ms, policy.offset_ms).ceiling_of(start_ms)) if start_ms else 0

@@ -1,8 +1,8 @@
-"""A record handed to a series and to its views, in one decision: first to the base, then to each view.
+"""Hands a record to a series and its views in one decision: first to the base, then to each view.
 
-A view begins with the first reading or watermark that it is handed, and takes nothing from before it: its first entry
-names the input from which on it counts. So the ledger itself lists the views, and a restart under another configuration
-hands no view what was decided before.
+A view begins with the first reading or watermark it receives and uses nothing earlier: its first entry names the input
+from which it counts. So the ledger itself lists the views, and after a restart under another configuration no view
+receives a record that was processed before.
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ from stream_app.privacy.state import claim_of
 
 @final
 class Handing:
-    """One record's way through the series that it is for."""
+    """Hands one record to the series it concerns."""
 
     def __init__(
         self, context: Context, lookup: Lookup, find_member: FindMember, collection: Collection, record: InputRecord
@@ -45,14 +45,14 @@ class Handing:
         self._find_member: Final = find_member
         self._collection: Final = collection
         self._record: Final = record
-        self._joined: Final[dict[str, Member]] = {}  # with what earlier parts of this record claimed
+        self._joined: Final[dict[str, Member]] = {}  # including reservations by earlier parts
 
     def handed(self, row: SeriesRow | None, found: EventRecord) -> Single | Handed | Refused:
-        """Decide a record of a series that is a view or has one; ``row`` is that of the series.
+        """Process a record of a series that is a view or has views; ``row`` is that series' row.
 
         Raises:
             LostCountersError: if a row has an open step whose counters are not in the collection.
-            LostUnitsError: if one has an open step whose sealed rows are not in the table.
+            LostUnitsError: if a row has an open step whose sealed rows are not in the table.
         """
         if isinstance(found, PolicyRecord):
             is_view = self._context.is_view(row, found.series)
@@ -68,11 +68,11 @@ class Handing:
         after = base.row if isinstance(base, Decided | Advanced) else row
         if after is None:
             assert isinstance(base, Refused), "a record without a row was refused"
-            return base  # there is no view without its base
+            return base  # no view exists without its base
         return self._shared(after, base, found)
 
     def _shared(self, base: SeriesRow, outcome: Single | Refused, found: Observation | Watermark) -> Handed:
-        """Hand a reading or a watermark to the views; ``base`` is the row of their series after it."""
+        """Hand a reading or a watermark to the views; ``base`` is the base's row after the record."""
         parts: list[Single] = []
         views, passed = base.views, 0
         for series, default in self._context.views_of(base.series).items():
@@ -105,28 +105,28 @@ class Handing:
     def _first(
         self, series: str, outcome: Single | Refused, parts: list[Single], found: Observation | Watermark
     ) -> list[Single]:
-        """Return what a record came to for the base; ``parts`` is what it came to for the views."""
+        """Return the base's outcome of a record; ``parts`` are the views' outcomes."""
         if not isinstance(outcome, Refused):
             return [outcome]
         if outcome.reason == "wrong-type" and any(not isinstance(part, Rejected) for part in parts):
-            return []  # a watermark went to the views alone: their base waits for none
+            return []  # only the views take a watermark: their base needs none
         return [self._reject(series, found, outcome.reason)]
 
     def _begun(self, base: SeriesRow, series: str, default: DefaultPolicy, row: SeriesRow | None) -> Decided | Refused:
-        """Begin a view; ``row`` is that of an ordinary series that has its id."""
+        """Begin a view; ``row`` is the row of an ordinary series with the same id, if any."""
         policy = default.policy
         if row is not None or protected_by(policy) != protected_by(base.policy):
             return Refused("invalid-policy")
         if not (takes_part(policy) and takes_part(base.policy)):
             return Refused("invalid-policy")
-        if not self._has_room(series, policy):  # asked first, since landmarks may be many and readings are
+        if not self._has_room(series, policy):  # checked first, as landmarks may be many and readings are
             return Refused("member-cap")
         landmarks = policy.grid.taken_over(base.state.promise.landmarks, base.policy.grid)
         begun = adopt_view(self._context, self._member, series, default, landmarks, self._record)
         return begun if isinstance(begun, Refused) else replace(begun, row=since_version(begun.row, base))
 
     def _has_room(self, series: str, policy: Policy) -> bool:
-        """Return whether a cap bounds what a member's series lose together, and has room for one more of them."""
+        """Return whether a person's limit exists and allows one more series with this policy."""
         limits = self._context.limits
         member = self._member(member_of(series, limits.member_separator) + (limits.member_separator or ""))
         claim_nano = claim_of(policy, limits.lifetime_nano, claims=True)
@@ -135,12 +135,12 @@ class Handing:
         return not member.with_claim(claim_nano).exceeding
 
     def _ended(self, row: SeriesRow, base: Single, found: CloseRecord) -> Handed:
-        """End the views with their base."""
+        """Close the views with the base."""
         parts = [self._single(view, of_series(found, view.series)) for view in self._begun_views(row)]
         return Handed((base, *(part for part in parts if not isinstance(part, Refused))))
 
     def _registered(self, row: SeriesRow | None, found: LandmarksRecord) -> Handed | Refused:
-        """Register landmarks in a base and all of its views, or in none."""
+        """Register landmarks in a base and all of its views, or in none of them."""
         adopted: Decided | None = None
         if row is None:
             first = adopt_default(self._context, self._member, found.series, self._record)
@@ -156,16 +156,16 @@ class Handing:
         return Handed((seal(self._context, row, adopted, outcome, self._record.timestamp_ms), *views))
 
     def _added(self, base: SeriesRow, landmarks: LandmarkSet) -> list[Decided] | Refused:
-        """Register in each view the landmarks that its base does not have yet, or none of them in any.
+        """Register the landmarks that the base lacks so far in all views, or none of them in any.
 
-        ``landmarks`` are counted on the grid of the base. Guarantee: views have the landmarks of their base, those that
-        the configuration lacks by now too, so budgets add up over one set of them.
+        ``landmarks`` are counted on the grid of the base. Guarantee: views have the landmarks of their base, even views
+        that the configuration no longer lists, so budgets add up over one set of landmarks.
         """
         spans = [base.policy.grid.span_of(each) for each in landmarks.without(base.state.promise.landmarks).intervals]
         parts: list[Decided] = []
         for view in self._begun_views(base) if spans else ():
             if view.state.closed and spans[0][0] >= view.state.clock.decided_end_ms:
-                continue  # it ended by itself, and spends on none of them
+                continue  # it ended by itself, and spends on none
             moved = fold.register(view.policy, view.state, spans)
             if isinstance(moved, Refused):
                 return Refused("refused-landmark")
@@ -192,7 +192,7 @@ class Handing:
         return Handed((adopted, *views))
 
     def _view_version(self, row: SeriesRow | None, found: PolicyRecord) -> Decided | Refused:
-        """Begin a later version of a view, over the landmarks of its base that are to come."""
+        """Begin a later version of a view, with the remaining landmarks of its base."""
         policy = policy_from(self._context, row, found)
         if isinstance(policy, Refused):
             return policy
@@ -209,7 +209,7 @@ class Handing:
         return adopted
 
     def _begun_views(self, base: SeriesRow) -> list[SeriesRow]:
-        """Return the rows of all views that began, in the order of the configuration; those that it lacks come last."""
+        """Return the rows of all begun views in the configuration's order; views not listed there come last."""
         separator, made = self._context.limits.member_separator, list(self._context.views_of(base.series))
         begun = [base.id_of(name, separator) for name in base.views.begun]
         known = [series for series in made if series in begun]
@@ -226,7 +226,7 @@ class Handing:
         return outcome
 
     def _member(self, chain: str) -> Member | None:
-        """Return a member as the earlier parts of this record left it."""
+        """Return a person after the earlier parts of this record."""
         return self._joined.get(chain) or self._find_member(chain)
 
     def _join(self, joined: Joined | None) -> None:
@@ -238,7 +238,7 @@ class Handing:
 
 
 def _with_row(parts: list[Single], row: SeriesRow) -> list[Single]:
-    """Return what a record came to for a base, with its row as the views leave it."""
+    """Return the base's outcomes with its row replaced by ``row``, which the views changed."""
     match parts:
         case [Decided() as one]:
             return [replace(one, row=row)]
@@ -249,7 +249,7 @@ def _with_row(parts: list[Single], row: SeriesRow) -> list[Single]:
 
 
 def _with_landmarks(policy: Policy, row: SeriesRow) -> Policy:
-    """Return a version of a view with the landmarks that are to come."""
+    """Return a version of a view with its remaining landmarks."""
     landmarks = policy.grid.taken_over(row.state.promise.landmarks, row.policy.grid)
     coming = landmarks.from_index(policy.grid.ceiling_of(row.state.clock.decided_end_ms))
     return policy.ruling(coming) if coming else policy

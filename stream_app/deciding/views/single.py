@@ -1,4 +1,4 @@
-"""A record decided for one series, whatever other series it is for as well."""
+"""Process a record for one series, regardless of the other series that it concerns."""
 
 from typing import assert_never
 
@@ -35,11 +35,11 @@ def applied(
     record: InputRecord,
     adopted: Decided | None = None,
 ) -> Decided | Counted | Advanced | Refused:
-    """Decide a record for the series that it names; ``adopted`` is the adoption that ``row`` comes from.
+    """Process a record for the series that it names; ``adopted`` is the adoption that led to ``row``.
 
     Raises:
         LostCountersError: if the row has an open step whose counters are not in the collection.
-        LostUnitsError: if it has one whose sealed rows are not in the table.
+        LostUnitsError: if the row has an open step whose sealed rows are not in the table.
     """
     if isinstance(found, PolicyRecord):
         return adopt_own(context, row, find_member, collection, found, record)
@@ -64,7 +64,7 @@ def applied(
 
 
 def untaken(policy: Policy, found: EventRecord) -> bool:
-    """Return whether a series under the policy takes no records of this type."""
+    """Return whether a series under this policy refuses records of this type."""
     match found:
         case Observation():
             return policy.collect is not None
@@ -81,11 +81,11 @@ def _observed(
 ) -> Decided | Refused:
     stepped = fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
     if isinstance(stepped, Refused):
-        return stepped  # and renews nothing
+        return stepped  # without a renewal
     begun = renewed(context, row, stepped.release.timestamp_ms, record) if row.policy.renew else None
     if not isinstance(begun, Decided):
         return seal(context, row, adopted, stepped, record.timestamp_ms, None if begun is None else "refused")
-    # PRIVACY: what was drawn under the former version is dropped unread, and shows nowhere.
+    # PRIVACY: the draw under the former version is dropped unread and shows nowhere.
     stepped = fold.step(context.keys, begun.row.policy, begun.row.state, found.series, found.timestamp_ms, found.value)
     assert not isinstance(stepped, Refused), "a version is renewed for an event that was accepted under it"
     return seal(context, begun.row, begun, stepped, record.timestamp_ms, "begun")
@@ -94,7 +94,7 @@ def _observed(
 def control(
     row: SeriesRow, found: LandmarksRecord | CloseRecord
 ) -> fold.Moved[LandmarksEntry] | fold.Moved[CloseEntry] | Refused:
-    """Return what a record between steps comes to for a series."""
+    """Return the result of a record between steps for a series."""
     match found:
         case LandmarksRecord():
             return fold.register(row.policy, row.state, found.add)

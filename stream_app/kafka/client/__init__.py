@@ -1,1 +1,1 @@
-"""Kafka without a worker: connections, topics, producers, readers, groups and rights."""
+"""Kafka clients outside the worker: connections, topics, producers, readers, groups and permissions."""

@@ -1,10 +1,11 @@
-"""The batches of one fetch, unpacked; also those that cannot be: damaged, or of a codec whose library is missing.
+"""Unpacks the batches of a fetch and reports any that is damaged or whose codec library is missing.
 
-aiokafka raises whatever its decoders raise, without a place, and loses what it had decoded before. Here records before
-such a batch are handed out first, and the error names topic, partition, offset and codec. aiokafka also makes an object
-of eleven fields of every record, which costs more than all else that reading takes. `Fetch.batches` makes none: it
-hands out batch by batch what its C code decoded. Importing this module changes aiokafka for every consumer of the
-process, Faust's too; whoever sets ``whole`` before it reads a fetch gets it as one `Records`.
+aiokafka raises the error of its decoder without a position, and loses what it has decoded so far. Here the records
+before such a batch are passed on first, and the error names topic, partition, offset and codec. aiokafka also builds an
+object with eleven fields for every record, which costs more than all other work of reading. `Fetch.batches` builds
+none: it passes on, batch by batch, what aiokafka's C code decoded. Importing this module changes aiokafka for every
+consumer of the process, including Faust's; a caller that sets ``whole`` before it reads a fetch gets it as one
+`Records`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,11 +22,11 @@ from stream_app.formats.records import Records
 Read = TypeVar("Read")
 
 CODECS: Final = ("uncompressed", "gzip", "snappy", "lz4", "zstd")
-"""Kafka's codecs, by their number in a batch, as the topic setting ``compression.type`` names them."""
+"""Kafka's codecs, by their number in a batch, named as in the topic setting ``compression.type``."""
 
 
 class UnreadableBatchError(KafkaError):
-    """A batch cannot be decoded; the message holds no byte of it."""
+    """A batch that cannot be decoded; the message contains none of its bytes."""
 
     def __init__(self, topic: str, partition: int, offset: int, codec_name: str, cause: Exception) -> None:
         self.topic, self.partition, self.offset, self.codec = topic, partition, offset, codec_name
@@ -34,7 +35,7 @@ class UnreadableBatchError(KafkaError):
             self.found = f"codec {codec_name}, but this installation has no library for it"
             self.remedy = "Install `cramjam`, which every installation of this program needs, and start again"
         else:
-            # PRIVACY: what a decoder says can quote what it decodes; only the kind of its error is told.
+            # PRIVACY: a decoder's message can quote the data it decodes, so only the type of its error is shown.
             self.found = f"a damaged batch (codec {codec_name}, {type(cause).__name__})"
             self.remedy = "Restore the topic from a complete replica or from a backup, and start again"
         super().__init__(f"expected {self.asked}; found {self.found}. {self.remedy}")
@@ -47,17 +48,17 @@ def readable_codecs() -> tuple[str, ...]:
 
 
 class RecordBatch(NamedTuple):
-    """The records of one batch, at least one, without an object for any of them."""
+    """The records of one batch, at least one, without an object per record."""
 
-    producer: int | None  # whose transaction they are of; -1 or None of no producer
+    producer: int | None  # of the batch; -1 or None without a producer id
     records: Records
     headers: list[Sequence[tuple[str, bytes]]]
     timestamp_type: int | None
-    """1: the broker set the timestamps; 0: the producer did; None: the format is an older one."""
+    """1 if the broker set the timestamps, 0 if the producer did, None in an older format."""
 
 
 class _Single(NamedTuple):
-    """A record as aiokafka makes its own of it."""
+    """A record in the form aiokafka builds its own from."""
 
     offset: int
     timestamp: int
@@ -69,27 +70,27 @@ class _Single(NamedTuple):
 
 
 def by_batch(_: Any) -> Any:
-    """Stand as a consumer's ``key_deserializer`` for this: it hands out each `RecordBatch` in place of its records."""
+    """Mark a consumer, as its ``key_deserializer``, to yield each `RecordBatch` instead of its records."""
     raise AssertionError("a key of a consumer that hands out batches is not deserialized")
 
 
 class Fetch(fetcher.PartitionRecords):
-    """What one fetch brought of a partition, up to the first batch that cannot be read."""
+    """The batches of one fetch of a partition, up to the first one that cannot be read."""
 
     whole = False
     next_fetch_offset: int
 
     def batches(self) -> Iterator[RecordBatch]:
-        """Yield the batches that are left, none that was aborted; ``next_fetch_offset`` moves behind each.
+        """Yield the remaining batches except aborted ones; ``next_fetch_offset`` moves past each.
 
-        Raises `UnreadableBatchError` if one cannot be read and nothing was yielded before it.
+        Raises `UnreadableBatchError` if a batch cannot be read and nothing was yielded before it.
         """
         for batch in self._each(self._made):
             if batch.records:
                 yield batch
 
     def _each(self, read: Callable[[Any], Read]) -> Iterator[Read]:
-        """Yield what is read of each batch that is left; raises as `batches` does."""
+        """Yield the result of ``read`` for each remaining batch; raises as `batches` does."""
         begin, batch = self.next_fetch_offset, None
         batches, checks = self._records, self._check_crcs
         try:
@@ -99,14 +100,14 @@ class Fetch(fetcher.PartitionRecords):
                     raise CorruptRecordException("Invalid CRC")  # noqa: TRY301 (as what the decoders raise)
                 if not self._is_passed_over(batch):
                     yield read(batch)
-                # Behind the last record that the batch ever had: compaction may have removed it.
+                # Move past the last record that the batch ever had: compaction may have removed it.
                 self.next_fetch_offset = batch.next_offset
         except Exception as error:
             if self.next_fetch_offset > begin:
-                return  # the next fetch begins with it
+                return  # the next fetch begins here
             number = 0 if batch is None else getattr(batch, "compression_type", 0)
             name = CODECS[number] if number < len(CODECS) else f"number {number}"
-            # PRIVACY: a stopped partition keeps the error, and the frames of what raised it hold the fetch.
+            # PRIVACY: a stopped partition keeps the error, and the frames in its cause's traceback hold the fetch.
             error.__context__ = error.__cause__ = None
             error.with_traceback(None)
             raise UnreadableBatchError(self._tp.topic, self._tp.partition, begin, name, error) from error
@@ -124,7 +125,7 @@ class Fetch(fetcher.PartitionRecords):
         try:
             for record in batch:
                 offset = record.offset
-                if offset >= following:  # a fetch begins with the whole batch that its offset is in
+                if offset >= following:  # a fetch starts with the batch containing its offset
                     following = offset + 1
                     offsets.append(offset)
                     times.append(record.timestamp)
@@ -137,10 +138,10 @@ class Fetch(fetcher.PartitionRecords):
             raise
 
     def _is_passed_over(self, batch: Any) -> bool:
-        """Tell whether a batch holds no records for this reader: a marker, or what a producer aborted."""
+        """Return whether the reader must skip a batch: a marker, or records of an aborted transaction."""
         if self._isolation_level == fetcher.READ_COMMITTED and batch.producer_id is not None:
             self._consume_aborted_up_to(batch.base_offset)
-            # Of a producer's last marker the log cleaner may keep the batch alone, without its record.
+            # The log cleaner may keep the batch of a producer's last marker without its record.
             marker = next(batch, None) if batch.is_control_batch else None
             if marker is not None and ControlRecord.parse(marker.key) == ABORT_MARKER:
                 self._aborted_producers.discard(batch.producer_id)

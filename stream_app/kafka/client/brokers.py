@@ -1,4 +1,4 @@
-"""The cluster behind the protocols that the owner of a partition works over, and its transactional producer."""
+"""The cluster behind the protocols of `stream_app.kafka.brokers`, and its transactional producer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -20,20 +20,20 @@ from stream_app.setup.settings import Settings
 
 _STOP_SECONDS = 10.0
 
-# The coordinator takes no partition in while it still writes the markers of the transaction before, some milliseconds.
-# aiokafka asks again after 20, several times as long as a whole transaction takes.
+# The coordinator accepts no partition while it writes the markers of the previous transaction, which takes a few
+# milliseconds. aiokafka retries after 20 ms, several times the length of a whole transaction.
 sender.BACKOFF_OVERRIDE = 0.003
 
 
 class _EndsOnce(sender.EndTxnHandler):
-    """Ends a transaction by a request that is never repeated without an answer, unlike aiokafka's.
+    """Ends a transaction by a request that, unlike aiokafka's, is never repeated without an answer.
 
-    A copy that arrives late would end a later transaction, of which only a part is written (KIP-890). The error ends
-    the producer: the next one's epoch refuses late copies, and the log says what became of the transaction.
+    A copy that arrives late would end a later transaction while it is only partly written (KIP-890). The error ends the
+    producer: the next producer's epoch rejects late copies, and the log shows whether the transaction was committed.
     """
 
     async def do(self, node_id: int) -> bool:
-        """Ask once; return whether the transaction has ended, or nothing more can be done about it."""
+        """Send the request once; return whether the transaction has ended or nothing more can be done."""
         try:
             answer = await self._sender.client.send(node_id, self.create_request(), group=self.group)
         except NodeNotReadyError:  # raised before anything is sent
@@ -42,7 +42,7 @@ class _EndsOnce(sender.EndTxnHandler):
             self._sender._txn_manager.fatal_error(error)  # noqa: SLF001 (as aiokafka's own handlers do)
             return True
         else:
-            pause = self.handle_response(answer)  # one that refuses leaves no copy on its way, and is asked again
+            pause = self.handle_response(answer)  # a refused request leaves no copy in flight and is repeated
         if pause is not None:
             await asyncio.sleep(pause)
         return pause is None
@@ -52,7 +52,7 @@ sender.EndTxnHandler = _EndsOnce
 
 
 class KafkaPages:
-    """Records for one topic, in as many Kafka batches as their size needs; they are bytes from the start."""
+    """Records for one topic, encoded at once, in as many Kafka batches as their size requires."""
 
     __slots__ = ("_append", "_count", "_new", "pages", "records")
 
@@ -64,14 +64,14 @@ class KafkaPages:
         self.records = 0
 
     def append(self, key: bytes | None, value: bytes | None, timestamp_ms: int, headers: Headers) -> None:
-        """Add a record after the others."""
+        """Append a record."""
         self.extend((key,), (value,), (timestamp_ms,), (headers,))
 
     def extend(
         self, keys: Keys, values: Sequence[bytes | None], timestamps_ms: Iterable[int], headers: Iterable[Headers]
     ) -> None:
-        """Add as many records as there are keys: for many this costs less than to append each."""
-        # The page's own `append` looks for serializers, of which there are none, and costs as much as the rest.
+        """Append one record per key; for many records this costs less than repeated calls of ``append``."""
+        # The page's own `append` looks for serializers, which we do not use; that doubles the cost.
         append, count = self._append, self._count
         for key, value, timestamp_ms, head in zip(keys, values, timestamps_ms, headers, strict=True):
             if append is None or append(count, timestamp_ms, key, value, head) is None:
@@ -80,7 +80,7 @@ class KafkaPages:
                 page = self._new()
                 self.pages.append(page)
                 self._append = append = page._builder.append  # noqa: SLF001
-                # The first record of a page always fits; a broker's limit shows when it is sent.
+                # The first record of a page always fits; if it exceeds a broker's limit, sending it fails.
                 append(0, timestamp_ms, key, value, head)
                 count = 0
             count += 1
@@ -88,7 +88,7 @@ class KafkaPages:
         self.records += len(keys)
 
     def sealed(self) -> list[Any]:
-        """Return the pages; no record can be added after that."""
+        """Return the pages; no record can be appended afterwards."""
         self._seal()
         self._append = None
         return self.pages
@@ -102,23 +102,23 @@ class KafkaPages:
 
 
 class PartitionProducer:
-    """One transaction at a time, under an id that only the partition's owner may use."""
+    """The transactional producer of one partition, with an id that only the partition's owner may use."""
 
     def __init__(self, producer: AIOKafkaProducer, partition: int, seconds: float) -> None:
-        """Wait at most so long for an answer; the broker aborts the transaction after that."""
+        """Wait at most ``seconds`` for an answer; the broker aborts the transaction after that time."""
         self._producer = producer
         self._partition = partition
         self._seconds = seconds
 
     @classmethod
     async def open(cls, settings: Settings, partition: int) -> "PartitionProducer":
-        """Fence every earlier owner: its open transaction is ended, and nothing more of it will count."""
+        """Fence every earlier owner: its open transaction ends, and it can write nothing more."""
         producer = AIOKafkaProducer(
             **client_arguments(settings),
             transactional_id=f"{settings.application}-{partition}",
             transaction_timeout_ms=settings.transaction_timeout_ms,
             max_batch_size=settings.output_batch_bytes,
-            # A row with the most landmark intervals has 2.2 MB: a batch of its own, of any size that its topic takes.
+            # A row with the most landmark intervals has 2.2 MB: it gets its own batch, of any size its topic accepts.
             max_request_size=max(2 * settings.output_batch_bytes, OUTPUT_BYTES),
             acks="all",
         )
@@ -131,7 +131,7 @@ class PartitionProducer:
 
     @property
     def id(self) -> int:
-        """The producer id, as `Writer` says."""
+        """The producer id, as in `Writer`."""
         return int(self._producer._txn_manager.producer_id)  # noqa: SLF001 (no public name)
 
     def pages(self) -> KafkaPages:
@@ -139,7 +139,7 @@ class PartitionProducer:
         return KafkaPages(self._producer.create_batch)
 
     async def begin(self, *topics: str) -> None:
-        """Begin a transaction, with the partition of these topics in it: one request for all."""
+        """Begin a transaction and add the partition of these topics to it, in one request."""
         client, manager = self._producer.client, self._producer._txn_manager  # noqa: SLF001 (each send would add its own)
         for topic in topics:
             await client._wait_on_metadata(topic)  # noqa: SLF001 (`send_batch` asks the same)
@@ -148,16 +148,16 @@ class PartitionProducer:
             manager.maybe_add_partition_to_txn(TopicPartition(topic, self._partition))
 
     async def send(self, topic: str, pages: KafkaPages) -> Extent:
-        """Send as `Writer` says; raises `RequestTimedOutError` too, where aiokafka would ask on without end."""
+        """Send as in `Writer`; also raises `RequestTimedOutError`, where aiokafka would retry forever."""
         answers: list[Any] = []
         until = asyncio.get_running_loop().time() + self._seconds
         try:
             try:
                 async with asyncio.timeout_at(until):
-                    for page in pages.sealed():  # each waits for the one before: the time may end here as well
+                    for page in pages.sealed():  # each waits for the one before, so this can time out too
                         answers += [await self._producer.send_batch(page, topic, partition=self._partition)]
             finally:
-                # aiokafka commits what was acknowledged, failed batches or not: each answer must be looked at.
+                # aiokafka commits what was acknowledged even if batches failed, so every answer must be checked.
                 async with asyncio.timeout_at(until):
                     found = await asyncio.gather(*answers, return_exceptions=True)
         except TimeoutError:
@@ -172,30 +172,30 @@ class PartitionProducer:
         return Extent(first if first >= 0 else None, last + int(pages.pages[-1].record_count()) if last >= 0 else None)
 
     def _why(self, error: BaseException) -> BaseException:
-        """Return what ended the transaction, where aiokafka raised only that there is none."""
+        """Return what ended the transaction if aiokafka reported only that there is none."""
         ended = self._producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001
         cause: BaseException | None = ended.exception() if ended.done() and not ended.cancelled() else None
         return cause or error
 
     async def commit(self) -> None:
-        """Commit; when this raises, only the log knows whether it was."""
+        """Commit; if this raises, only the log shows whether it succeeded."""
         await self._producer.commit_transaction()
 
     async def abort(self) -> None:
-        """Abort, if that is still possible; if not, the next owner's start does it."""
-        with suppress(Exception):  # any failure leaves the same to the next owner
+        """Abort if possible; otherwise the next owner does so when it starts."""
+        with suppress(Exception):  # the next owner cleans up after any failure
             async with asyncio.timeout(_STOP_SECONDS):
                 await self._producer.abort_transaction()
 
     async def stop(self) -> None:
-        """Disconnect; an open transaction stays open until somebody takes the id over."""
-        with suppress(Exception):  # a lost connection cannot be closed better
+        """Disconnect; an open transaction stays open until another producer takes over the id."""
+        with suppress(Exception):  # a lost connection needs no clean close
             async with asyncio.timeout(_STOP_SECONDS):
                 await self._producer.stop()
 
 
 class KafkaBrokers:
-    """`stream_app.kafka.brokers.Brokers` over aiokafka; each call says there what it returns and raises."""
+    """`stream_app.kafka.brokers.Brokers` implemented with aiokafka; the contracts are documented there."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class KafkaBrokers:
         topic: EventsTopic,
         committed: Callable[[int], Awaitable[int | None]] | None = None,
     ) -> None:
-        """Connect to nothing yet; ``committed`` asks a consumer of the group, where there is one."""
+        """Store the configuration without connecting; ``committed`` asks a consumer of the group, if given."""
         self._settings, self._names = settings, names
         self._ask_group = committed
         self.confirm = topic.confirm
@@ -214,7 +214,7 @@ class KafkaBrokers:
         return await PartitionProducer.open(self._settings, partition)
 
     def reader(self, isolation: Isolation) -> AbstractAsyncContextManager[LogReader]:
-        """Open a consumer of its own."""
+        """Open a separate consumer."""
         return LogReader.opened(self._settings, isolation)
 
     async def committed(self, partition: int) -> int | None:
@@ -224,5 +224,5 @@ class KafkaBrokers:
         return (await group_offsets(self._settings, self._names.events)).get(partition)
 
     async def facts(self) -> Mapping[str, TopicFacts]:
-        """Ask any broker for the ids of events topic and changelog."""
+        """Ask any broker for the ids of the events topic and the changelog."""
         return await describe(self._settings, (self._names.events, self._names.changelog))

@@ -1,4 +1,4 @@
-"""What a cluster has, by Kafka's admin requests: topics with their settings, and how far the consumer group is."""
+"""What a cluster has, by admin requests: topics, their settings, and the consumer group's progress."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ from stream_app.kafka.client.topics import Topic
 from stream_app.setup.settings import Settings
 
 VERIFICATION: Final = "transaction.partition.verification.enable"
-"""The setting under which brokers refuse a late record of a transaction that has ended."""
+"""The setting that makes brokers reject late records of a transaction that has ended."""
 _PATIENCE_SECONDS = 30
 _ATTEMPTS = 60
 _PAUSE_SECONDS = 0.5
@@ -30,7 +30,7 @@ class ClusterError(Exception):
 
 
 class Cluster:
-    """Admin requests about the topics of one cluster; ``connected`` makes these."""
+    """Admin requests about the topics of one cluster; create instances with ``connected``."""
 
     def __init__(self, admin: AIOKafkaAdminClient) -> None:
         self._admin = admin
@@ -38,12 +38,12 @@ class Cluster:
     @classmethod
     @asynccontextmanager
     async def connected(cls, client: Mapping[str, Any]) -> AsyncIterator["Cluster"]:
-        """Connect with the options that every client gets: ``bootstrap_servers`` and those of security."""
+        """Connect with the options that all clients share: ``bootstrap_servers`` and security."""
         async with administered(client) as admin:
             yield cls(admin)
 
     async def brokers(self) -> int:
-        """Return how many brokers there are."""
+        """Return the number of brokers."""
         return len((await self._admin.describe_cluster())["brokers"])
 
     async def names(self) -> frozenset[str]:
@@ -51,7 +51,7 @@ class Cluster:
         return frozenset(await self._listed())
 
     async def unverified(self) -> tuple[int, ...]:
-        """Return the brokers that do not verify which partitions a transaction has; none of which nobody may ask."""
+        """Return the brokers that do not verify a transaction's partitions, except any that cannot be queried."""
         brokers = [str(broker["node_id"]) for broker in (await self._admin.describe_cluster())["brokers"]]
         resources = [ConfigResource(ConfigResourceType.BROKER, broker, {VERIFICATION: None}) for broker in brokers]
         answers = [found for answer in await self._admin.describe_configs(resources) for found in answer.resources]
@@ -62,7 +62,7 @@ class Cluster:
         )
 
     async def find(self, names: Iterable[str]) -> dict[str, Topic]:
-        """Return those of the named topics that exist, as far as all brokers that are asked have heard of them."""
+        """Return the named topics that exist and that all queried brokers already know."""
         listed = await self._listed()
         partitions = {name: listed[name] for name in names if name in listed}
         settings = await self._settings(partitions)
@@ -73,7 +73,7 @@ class Cluster:
         }
 
     async def make(self, topics: Iterable[Topic]) -> dict[str, Topic]:
-        """Make topics, and return them as they are; raises `ClusterError` with every refusal."""
+        """Create topics and return them as created; raises `ClusterError` with every refusal."""
         wanted = [
             NewTopic(one.name, one.partitions, one.replication, topic_configs=dict(one.settings)) for one in topics
         ]
@@ -81,7 +81,7 @@ class Cluster:
             return {}
         answer = await self._admin.create_topics(wanted)
         _check("making topics", answer.topic_errors)
-        # The controller answers before the other brokers have heard of the topics.
+        # The controller answers before the other brokers know the topics.
         names = {topic.name for topic in wanted}
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while missing := names - (found := await self.find(names)).keys():
@@ -99,7 +99,7 @@ class Cluster:
         _check("deleting topics", answer.topic_error_codes)
 
     async def _listed(self) -> dict[str, list[Any]]:
-        # All topics are asked for: asking by name may make a topic where the brokers are set so.
+        # List all topics: asking for one by name may create it, depending on the brokers' configuration.
         return {topic["topic"]: topic["partitions"] for topic in await self._admin.describe_topics()}
 
     async def _settings(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -116,7 +116,7 @@ class Cluster:
 
 
 async def group_members(settings: Settings) -> int:
-    """Return how many workers the group has now."""
+    """Return the current number of workers in the group."""
     async with administered(client_arguments(settings)) as admin:
         await _coordinator(admin, settings.application)
         (answer,) = await admin.describe_consumer_groups([settings.application])
@@ -132,7 +132,7 @@ async def group_offsets(settings: Settings, topic: str) -> Mapping[int, int]:
 
 
 async def _coordinator(admin: AIOKafkaAdminClient, group: str) -> None:
-    """Wait for the group's coordinator: a new cluster makes the topic it lives in at the first question."""
+    """Wait for the group's coordinator: a new cluster creates its topic at the first request."""
     for _ in range(_ATTEMPTS - 1):
         with suppress(errors.GroupCoordinatorNotAvailableError, errors.GroupLoadInProgressError):
             await admin.find_coordinator(group)
@@ -142,7 +142,7 @@ async def _coordinator(admin: AIOKafkaAdminClient, group: str) -> None:
 
 
 def _check(asked: str, answers: Iterable[Any]) -> None:
-    """Raise `ClusterError` with every refusal of a request about topics."""
+    """Raise `ClusterError` with every refusal in the answers to a request about topics."""
     refused = [(name, code, *rest) for name, code, *rest in answers if code]
     if refused:
         told = "; ".join(f"{name}: {_reason(*why)}" for name, *why in refused)

@@ -1,10 +1,11 @@
-"""Watches whether the events topic is still the one to which the offsets of the state belong.
+"""Watches whether the events topic is still the one that the offsets in the state refer to.
 
-Deleted and made again, it is another one, in which the old offsets mean nothing. A consumer asks by name, so what it
-fetched may be of the new one: a batch takes effect only if the topic was still the old one after it was fetched. Ids
-never return, so it then was the old one when it was fetched, too.
+If it is deleted and created again, it is another topic, in which the old offsets mean nothing. A consumer asks by name,
+so it may have fetched from the new topic: a batch takes effect only if the topic was still the old one after the fetch.
+Ids are never reused, so the topic was then the old one during the fetch, too.
 
-It can also get more partitions. Producers then place series by the new count, some of them where nobody reads.
+The topic can also get more partitions. Producers then place series by the new count, some of them in partitions that
+nobody reads.
 """
 
 import asyncio
@@ -27,13 +28,13 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
 SILENT_SECONDS = 20.0
 _PAUSE_SECONDS = 0.5
-_ANSWER_SECONDS = 10.0  # aiokafka would wait 40 for a broker that died, and a partition with it
+_ANSWER_SECONDS = 10.0  # aiokafka would wait 40 for a dead broker, and block a partition
 _NO_LEADER = -1
 _MOST_ASKED = 3
 
 
 class EventsTopic:
-    """Asks the brokers which topic it is now, over one connection to each that leads a partition."""
+    """Asks the brokers for the topic's current id, with one connection to each leader of a partition."""
 
     def __init__(self, settings: Settings, name: str, began_with: str) -> None:
         self.name = name
@@ -47,10 +48,11 @@ class EventsTopic:
         self._answered = time.monotonic()
 
     async def look(self) -> None:
-        """See whether the topic is as the worker began with it; once it was found otherwise, that stays found.
+        """Check that the topic is the one the worker started with; a replaced or grown topic stays recorded.
 
-        A worker that owns nothing notices by this alone: the group takes a topic's partitions from everybody when it
-        vanishes. Raises `aiokafka.errors.KafkaError` or `TimeoutError` without an answer; what was known stays.
+        A worker that owns nothing notices a change only here: when a topic vanishes, the group revokes its partitions
+        from all workers. Raises `aiokafka.errors.KafkaError` or `TimeoutError` without an answer; the last result is
+        then kept.
         """
         async with asyncio.timeout(_ANSWER_SECONDS):
             found = await self._facts_of(await self._connected(), 0)
@@ -62,9 +64,9 @@ class EventsTopic:
         self._found = found
 
     async def confirm(self, partition: int, topic: str) -> None:
-        """Return once the leader of ``partition`` says that the topic's id is still ``topic``, as `Brokers.confirm`.
+        """Return once the leader of ``partition`` confirms the topic id ``topic``, as `Brokers.confirm` does.
 
-        Raises `aiokafka.errors.KafkaError` if this user may not see it.
+        Raises `aiokafka.errors.KafkaError` if this user may not see the topic.
         """
         while True:
             admin: AIOKafkaAdminClient | None = None
@@ -72,15 +74,15 @@ class EventsTopic:
                 admin = await self._connected()
                 async with asyncio.timeout(_ANSWER_SECONDS):
                     found = await self._facts_of(admin, partition)
-            except (KafkaError, OSError) as error:  # of which TimeoutError is one
+            except (KafkaError, OSError) as error:  # including TimeoutError
                 if unauthorized(error):
                     raise
                 logger.info("partition %d: cannot ask for topic %s: %r; retrying", partition, self.name, error)
                 found = None
-                # The brokers may be found at other places by now. Another partition may have let go of it already.
+                # The brokers' addresses may have changed. Another partition may have dropped this client already.
                 if self._admin is admin and admin is not None:
                     self._admin = None
-                    # Beside: it may wait for a broker, and would swallow that the partition is to end.
+                    # Close in the background: it may wait for a broker, and would swallow the partition's cancellation.
                     self._closing = asyncio.create_task(admin.close())
             if found is not None:
                 if found.id == topic:
@@ -103,7 +105,7 @@ class EventsTopic:
         if node is None:
             node = any_node(admin)
         for _ in range(_MOST_ASKED):
-            # Another broker may not have heard yet: the leader, which hands records out, knows whose they are.
+            # Other brokers may not know yet; the leader, which serves the records, knows their topic.
             ((error, _, topic_id, _, partitions, _, _),) = (await ask(admin, node, (self.name,))).topics
             if error == UnknownTopicOrPartitionError.errno:
                 return None
@@ -116,7 +118,7 @@ class EventsTopic:
                 self._leaders[partition] = leader
                 return TopicFacts(str(topic_id), len(partitions))
             node = leader
-        return None  # they do not agree yet who leads
+        return None  # brokers disagree on the leader
 
     async def _connected(self) -> AIOKafkaAdminClient:
         async with self._starting:
@@ -132,12 +134,12 @@ class EventsTopic:
 
     @property
     def silent(self) -> bool:
-        """Whether the brokers have not answered for a while, though they are asked every few seconds."""
+        """Whether the brokers have not answered for some time, although they are asked every few seconds."""
         return time.monotonic() - self._answered > SILENT_SECONDS
 
     @property
     def state(self) -> Literal["same", "missing", "replaced", "grown"]:
-        """What the last look found."""
+        """The result of the last look."""
         if self._found is None:
             return "missing"
         if self._found.id != self._began_with.id:
@@ -146,7 +148,7 @@ class EventsTopic:
 
     @property
     def trouble(self) -> str | None:
-        """Say what was expected, what was found and the remedy; None: it is the same topic."""
+        """What was expected, what was found and the remedy; None if the topic is unchanged."""
         began, now = self._began_with, self._found
         reason: StopReason = "topic-replaced"
         if now is None:

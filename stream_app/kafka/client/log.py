@@ -1,4 +1,4 @@
-"""Reads logs up to their ends, outside of any consumer group: a stretch of one partition, or a whole topic."""
+"""Reads logs up to their ends, outside any consumer group: a range of one partition, or a whole topic."""
 
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -18,16 +18,16 @@ from stream_app.kafka.client.topicid import assert_there
 from stream_app.setup.settings import Settings
 
 _FETCH_WAIT_MS = 10
-"""How long a broker keeps a fetch that finds nothing: behind an end it is in the way of what is asked next."""
+"""How long a broker holds a fetch that finds nothing: at the end of a log it delays the next request."""
 _POLL_MS = 20
-"""How long records are waited for before the position is looked at: a marker at the end of a log moves that alone."""
+"""How long to wait for records before checking the position: a final marker moves only the position."""
 _FOLLOW_MS = 200
 _LAST_RECORDS = 256
-"""How far back a last record is first looked for: behind it only aborted ones can stand, and other kinds."""
+"""How far back to look first for a last record: only aborted or unwanted records can follow it."""
 
 
 class LogReader:
-    """Reads stretches of one partition at a time; ``opened`` makes these, of a started consumer."""
+    """Reads ranges of one partition at a time; create instances with ``opened``."""
 
     def __init__(self, consumer: AIOKafkaConsumer) -> None:
         self._consumer = consumer
@@ -35,18 +35,18 @@ class LogReader:
     @classmethod
     @asynccontextmanager
     async def opened(cls, settings: Settings, isolation: Isolation) -> AsyncIterator[Self]:
-        """Connect, and close at the end of the ``with`` block."""
+        """Connect for the duration of the ``with`` block."""
         fetches = {"max_partition_fetch_bytes": settings.fetch_bytes, "fetch_max_wait_ms": _FETCH_WAIT_MS}
         async with started(_consumer(settings, isolation, key_deserializer=by_batch, **fetches)) as consumer:
             yield cls(consumer)
 
     async def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Return the first offset kept and the one after the last."""
+        """Return the first offset kept and the offset after the last record."""
         tp = TopicPartition(topic, partition)
-        # aiokafka asks about a topic that it has not met, and then pauses 100 ms before it asks for its offsets.
+        # For a new topic aiokafka requests its metadata, then pauses 100 ms before it asks for its offsets.
         client = self._consumer._client  # noqa: SLF001 (no public name)
         await client.add_topic(topic)
-        if topic in client.cluster.unauthorized_topics:  # it would ask until its request times out
+        if topic in client.cluster.unauthorized_topics:  # aiokafka would retry until its timeout
             await client.force_metadata_update()
             if topic in client.cluster.unauthorized_topics:
                 raise TopicAuthorizationFailedError(topic)
@@ -55,7 +55,7 @@ class LogReader:
         return int(first[tp]), int(end[tp])
 
     async def last(self, topic: str, partition: int, wanted: Callable[[Any], bool] = lambda _: True) -> Any | None:
-        """Return the last record that is ``wanted``, sought from the end backwards; None when there is none."""
+        """Return the last record for which ``wanted`` is true, searching backwards from the end, or None."""
         first, end = await self.bounds(topic, partition)
         before, back = end, _LAST_RECORDS
         while first < before:
@@ -68,7 +68,7 @@ class LogReader:
         return None
 
     async def following(self, starts: Mapping[TopicPartition, int]) -> AsyncIterator[Any]:
-        """Yield the records of some partitions as they come, each from an offset on, for ever."""
+        """Yield the records of some partitions as they arrive, each from its start offset, without end."""
         self._consumer.assign(list(starts))
         for place, start in starts.items():
             self._consumer.seek(place, start)
@@ -79,12 +79,12 @@ class LogReader:
     async def records(
         self, topic: str, partition: int, start: int, before: int | None = None
     ) -> AsyncIterator[list[Any]]:
-        """Yield records as `stream_app.kafka.brokers.Reader` says."""
+        """Yield lists of records, as specified in `Reader`."""
         async for batches in self._batches(topic, partition, start, before):
             yield _records(TopicPartition(topic, partition), batches)
 
     async def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[Records]:
-        """Yield what ``records`` does without headers, as columns: nothing is made of a record."""
+        """Yield the records of ``records`` as columns without headers, and build no object per record."""
         async for batches in self._batches(topic, partition, start, None):
             yield Records.joined([batch.records for batch in batches])
 
@@ -122,15 +122,15 @@ async def records_of(
     from_end: bool = False,
     since_ms: int | None = None,
 ) -> AsyncIterator[ConsumerRecord]:
-    """Yield the records of ``topic`` up to its end when the call began, or for ever with ``follow``.
+    """Yield the records of ``topic`` up to its end at the time of the call, or forever with ``follow``.
 
-    It begins at the start of each partition; with ``from_end`` behind what is there. With ``since_ms`` records of an
-    earlier timestamp are left out, without reading those before the first later one.
-    Commits no offsets and joins no group. Raises `LookupError` when the topic is not there.
+    Reading starts at the beginning of each partition, or at its end with ``from_end``. With ``since_ms`` records with
+    an earlier timestamp are omitted, and those before the first later one are not read. Commits no offsets and joins no
+    group. Raises `LookupError` if the topic does not exist.
     """
-    await assert_there(settings, topic)  # a consumer looks for it for ever, and may make it
+    await assert_there(settings, topic)  # a consumer would search forever, and may make it
     async with started(_consumer(settings, isolation, topic)) as consumer:
-        places = list(consumer.assignment())  # without a group every partition
+        places = list(consumer.assignment())  # every partition without a group
         ends = await consumer.end_offsets(places)
         starts = ends if from_end else {}
         if since_ms is not None:
@@ -159,7 +159,7 @@ def _consumer(settings: Settings, isolation: Isolation, *topics: str, **more: An
 async def _fetched(
     consumer: AIOKafkaConsumer, ends: Mapping[TopicPartition, float], poll_ms: int = _POLL_MS
 ) -> AsyncIterator[tuple[TopicPartition, list[Any]]]:
-    """Yield what comes, a partition and what was fetched of it at a time, until each is read up to its end."""
+    """Yield each partition with what was fetched of it, until every partition is read up to its end."""
     while [place for place, end in ends.items() if await consumer.position(place) < end]:
         for fetched in (await consumer.getmany(timeout_ms=poll_ms)).items():
             yield fetched

@@ -1,4 +1,4 @@
-"""Why the brokers could not be used: what was asked, what was found, and the remedy; never a password."""
+"""Why the brokers could not be used: the request, the answer and the remedy, never a password."""
 
 import asyncio
 import logging
@@ -33,13 +33,13 @@ _PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0)
 
 
 def unauthorized(error: BaseException | None) -> bool:
-    """Tell whether the brokers' ACLs refused it; aiokafka wraps some errors into plain ones."""
+    """Return whether the brokers' ACLs caused the error; aiokafka wraps some errors into plain ones."""
     return error is not None and (isinstance(error, tuple(_DENIED)) or unauthorized(error.__cause__))
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What was asked of the brokers, what was found, and what the operator can do."""
+    """What was requested of the brokers, what was found, and what the operator can do."""
 
     asked: str
     found: str
@@ -50,9 +50,9 @@ class Refusal:
 
 
 def refusal_of(settings: Settings, error: Exception) -> Refusal:
-    """Return an error of a Kafka client as what its user can act on.
+    """Return an error of a Kafka client as a message that its user can act on.
 
-    Clients tell nothing of a failed login or handshake but that there is no broker: then one more is tried, to see why.
+    For a failed login or handshake, clients only report that there is no broker; another connection then finds out why.
     """
     if isinstance(error, UnreadableBatchError):
         return Refusal(f"expected {error.asked}", f"found {error.found}", error.remedy)
@@ -63,7 +63,7 @@ def refusal_of(settings: Settings, error: Exception) -> Refusal:
 
 
 def _said(error: Exception) -> str:
-    """Return an error in words, as Kafka describes it: without its class and its number."""
+    """Return the text of an error as Kafka describes it, without its class and number."""
     if isinstance(error, errors.KafkaTimeoutError | errors.RequestTimedOutError):
         return "no answer arrived in time"
     of = ", ".join(_named(error))
@@ -76,7 +76,7 @@ def _said(error: Exception) -> str:
 
 
 def _named(error: BaseException) -> Iterator[str]:
-    """Yield what an error names, such as topics: aiokafka gives a text, or several in a collection."""
+    """Yield the names in an error, such as topics: aiokafka passes a text or a collection of texts."""
     for each in error.args:
         yield from (str(one) for one in (each if isinstance(each, frozenset | set | list | tuple) else (each,)))
 
@@ -91,7 +91,7 @@ def _denied(settings: Settings, error: BaseException) -> str:
 
 
 async def _tried(settings: Settings) -> Exception | None:
-    """Connect to each configured broker; return the first error that is not a dead address."""
+    """Connect to each configured broker; prefer a TLS or login error to the first error of another kind."""
     client = client_arguments(settings)
     why: Exception | None = None
     for host, port, _ in collect_hosts(client.pop("bootstrap_servers")):
@@ -103,17 +103,17 @@ async def _tried(settings: Settings) -> Exception | None:
 
 
 async def _failed(client: dict[str, Any], host: str, port: int, seconds: float) -> Exception | None:
-    """Connect to a broker, and return why that failed."""
+    """Connect to a broker; return the error, or None on success."""
     try:
         connection = await create_conn(host, port, request_timeout_ms=int(seconds * 1000), **client)
-    except (errors.KafkaError, OSError) as error:  # of which TimeoutError is one
+    except (errors.KafkaError, OSError) as error:  # including TimeoutError
         return error
     connection.close()
     return None
 
 
 async def silent_brokers(settings: Settings, seconds: float) -> list[str]:
-    """Return those of the brokers named that give no answer within so many seconds, a refusal being none."""
+    """Return the configured brokers with which no connection can be opened within ``seconds``."""
     client = client_arguments(settings)
     named = [(host, port) for host, port, _ in collect_hosts(client.pop("bootstrap_servers"))]
     found = await asyncio.gather(*(_failed(client, host, port, seconds) for host, port in named))
@@ -121,10 +121,10 @@ async def silent_brokers(settings: Settings, seconds: float) -> list[str]:
 
 
 async def repeated(ask: Callable[[], Awaitable[Answer]], settings: Settings) -> Answer:
-    """Return what ``ask`` returns, and call it again if a broker that can be reached left a request unanswered.
+    """Return the result of ``ask``; repeat the call if a reachable broker left a request unanswered.
 
-    aiokafka repeats no request of a client that starts: a single broken connection would end a worker. Raises
-    `aiokafka.errors.KafkaError` if no broker can be reached, the error is a lasting one, or the last call fails.
+    aiokafka repeats no request while a client starts: a single broken connection would end a worker. Raises
+    `aiokafka.errors.KafkaError` if no broker can be reached, the error is permanent, or the last call fails.
     """
     for pause_seconds in _PAUSES_SECONDS:
         try:
@@ -164,7 +164,7 @@ def _explained(settings: Settings, error: Exception, found: str) -> tuple[str, s
 
 
 def _unreached(error: OSError) -> str:
-    """Return why no connection came to be; Python joins the errors of several addresses into one without a number."""
+    """Return why a connection failed; Python joins the errors of several addresses without a number."""
     match error:
         case ConnectionRefusedError():
             return "nothing is listening there"

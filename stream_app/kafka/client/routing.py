@@ -1,4 +1,4 @@
-"""Which partition a series lies on, and the context of a worker, which checks it."""
+"""The partition of a series, and the context of a worker, which checks it."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -12,11 +12,11 @@ from stream_app.setup.settings import Settings
 
 _CACHED_KEYS = 100_000
 _WORKERS_KEYS = 4_096
-"""Those that a worker keeps: it asks of each series once, and a key takes 200 bytes."""
+"""Number of keys cached by a worker: it looks up each series once, and a key takes 200 bytes."""
 
 
 def router(partitions: int, cached_keys: int = _CACHED_KEYS) -> Callable[[bytes], int]:
-    """Return what Kafka's default partitioner does with a key; cached, since computing it costs more."""
+    """Return Kafka's default partitioner as a function, cached because computing the hash costs more."""
 
     @lru_cache(maxsize=cached_keys)
     def partition_of(key: bytes) -> int:
@@ -26,6 +26,6 @@ def router(partitions: int, cached_keys: int = _CACHED_KEYS) -> Callable[[bytes]
 
 
 def load_context(settings: Settings) -> Context:
-    """Return the context of a worker; raises `InvalidSettingsError` with every fault of policies, or `KeyFileError`."""
+    """Return a worker's context; raises `InvalidSettingsError` with all policy errors, or `KeyFileError`."""
     keys = keyfile.load(settings.key_file, settings.key_epoch_ms)
     return context_of(settings, keys, router(settings.partitions, _WORKERS_KEYS))

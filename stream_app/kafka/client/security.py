@@ -1,4 +1,4 @@
-"""How clients reach the brokers: the same transport security for every client of the program."""
+"""How clients reach the brokers: the same transport security for all clients of the program."""
 
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -13,7 +13,7 @@ from stream_app.setup.settings import Settings
 
 
 def client_arguments(settings: Settings) -> dict[str, Any]:
-    """Return the arguments that any aiokafka client needs to reach the brokers."""
+    """Return the arguments that every aiokafka client needs to reach the brokers."""
     arguments: dict[str, Any] = {
         "bootstrap_servers": settings.bootstrap_servers,
         "security_protocol": settings.security_protocol,
@@ -28,7 +28,7 @@ def client_arguments(settings: Settings) -> dict[str, Any]:
 
 @asynccontextmanager
 async def started(client: Any) -> AsyncIterator[Any]:
-    """Start an aiokafka client for a ``with`` block; aiokafka's own block leaves a client open that could not start."""
+    """Start an aiokafka client for a ``with`` block; aiokafka's own block leaves a failed client open."""
     try:
         await client.start()
         yield client
@@ -48,7 +48,7 @@ async def administered(client: Mapping[str, Any]) -> AsyncIterator[AIOKafkaAdmin
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext | None:
-    """Return the TLS context of the settings; None where the protocol has no TLS."""
+    """Return the TLS context that the settings describe; None if the protocol has no TLS."""
     if settings.security_protocol not in ("SSL", "SASL_SSL"):
         return None
     context = ssl.create_default_context(cafile=settings.ca_file)

@@ -1,4 +1,4 @@
-"""Sending event records: each to its series' partition, acknowledged by all replicas, in order."""
+"""Sends event records in order: each to its series' partition, acknowledged by all replicas."""
 
 import asyncio
 import signal
@@ -20,18 +20,18 @@ from stream_app.setup.settings import Settings
 
 CHUNK_EVENTS = 5_000
 _ANSWER_SECONDS = 1.0
-"""How long answers are waited for once the producer is closed: they are there then, or will not come."""
+"""How long to wait for answers once the producer is closed: they are there by then, or never come."""
 
 
 class Event(NamedTuple):
-    """A record for the events topic; ``key`` is the series in UTF-8, None for bytes that hold none."""
+    """A record for the events topic; ``key`` is the series in UTF-8, or None if the value names no series."""
 
     key: bytes | None
     value: bytes
 
 
 class SentEvents:
-    """What was acknowledged: how many events, and where they stand, as ranges of offsets by partition."""
+    """The number of acknowledged events, and where they lie, as ranges of offsets by partition."""
 
     def __init__(self) -> None:
         self.events = 0
@@ -40,17 +40,17 @@ class SentEvents:
 
     @property
     def unknown(self) -> int:
-        """How many events were given to the brokers without an answer: they may be in the topic, or not."""
+        """The number of events sent without an answer: they may or may not be in the topic."""
         return sum(count for _, count in self._waiting)
 
     def wait_for(self, delivery: asyncio.Future[Any], count: int) -> None:
-        """Take in a batch that is on its way."""
+        """Add a batch that is in flight."""
         self._waiting.append((delivery, count))
 
     async def settle(self, seconds: float | None = None) -> None:
-        """Wait for the answers to all batches, for some seconds at most; raises the first error among them."""
+        """Wait for the answers to all batches, at most ``seconds``; raises the first error among them."""
         if self._waiting:
-            # Unlike what awaits one of them, this cancels none where it is cancelled itself.
+            # Unlike awaiting a single delivery, this cancels none of them when it is cancelled.
             await asyncio.wait([delivery for delivery, _ in self._waiting], timeout=seconds)
         self._waiting, found = [], self._waiting
         why: BaseException | None = None
@@ -67,10 +67,10 @@ class SentEvents:
 
 
 async def send_events(settings: Settings, events: Iterable[Event], acknowledged: SentEvents | None = None) -> int:
-    """Send all events in order; return how many. Raises aiokafka's errors when one is not acknowledged.
+    """Send all events in order; return how many. Raises aiokafka's errors if one is not acknowledged.
 
-    ``acknowledged`` takes in each batch as it is acknowledged, so that whoever is interrupted knows how far it came.
-    Events of a series keep their order; a record without a series goes to partition 0, whose worker rejects it.
+    ``acknowledged`` collects each batch as it is acknowledged, so an interrupted caller knows how far it got. Events of
+    a series keep their order; a record without a series goes to partition 0, whose worker rejects it.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     sent = SentEvents() if acknowledged is None else acknowledged
@@ -85,13 +85,13 @@ async def send_events(settings: Settings, events: Iterable[Event], acknowledged:
                     sent.wait_for(delivery, batch.record_count())
                 await sent.settle()
     finally:
-        with suppress(KafkaError):  # it is on its way, or it is of no use to whoever is interrupted
-            await sent.settle(_ANSWER_SECONDS)  # a producer that closes sends what it has: its answers came meanwhile
+        with suppress(KafkaError):  # another error is already raised, or this one is no use
+            await sent.settle(_ANSWER_SECONDS)  # closing the producer sent what it had; answers have come meanwhile
     return sent.events
 
 
 def _read(remaining: Iterator[Event]) -> list[Event]:
-    """Return the next events. Ctrl-C ends it also where it waits for input: asyncio's own handler would not."""
+    """Return the next events. Ctrl-C interrupts even a wait for input, which asyncio's handler would not."""
     taken = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or taken in {signal.SIG_IGN, None}:
         return list(islice(remaining, CHUNK_EVENTS))
@@ -103,14 +103,14 @@ def _read(remaining: Iterator[Event]) -> list[Event]:
 
 
 class Place(NamedTuple):
-    """Where a record of the events topic stands."""
+    """The position of a record in the events topic."""
 
     partition: int
     offset: int
 
 
 class Sender:
-    """Sends events one by one, each acknowledged before the next; ``opened`` makes these, of a started producer."""
+    """Sends events one at a time, each acknowledged before the next; create instances with ``opened``."""
 
     def __init__(self, producer: AIOKafkaProducer, topic: str, partitions: int) -> None:
         self._producer, self._topic = producer, topic
@@ -119,18 +119,18 @@ class Sender:
     @classmethod
     @asynccontextmanager
     async def opened(cls, settings: Settings) -> AsyncIterator[Self]:
-        """Connect, and close at the end of the ``with`` block."""
+        """Connect for the duration of the ``with`` block."""
         events = TopicNames.of(settings.prefix, settings.application).events
         await assert_there(settings, events)
         async with started(_producer(settings)) as producer:
             yield cls(producer, events, len(await producer.partitions_for(events)))
 
     def partition_of(self, event: Event) -> int:
-        """Return the partition that an event goes to."""
+        """Return the partition of an event."""
         return self._partition_of(event.key) if event.key else 0
 
     async def send(self, event: Event) -> Place:
-        """Send an event; return where it stands. Raises aiokafka's errors when it is not acknowledged."""
+        """Send an event; return its position. Raises aiokafka's errors if it is not acknowledged."""
         sent = await self._producer.send_and_wait(self._topic, event.value, event.key, self.partition_of(event))
         return Place(sent.partition, sent.offset)
 

@@ -1,4 +1,4 @@
-"""The ids of topics: a topic that was deleted and made again has another one under the same name."""
+"""The ids of topics: a topic that is deleted and created again has a new id under the same name."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,12 +13,12 @@ from stream_app.kafka.brokers import TopicFacts
 from stream_app.kafka.client.security import administered, client_arguments
 from stream_app.setup.settings import Settings
 
-# aiokafka 0.14 ends at version 5 of this request; ids came with 10, and 12 allows asking by name alone.
+# aiokafka 0.14 supports this request up to version 5; version 10 added ids, and 12 allows asking by name alone.
 # https://kafka.apache.org/protocol.html#The_Messages_Metadata
 
 
 class _Id:
-    """A 16-byte uuid, as the protocol writes it."""
+    """A 16-byte UUID, as encoded by the protocol."""
 
     @classmethod
     def encode(cls, value: uuid.UUID) -> bytes:
@@ -78,12 +78,12 @@ class _MetadataRequest(Request[_MetadataStruct]):
 
 
 async def ask(admin: AIOKafkaAdminClient, node: int, topics: Iterable[str]) -> Any:
-    """Return a broker's answer: what it knows of these topics."""
+    """Return a broker's answer about the named topics."""
     return await admin._send_request_to_node(node, _MetadataRequest(topics))  # noqa: SLF001 (no public call sends one's own)
 
 
 def any_node(admin: AIOKafkaAdminClient) -> int:
-    """Return a broker to ask when it does not matter which; raises `NodeNotReadyError` when none is known yet."""
+    """Return any broker; raises `NodeNotReadyError` if none is known yet."""
     node = admin._client.get_random_node()  # noqa: SLF001
     if node is None:
         raise NodeNotReadyError("no broker is known yet")
@@ -91,7 +91,7 @@ def any_node(admin: AIOKafkaAdminClient) -> int:
 
 
 async def describe(settings: Settings, topics: Iterable[str]) -> Mapping[str, TopicFacts]:
-    """Return the facts of each topic that exists."""
+    """Return the facts of each named topic that exists."""
     return {
         name: TopicFacts(str(topic_id), len(partitions))
         for error, name, topic_id, _, partitions, _, _ in await _asked(settings, topics)
@@ -100,7 +100,7 @@ async def describe(settings: Settings, topics: Iterable[str]) -> Mapping[str, To
 
 
 async def assert_there(settings: Settings, *topics: str) -> None:
-    """Check that topics exist, at once and without making them: a producer asks for 40 s, and a broker may make them.
+    """Check that topics exist, without the 40 s wait of a producer and without creating them.
 
     Raises `LookupError` if some are missing, and `TopicAuthorizationFailedError` if this user may not see one.
     """

@@ -1,7 +1,8 @@
-"""The topics: their names, their settings, and what differs from them on a cluster.
+"""The topics: their names, their settings, and how a cluster's topics differ from them.
 
 Kafka's defaults lose data here: a record stamped two hours ahead fails its transaction, and records stamped years ago
-are deleted within minutes. So every setting that the guarantee or the recovery rests on is given, and checked.
+are deleted within minutes. So every setting on which the guarantee or the recovery depends is set explicitly and
+checked.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,11 +14,11 @@ from stream_app.manual import page_at
 
 FOREVER = str(2**63 - 1)
 EVENT_BYTES = 8 * 1024 * 1024
-"""Far above our own limit: what is too large gets a reject, not only an error at its sender."""
-OUTPUT_BYTES = 4 * 1024 * 1024  # a batch of outputs; and one state row with the landmarks of a long life
+"""Far above our own limit, so that an oversized event is rejected, not only refused at its sender."""
+OUTPUT_BYTES = 4 * 1024 * 1024  # for a batch of outputs, or a state row with the landmarks of many years
 
-# A series' outputs carry the times of its events: years ago in a replay, ahead when a clock is wrong.
-_ANY_CODEC = {"compression.type": "producer"}  # or any codec that can be read here: see `_suffices`
+# Outputs carry the times of their events: years ago in a replay, in the future if a clock is wrong.
+_ANY_CODEC = {"compression.type": "producer"}  # or any codec readable here: see `_suffices`
 _ANY_TIME = {
     **_ANY_CODEC,
     "message.timestamp.type": "CreateTime",
@@ -31,24 +32,24 @@ _CHANGELOG = {
     **_ANY_TIME,
     "cleanup.policy": "compact",
     "max.message.bytes": str(OUTPUT_BYTES),
-    # Rows are replaced at every event. Segments end by size alone (see segment.ms), and only ended ones are compacted.
+    # Every event replaces rows. Segments end by size alone (see segment.ms), and only closed segments are compacted.
     "segment.bytes": str(64 * 1024 * 1024),
     "min.cleanable.dirty.ratio": "0.2",
 }
 _EVENTS = {
     **_ANY_CODEC,
-    "message.timestamp.type": "LogAppendTime",  # the only clock of the bound on future events
+    "message.timestamp.type": "LogAppendTime",  # the only clock to limit future events
     "cleanup.policy": "delete",
     "max.message.bytes": str(EVENT_BYTES),
 }
-# Where three brokers are, one of them may be lost without losing what was acknowledged.
+# With three brokers, one of them can be lost without losing acknowledged records.
 _REPLICATED = {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
 _REPLICAS = 3
-_LONGEST_PREFIX = 80  # so that names that begin with it are not too long for a topic or a setting
+_LONGEST_PREFIX = 80  # keeps names that start with it short enough for a topic or a setting
 
-# More than asked is as good.
+# A higher value is fine, too.
 _AT_LEAST = frozenset({"max.message.bytes", "min.insync.replicas"})
-# Tuning, not correctness: given to new topics, the operator's choice from then on.
+# Tuning, not correctness: set on new topics; after that, the operator may change them.
 _UNCHECKED = frozenset({"segment.bytes", "min.cleanable.dirty.ratio"})
 
 
@@ -70,13 +71,13 @@ class TopicNames(NamedTuple):
 
 
 def verified_prefix(prefix: str) -> str:
-    """Return what all names of a worker begin with that `verify --worker` runs: topics, group, transactional ids."""
+    """Return the prefix of the topics, group and transactional ids of the worker under `verify --worker`."""
     return f"{prefix[:_LONGEST_PREFIX]}-verify-"
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as it is to be, or as it is found."""
+    """A topic as required or as found."""
 
     name: str
     partitions: int
@@ -86,7 +87,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing about a topic that is not as it must be, and what mends it."""
+    """One property of a topic that differs from what is required, and its remedy."""
 
     topic: str
     field: str
@@ -99,7 +100,7 @@ class Difference:
 
 
 def wanted_topics(names: TopicNames, partitions: int, replication: int) -> tuple[Topic, ...]:
-    """Return every topic with the settings it must have."""
+    """Return every topic with its required settings."""
     replicated = _REPLICATED if replication >= _REPLICAS else {}
     kinds = {
         names.events: _EVENTS,
@@ -113,12 +114,12 @@ def wanted_topics(names: TopicNames, partitions: int, replication: int) -> tuple
 
 
 def differences(wanted: Iterable[Topic], found: Mapping[str, Topic]) -> tuple[Difference, ...]:
-    """Return everything that differs."""
+    """Return all differences from the wanted topics."""
     return tuple(difference for topic in wanted for difference in _of_topic(topic, found.get(topic.name)))
 
 
 def told(found: Iterable[Difference]) -> Iterator[str]:
-    """Yield each difference as one line; what several topics have in common, remedy included, is one line of all."""
+    """Yield each difference as one line; topics with the same difference and remedy share a line."""
     together: dict[Difference, list[str]] = {}
     for one in found:
         together.setdefault(replace(one, topic=""), []).append(one.topic)
@@ -132,7 +133,7 @@ def _of_topic(wanted: Topic, found: Topic | None) -> list[Difference]:
         return [Difference(name, "topic", "there", "missing", remedy)]
     result = []
     if found.partitions != wanted.partitions:
-        # More partitions move series to others, whose state rows do not know them: their events would be misrouted.
+        # More partitions move series to partitions without their state rows: their events would be misrouted.
         remedy = (
             "All topics need the same number of partitions, which cannot change later: set `partitions` to the number "
             "of the ledger. If another topic grew, or you want more partitions: " + page_at("how-to/more-partitions.md")

@@ -1,1 +1,1 @@
-"""What rows and logs tell of a partition's past, and why it may not go on."""
+"""What rows and logs show about a partition's past, and why it may not continue."""

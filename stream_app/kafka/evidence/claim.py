@@ -1,9 +1,10 @@
-"""Claims: records that say which application a ledger partition belongs to.
+"""Claims: records that show which application a ledger partition belongs to.
 
-Two applications under one prefix would each decide every step, and each spend its budget. So before its first entry an
-application writes a claim into each ledger partition: a record with an empty key and without the header `input`, of no
-series, in no chain and under no head. The committed claim of the lowest offset rules for ever; a partition older than
-claims has other records before it. An application that finds another one's claim stops (`foreign-writer`).
+Two applications under one prefix would each process every step, and each spend the budget. So before its first entry an
+application writes a claim into each ledger partition: a record with an empty key, without the header `input`, and
+outside every series, chain and signed checkpoint. The committed claim with the lowest offset counts forever; in a
+partition older than claims, other records precede it. An application that finds another application's claim stops
+(`foreign-writer`).
 """
 
 import asyncio
@@ -24,7 +25,7 @@ _PAUSE_SECONDS = 0.2
 
 
 class Claim(NamedTuple):
-    """Who claims a ledger partition, and where."""
+    """A claim's application and prefix, and its offset."""
 
     offset: int
     application: str
@@ -32,19 +33,19 @@ class Claim(NamedTuple):
 
 
 def is_claim(record: Any) -> bool:
-    """Tell whether a record of the ledger is no entry but a claim."""
+    """Return whether a record of the ledger is a claim, not an entry."""
     return bool(record.key == CLAIM_KEY)
 
 
 class FoundClaim(NamedTuple):
-    """What was found of a ledger partition's claim."""
+    """The result of looking for a ledger partition's claim."""
 
-    offset: int  # of this application's claim, which rules; `NO_CLAIM`: none below ``start``
+    offset: int  # of this application's valid claim; `NO_CLAIM`: none below ``start``
     start: int
 
 
 async def find(site: Site, partition: int) -> FoundClaim:
-    """Return where this application's claim is, by the partition row or the ledger; raises if another one's rules."""
+    """Return this application's claim, by the partition row or the ledger; raises if another one counts."""
     async with site.brokers.reader("read_committed") as reader:
         row = await last_row(reader, site.names, partition)
         if row is not None and row.claim != NO_CLAIM:
@@ -54,10 +55,10 @@ async def find(site: Site, partition: int) -> FoundClaim:
 
 
 async def write(site: Site, partition: int, writer: Writer, start: int) -> int:
-    """Claim a ledger partition that has no claim below offset ``start``; return where.
+    """Claim a ledger partition that has no claim below offset ``start``; return the claim's offset.
 
-    Another claim may lie before it in a transaction that is still open, so all transactions before it are waited for.
-    Raises `PartitionStoppedError` if another application was faster.
+    Another claim may precede it in a transaction that is still open, so all earlier transactions must end first. Raises
+    `PartitionStoppedError` if another application's claim came first.
     """
     pages, ledger = writer.pages(), site.names.ledger
     claim = {"entry": "claim", "application": site.settings.application, "prefix": site.settings.prefix}
@@ -71,7 +72,7 @@ async def write(site: Site, partition: int, writer: Writer, start: int) -> int:
     await writer.commit()
     async with site.brokers.reader("read_committed") as reader:
         while True:
-            # Committed records are shown up to the first transaction that is still open.
+            # Committed records are visible only up to the first open transaction.
             start, found = await _ruling(reader, ledger, partition, start)
             if found is not None:
                 return _own(site, partition, found)
@@ -79,7 +80,7 @@ async def write(site: Site, partition: int, writer: Writer, start: int) -> int:
 
 
 async def holds_entries(reader: Reader, topic: str, partition: int) -> bool:
-    """Tell whether a ledger partition has any record but claims."""
+    """Return whether a ledger partition contains any record except claims."""
     async for records in reader.records(topic, partition, 0):
         if not all(map(is_claim, records)):
             return True
@@ -87,7 +88,7 @@ async def holds_entries(reader: Reader, topic: str, partition: int) -> bool:
 
 
 def _own(site: Site, partition: int, claim: Claim) -> int:
-    """Return the offset of a claim; raises when it is not this application's."""
+    """Return the offset of a claim; raises if it is another application's."""
     settings = site.settings
     if (claim.application, claim.prefix) != (settings.application, settings.prefix):
         asked = f"{site.names.ledger} for application {settings.application} under prefix {settings.prefix}"
@@ -97,7 +98,7 @@ def _own(site: Site, partition: int, claim: Claim) -> int:
 
 
 async def _ruling(reader: Reader, topic: str, partition: int, start: int) -> tuple[int, Claim | None]:
-    """Return the first claim from ``start`` on, and up to where there is none."""
+    """Return the offset up to which there is no claim, and the first claim from ``start`` on or None."""
     async for records in reader.records(topic, partition, start):
         for record in records:
             if is_claim(record) and (claim := _decoded(record)) is not None:
@@ -107,7 +108,7 @@ async def _ruling(reader: Reader, topic: str, partition: int, start: int) -> tup
 
 
 def _decoded(record: Any) -> Claim | None:
-    """Return the claim that a record holds; None where somebody else wrote something else without a key."""
+    """Return the claim in a record; None if it is a foreign record without a key."""
     try:
         found: Any = wire.load(record.value)
         return Claim(record.offset, str(found["application"]), str(found["prefix"]))

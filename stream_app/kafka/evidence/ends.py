@@ -1,12 +1,12 @@
-"""Logs have ends: what a partition's row says must be there, compared with what is.
+"""Compares the beginnings and ends of a partition's logs with what its row says must be there.
 
-A log that lost its beginning or its end must neither give budget back nor let anything be decided twice:
+A log that lost its beginning or its end must neither give budget back nor allow anything to be processed twice:
 
-* A changelog that begins later than the row allows misses rows of series that were idle: they would begin anew.
-* A ledger that begins later, or ends sooner, misses entries, and `recover` would not know what they spent.
-* Releases may expire, so where they begin says nothing; where they end does.
-* Entries, releases and rejects name the input that they came of. Ledger entries are written first: so a release without
-  an entry shows that the ledger lost its end, and an entry without its release that the releases did.
+* A changelog that begins later than the row allows lacks rows of idle series: they would start over.
+* A ledger that begins later, or ends sooner, lacks entries, and `recover` would not know what they spent.
+* Releases may expire, so only their end shows whether some are lost.
+* Entries, releases and rejects name their input. Ledger entries are written first: a release without an entry shows
+  that the ledger lost its end, and an entry without its release that the releases did.
 """
 
 from dataclasses import dataclass, replace
@@ -19,18 +19,18 @@ from stream_app.kafka.evidence.foreign import entry_of, input_offset
 from stream_app.kafka.evidence.row import PARTITION_KEY, UNKNOWN, PartitionRow
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
 
-NOTHING: Final = -1  # the input of the last record of a log that holds none
+NOTHING: Final = -1  # the last record's input in a log without records
 
 
 class Bounds(NamedTuple):
-    """The first offset kept of a partition's log, and the one after the last."""
+    """The first offset kept in a partition's log, and the offset after the last record."""
 
     first: int
     end: int
 
 
 class Ends(NamedTuple):
-    """The bounds of one partition's logs, uncommitted records and markers counted."""
+    """The bounds of one partition's logs, including uncommitted records and markers."""
 
     changelog: Bounds
     ledger: Bounds
@@ -39,47 +39,47 @@ class Ends(NamedTuple):
 
 
 class AnsweredInput(NamedTuple):
-    """The input offset that the last committed record of each log came of; `NOTHING`: there is no such record."""
+    """The input offset of the last committed record of each log; `NOTHING` if there is no such record."""
 
     entry: int  # of the last ledger entry
-    decided: int  # of the last ledger entry that has a release, of input that the partition row covers
+    decided: int  # of the last ledger entry with a release, of input that the partition row covers
     release: int  # of the last release
     reject: int  # of the last reject
 
     @property
     def before(self) -> int:
-        """Return the first input offset of which no output is there, nor of any after it."""
+        """Return the first input offset from which on there are no outputs."""
         return max(self.entry, self.release, self.reject) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """One log that lacks what it must hold."""
+    """A log that lacks something it must contain."""
 
     reason: StopReason
     asked: str
     found: str
 
     def stopped(self, partition: int) -> PartitionStoppedError:
-        """Return it as the reason why a partition stops."""
+        """Return the shortage as the reason why a partition stops."""
         return PartitionStoppedError(partition, self.reason, self.asked, self.found)
 
 
 def shortage(row: PartitionRow | None, ends: Ends) -> Shortage | None:
-    """Return the first thing that a partition's logs lack of what its row says; None: nothing."""
+    """Return the first shortage of a partition's logs compared with its row, or None."""
     if row is None:
         return _late("ledger-short", "ledger", 0, ends.ledger.first)
     return begins_late(row, ends) or ledger_shortage(row, ends.ledger) or releases_shortage(row, ends.releases)
 
 
 def begins_late(row: PartitionRow, ends: Ends) -> Shortage | None:
-    """Return what changelog or ledger lack at their beginning."""
+    """Return what is missing from the beginning of the changelog or the ledger."""
     found = _late("changelog-short", "changelog", row.changelog_first, ends.changelog.first)
     return found or _late("ledger-short", "ledger", row.ledger_first, ends.ledger.first)
 
 
 def ledger_shortage(row: PartitionRow, ledger: Bounds) -> Shortage | None:
-    """Return what the ledger lacks at its end."""
+    """Return the entries missing from the end of the ledger."""
     if ledger.end >= row.ledger_offset:
         return None
     asked, found = f"a ledger up to offset {row.ledger_offset}", f"that it ends at {ledger.end}"
@@ -87,7 +87,7 @@ def ledger_shortage(row: PartitionRow, ledger: Bounds) -> Shortage | None:
 
 
 def releases_shortage(row: PartitionRow, releases: Bounds) -> Shortage | None:
-    """Return what the releases lack at their end."""
+    """Return the records missing from the end of the releases topic."""
     if releases.end >= row.releases_offset:
         return None
     asked, found = f"releases up to offset {row.releases_offset}", f"that they end at {releases.end}"
@@ -101,10 +101,10 @@ def _late(reason: StopReason, log: str, whole_from: int, first: int) -> Shortage
 
 
 def disagreement(answered: AnsweredInput, ends: Ends, accepted: int, last_reject: int = NOTHING) -> Shortage | None:
-    """Return what the end of the ledger shows to be missing of the releases, or the other way round.
+    """Return what the end of one output log shows to be missing from another, or None.
 
-    Releases of input up to ``accepted`` may be missing. ``last_reject`` is the input that the partition row names for
-    the last reject.
+    Releases of input up to ``accepted`` may be missing. ``last_reject`` is the input of the last reject according to
+    the partition row.
     """
     if answered.release > answered.entry:
         asked = f"the ledger entry of the release for input {answered.release}"
@@ -121,26 +121,29 @@ def disagreement(answered: AnsweredInput, ends: Ends, accepted: int, last_reject
 
 
 def input_short(next_offset: int, end: int) -> Shortage:
-    """Return what an input that ends at ``end`` lacks: later records below ``next_offset`` would never be decided."""
+    """Return the shortage of an input that ends at ``end``: new input below ``next_offset`` would be lost."""
     asked = f"input up to offset {next_offset}, which was processed"
     return Shortage("input-short", asked, f"that the log ends at {end}")
 
 
 def input_lost(next_offset: int, first: int) -> Shortage:
-    """Return what an input that begins at ``first`` lacks, where ``next_offset`` is to be decided next."""
+    """Return the shortage of an input that begins at ``first``, beyond ``next_offset``, which is next."""
     found = f"that the log starts at {first}: events were deleted before they were processed"
     return Shortage("input-lost", f"input from offset {next_offset} on", found)
 
 
 def counts_lost(recall_offset: int, first: int) -> Shortage:
-    """Return what an input that begins at ``first`` lacks, where open steps are counted from ``recall_offset`` on."""
+    """Return the shortage of an input that begins at ``first``, later than ``recall_offset``.
+
+    Open steps are counted from ``recall_offset`` on.
+    """
     asked = f"input from offset {recall_offset} on, from which open steps are counted"
     found = f"that the log starts at {first}: the count of the remaining records would look complete"
     return Shortage("input-lost", asked, found)
 
 
 def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
-    """Return what a changelog lacks that ends within a transaction: the next commit would commit that half as well."""
+    """Return the shortage of a changelog that ends inside a transaction: the next commit would commit it."""
     if committed_end >= changelog.end:
         return None
     asked, found = (
@@ -151,9 +154,9 @@ def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
 
 
 async def cut_short(reader: Reader, names: TopicNames, partition: int) -> Shortage | None:
-    """Return what a changelog lacks that does not end with the partition row, as every batch does.
+    """Return the shortage of a changelog that does not end with the partition row, as every batch does.
 
-    ``reader`` reads committed records. The rows of such a part have decided input that the partition row has not.
+    ``reader`` reads committed records. The rows after the partition row include input that it does not cover.
     """
     last = await reader.last(names.changelog, partition)
     if last is None or last.key == PARTITION_KEY:
@@ -163,7 +166,7 @@ async def cut_short(reader: Reader, names: TopicNames, partition: int) -> Shorta
 
 
 def adopted(row: PartitionRow, ends: Ends) -> tuple[PartitionRow, tuple[str, ...]]:
-    """Return the row, with the ends of today for those that an earlier version did not keep, and what to warn of."""
+    """Return the row, with bounds that an earlier version did not keep set to today's, and the warnings."""
     late = tuple(
         f"{log} begins at offset {first}, and the partition row, written by an earlier version, does not show whether "
         "the log ever held more"
@@ -183,22 +186,23 @@ def adopted(row: PartitionRow, ends: Ends) -> tuple[PartitionRow, tuple[str, ...
 
 
 async def ends_of(reader: Reader, names: TopicNames, partition: int) -> Ends:
-    """Return the bounds of a partition's logs; ``reader`` reads uncommitted records, or ends would hide behind one."""
+    """Return the bounds of a partition's logs; ``reader`` must read uncommitted records to see the ends."""
     topics = (names.changelog, names.ledger, names.releases, names.rejects)
     return Ends(*[Bounds(*await reader.bounds(topic, partition)) for topic in topics])
 
 
 async def answered_of(reader: Reader, names: TopicNames, partition: int, covered: int | None = None) -> AnsweredInput:
-    """Return what input the last outputs came of; ``reader`` reads committed records.
+    """Return the input of the last outputs; ``reader`` reads committed records.
 
-    The partition row covers input below ``covered``; None: there is none. What lacks of later input is published yet.
+    The partition row covers input below ``covered``; None: there is no row. Missing outputs of later input will still
+    be published.
     """
     logs = (names.ledger, names.releases, names.rejects)
-    # Outputs are written in the order of their input, so the last record of a log has the highest.
+    # Outputs are written in the order of their input, so the last record of a log has the highest input.
     entry, release, reject = [_input(await reader.last(log, partition, _answers)) for log in logs]
 
     def settles(record: Any) -> bool:
-        """Tell whether a record is such an entry."""
+        """Return whether an entry counts as ``decided``."""
         if not _answers(record):
             return False
         entry = entry_of(record)

@@ -1,9 +1,9 @@
-"""Records that this application did not write, in topics that are its own.
+"""Finds records that another application wrote into this application's topics.
 
-Every output carries the header `input`, whoever wrote it, and under one key another application writes the same bytes.
-What tells them apart is the producer id in the header of a batch, which the brokers give to a transactional id, and so
-to one application and partition. While one owner works, nothing has to be read to see that nobody else wrote: its next
-batch then begins right behind the marker of its last transaction.
+Every output carries the header `input`, whoever wrote it, and under the same key another application writes the same
+bytes. Only the producer id in the batch header distinguishes them: the brokers assign it to a transactional id, and so
+to one application and partition. While one owner works, nothing has to be read to rule out other writers: its next
+batch then begins right after the marker of its last transaction.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,11 +17,11 @@ from stream_app.kafka.evidence.row import UNKNOWN
 from stream_app.kafka.stops import PartitionStoppedError
 
 _ENTRY: Final = {"entry": str, "series": str, "sequence": int, "previous": str, "hash": str}
-"""What every ledger entry has."""
+"""The fields of every ledger entry."""
 
 
 def entry_of(record: Any) -> Any:
-    """Return the entry that a record of the ledger holds; raises `PartitionStoppedError` if it holds none."""
+    """Return the entry in a ledger record; raises `PartitionStoppedError` if there is none."""
     found = content(record)
     if not all(isinstance(found.get(name), kind) for name, kind in _ENTRY.items()):
         raise stray(record)
@@ -29,7 +29,7 @@ def entry_of(record: Any) -> Any:
 
 
 def content(record: Any) -> Any:
-    """Return the members of an output record; raises `PartitionStoppedError` if it is no JSON object."""
+    """Return the fields of an output record; raises `PartitionStoppedError` if it is not a JSON object."""
     try:
         found: Any = wire.load(record.value)
     except (ValueError, TypeError):
@@ -40,7 +40,7 @@ def content(record: Any) -> Any:
 
 
 def input_offset(record: Any) -> int:
-    """Return the input offset that an output record's header names; raises `PartitionStoppedError` if none does."""
+    """Return the input offset in an output record's header; raises `PartitionStoppedError` without one."""
     try:
         return next(int(value) for name, value in record.headers if name == INPUT_HEADER and record.value is not None)
     except (StopIteration, ValueError, TypeError):
@@ -48,25 +48,25 @@ def input_offset(record: Any) -> int:
 
 
 def stray(record: Any) -> PartitionStoppedError:
-    """Return why nobody goes on over a record that this application cannot have written."""
+    """Return the error for a record that this application cannot have written."""
     asked = f"only records of this application in {record.topic}"
     found = f"a record at offset {record.offset} that no version of it writes"
     return PartitionStoppedError(record.partition, "foreign-writer", asked, found)
 
 
 class Ownership:
-    """Where the next batch of each output topic must begin, for one partition and one owner."""
+    """The offset where the next batch of each output topic must begin, for one partition and one owner."""
 
     def __init__(self, brokers: Brokers, partition: int) -> None:
         self._brokers, self._partition = brokers, partition
         self._next: dict[str, tuple[int, int]] = {}
-        """By topic: up to where it was judged, and where the next batch begins if nobody else writes."""
+        """By topic: the offset checked so far, and where the next batch begins if nobody else writes."""
 
     async def begin(self, starts: Mapping[str, int], own: Collection[int]) -> None:
-        """Look at what each topic holds from an offset on (-1: not known), and expect only own records from now on.
+        """Check each topic from its start offset (-1: unknown) to its end; expect only own records afterwards.
 
-        ``own`` holds the producer ids of this application; where an offset or an id is not known, nothing is judged.
-        Raises `PartitionStoppedError` if somebody else wrote there.
+        ``own`` contains the producer ids of this application; if an offset or an id is unknown, nothing is checked.
+        Raises `PartitionStoppedError` if another producer wrote there.
         """
         async with self._brokers.reader("read_uncommitted") as reader:
             for topic, start in starts.items():
@@ -76,16 +76,16 @@ class Ownership:
                 self._next[topic] = end, end
 
     async def check(self, topic: str, written: Extent, count: int, own: int) -> None:
-        """Check that nothing lies before or within ``count`` records just written but markers; raises as `begin`."""
+        """Check that only markers precede or separate ``count`` records just written; raises as `begin` does."""
         expected = self._next.pop(topic, None)
         if written.first is None or written.end is None:
-            return  # a repeated request does not tell; the next batch begins the comparison anew
+            return  # a repeated request has no offsets; the next batch restarts the check
         if expected is not None:
             judged, due = expected
             if written.end - written.first != count or written.first > due:
                 async with self._brokers.reader("read_uncommitted") as reader:
                     await self._judge(reader, topic, judged, written.end, {own})
-        # Behind it comes the marker that ends the transaction; a record of somebody else may lie before the marker.
+        # The marker that ends the transaction follows; another writer's record may precede the marker.
         self._next[topic] = written.end, written.end + 1
 
     async def _judge(self, reader: Reader, topic: str, start: int, end: int, own: Collection[int]) -> None:

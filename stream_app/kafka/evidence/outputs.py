@@ -1,9 +1,9 @@
-"""Outputs that the logs hold of input beyond the partition row: they are not written again, and the rest is.
+"""Compares the outputs of input beyond the partition row with the logs, and writes only missing ones.
 
-There are two ways to such outputs. The changelog lost its end, and the row with it. Or a copy of an earlier request,
-which arrived late, committed a batch of which only a part was written (KIP-890), so that each log holds the beginning
-of the batch's outputs, or none. The input is decided once more from the row. An output that lies there is passed over;
-one that lacks behind the last of its log is published now, with the same bytes.
+There are two ways to such outputs. Either the changelog lost its end, including the row. Or a late copy of an earlier
+request committed a partly written batch (KIP-890), so that each log contains the beginning of the batch's outputs, or
+none. The input is processed once more from the row. An output that exists is skipped; one that is missing after the end
+of its log is published now, with the same bytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,20 +29,21 @@ _OUTPUTS: Final[Mapping[StopReason, str]] = {
 
 
 class Committed:
-    """The committed outputs of one log, by the input offsets that they came of, until they are recomputed."""
+    """The committed outputs of one log by their input offsets, until they are recomputed."""
 
     def __init__(
         self, partition: int, reason: StopReason, whole: int, gone: int, found: Mapping[int, list[str]]
     ) -> None:
-        """Hold digests by input offset; without an output of input below ``whole`` the partition stops for ``reason``.
+        """Keep digests by input offset; a missing output of input below ``whole`` stops the partition.
 
-        Those of input below ``gone`` may lack: they expired, or their loss was accepted.
+        ``reason`` is the reason for the stop. Outputs of input below ``gone`` may be missing: they expired, or their
+        loss was accepted.
         """
         self._partition, self._reason = partition, reason
         self._whole, self._gone, self._found = whole, gone, dict(found)
 
     def holds(self, offset: int, digest: str) -> bool:
-        """Tell whether an output of input ``offset`` lies there, each once; raises if others lie in its place."""
+        """Return whether an output of input ``offset`` exists, each once; raises if others are in its place."""
         left = self._found.get(offset)
         if left is not None and digest in left:
             left.remove(digest)
@@ -51,7 +52,8 @@ class Committed:
             return True
         if offset < self._gone:
             return True
-        # An entry came out as its log has it before its release is looked for: that one is missing, and none differs.
+        # The entry was recomputed as in its log before its release is looked up, so the release is missing, not
+        # different.
         if left is not None and self._reason == "ledger-short":
             raise self._stopped(
                 "tail-differs", f"the recomputed output of input {offset}", "a different output in its place"
@@ -62,7 +64,7 @@ class Committed:
         return False
 
     def left(self, before: int) -> int | None:
-        """Return the first input below ``before`` of which an output was not recomputed; None: there is none."""
+        """Return the first input below ``before`` with an output that was not recomputed, or None."""
         first = next(iter(self._found), before)
         return first if first < before else None
 
@@ -71,15 +73,15 @@ class Committed:
 
 
 class Outputs(NamedTuple):
-    """What all three logs hold."""
+    """The outputs in all three logs."""
 
     ledger: Committed
     releases: Committed
     rejects: Committed
-    before: int  # the first input offset of which there is no output
+    before: int  # the first input offset after all outputs
 
     def left(self, before: int) -> int | None:
-        """Return the first input below ``before`` of which an output was not recomputed; None: there is none."""
+        """Return the first input below ``before`` with an output that was not recomputed, or None."""
         found = [left for log in (self.ledger, self.releases, self.rejects) if (left := log.left(before)) is not None]
         return min(found, default=None)
 
@@ -87,12 +89,12 @@ class Outputs(NamedTuple):
 async def outputs_of(
     reader: Reader, names: TopicNames, partition: int, row: PartitionRow, answered: AnsweredInput, ends: Ends
 ) -> Outputs:
-    """Return the outputs of input from ``row`` on; ``reader`` reads committed records."""
+    """Return the committed outputs of input from ``row`` on; ``reader`` reads committed records."""
     start = row.next_offset
     entries = await _found(reader, names.ledger, partition, start, _digest)
     released = await _found(reader, names.releases, partition, start, _digest)
     rejected = await _found(reader, names.rejects, partition, start, _digest)
-    # Entries are acknowledged before anything else is sent: an output that lies there has all entries of its batch.
+    # Entries are acknowledged before anything else is sent, so any other output implies all entries of its batch.
     whole = max(answered.entry, answered.release + 1, answered.reject + 1)
     lost = row.releases_lost + 1
     if ends.releases.first > 0:
@@ -104,17 +106,17 @@ async def outputs_of(
     return Outputs(
         Committed(partition, "ledger-short", whole, 0, entries),
         Committed(partition, "releases-short", answered.release, lost, released),
-        # A version may word a reason otherwise: which input was rejected is what counts.
+        # Versions may word a reason differently; only the rejected input is compared.
         Committed(partition, "rejects-short", answered.reject, expired, refused),
         answered.before,
     )
 
 
 async def first_lacking(reader: Reader, names: TopicNames, partition: int, start: int, answered: AnsweredInput) -> int:
-    """Return the first input from ``start`` on of which an output may be missing; ``reader`` reads committed records.
+    """Return the first input from ``start`` on with a possibly missing output.
 
-    Input without any output may have been rejected, unless a later reject is there. If nothing is missing, the input
-    after all that have outputs is returned.
+    ``reader`` reads committed records. Input without any output may have been rejected, unless there is a later reject.
+    If nothing is missing, the input after all that have outputs is returned.
     """
     wanted = await _found(reader, names.ledger, partition, start, lambda one: entry_of(one).get("release", ""))
     released = await _found(reader, names.releases, partition, start, _digest)
@@ -124,7 +126,7 @@ async def first_lacking(reader: Reader, names: TopicNames, partition: int, start
         inputs.update(record.offset for record in records)
         if records[-1].offset >= answered.before:
             break
-    # Entries are acknowledged before anything else is sent, so those of the last input alone may be a part.
+    # Entries are acknowledged before anything else is sent, so only those of the last input may be incomplete.
     part = answered.entry if answered.entry > max(answered.release, answered.reject) else NOTHING
     for offset in sorted(inputs):
         there = {"", *released.get(offset, ())}
@@ -134,18 +136,19 @@ async def first_lacking(reader: Reader, names: TopicNames, partition: int, start
 
 
 class LostRelease(NamedTuple):
-    """A release that is missing, though a later one lies in its log."""
+    """A missing release that is followed by a later one in its log."""
 
-    offset: int  # the input that it came of
+    offset: int  # the input of the release
     series: str
 
 
 async def lost_releases(
     reader: Reader, names: TopicNames, partition: int, start: int, answered: AnsweredInput, ends: Ends
 ) -> list[LostRelease]:
-    """Return the releases of input from ``start`` on that are missing before a later one; ``reader``: as above.
+    """Return the releases of input from ``start`` on that are missing before a later release.
 
-    If one release of an input is missing before another one of it, all that are missing of that input are returned.
+    If an input's release is missing before another release of the same input, all missing releases of that input are
+    returned. ``reader`` reads committed records.
     """
     entries = await _found(reader, names.ledger, partition, start, _promised)
     released = await _found(reader, names.releases, partition, start, _digest)
@@ -153,7 +156,7 @@ async def lost_releases(
     lost: list[LostRelease] = []
     for offset, promised in entries.items():
         there = [not digest or digest in released.get(offset, ()) for digest, _ in promised]
-        # The next owner appends what is missing after the last release of the log, and nothing else.
+        # The next owner appends only what is missing after the last release of the log.
         is_end = offset > answered.release or (offset == answered.release and there == sorted(there, reverse=True))
         if offset >= expired and not is_end:
             lost += [LostRelease(offset, series) for (_, series), held in zip(promised, there, strict=True) if not held]
@@ -161,12 +164,12 @@ async def lost_releases(
 
 
 def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shortage:
-    """Return why recovery does not go on where releases are missing before later ones.
+    """Return why recovery stops if releases are missing before later ones.
 
-    Their input is there, and the next owner could compute them again. But each log lies in the order of its input: that
-    is how a reader knows what came last, and how workers and `recover` find what is missing at its end. A release
-    behind later ones would break that for good, so it is given up, once the operator says so: its entry stays, its
-    epsilon stays spent, and the next owner passes over it when it decides its input again for the state.
+    Their input exists, and the next owner could compute them again. But each log is in the order of its input: this is
+    how a reader knows what came last, and how workers and `recover` find what is missing at its end. A release after
+    later ones would break that order permanently, so it is given up once the operator agrees: its entry stays, its
+    epsilon stays spent, and the next owner omits it when it processes its input again for the state.
     """
     steps, series = len(lost), len({one.series for one in lost})
     asked = f"the release for input {lost[0].offset}, whose ledger entry exists"
@@ -179,16 +182,16 @@ def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shor
 
 
 def _promised(record: Any) -> tuple[str, str]:
-    """Return the digest of the release that an entry names, empty if it names none, and its series."""
+    """Return the digest of the release that an entry names, or an empty text, and the entry's series."""
     entry = entry_of(record)
     return entry.get("release", ""), entry["series"]
 
 
 def unless_held(committed: Committed, append: Append, *, named: bool = True) -> Append:
-    """Return what takes an output to ``append`` if it is not there yet; not ``named``: its input alone tells."""
+    """Wrap ``append`` to omit outputs that exist; without ``named`` they are compared by input alone."""
 
     def appended(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
-        """Pass over an output that lies there."""
+        """Append an output unless it exists."""
         ((_, offset),) = headers
         if not committed.holds(int(offset), encoding.digest(value) if named else ""):
             append(key, value, timestamp_ms, headers)
@@ -197,7 +200,7 @@ def unless_held(committed: Committed, append: Append, *, named: bool = True) -> 
 
 
 async def first_of(reader: Reader, topic: str, partition: int, start: int) -> int:
-    """Return the offset in a log from which on its outputs are of input from ``start`` on."""
+    """Return the first offset in a log whose outputs all belong to input from ``start`` on."""
     if start <= 0:
         return 0
     before = await reader.last(topic, partition, lambda one: not is_claim(one) and input_offset(one) < start)
@@ -211,7 +214,7 @@ def _digest(record: Any) -> str:
 async def _found(
     reader: Reader, topic: str, partition: int, start: int, named: Callable[[Any], Name]
 ) -> dict[int, list[Name]]:
-    """Return the names of a log's outputs of input from ``start`` on; they lie in the order of their input."""
+    """Return the names of a log's outputs of input from ``start`` on, in the order of their input."""
     found: dict[int, list[Name]] = {}
     async for records in reader.records(topic, partition, await first_of(reader, topic, partition, start)):
         for record in filterfalse(is_claim, records):

@@ -1,12 +1,13 @@
-"""Input that the group's offset skips: no output tells that it was decided.
+"""Input that the group's offset skips without any output that shows it was processed.
 
-A worker's group offset never passes what it decided, and every decided record has an output that names it, but for two:
-a contribution, and a watermark that closes nothing. While what they belong to is open, the group's offset stays before
-them. So records between the last input that outputs name and the group's offset were skipped by somebody who set that
-offset forward; of those two kinds alone nobody can be sure. Offsets without a record are markers of transactions.
+A worker's group offset never passes what it processed, and every processed record has an output that names it, with two
+exceptions: a contribution, and a watermark that closes nothing. While the steps they belong to are open, the group's
+offset stays before them. So if there are records between the last input that outputs name and the group's offset,
+somebody set that offset forward; only for those two kinds is this uncertain. Offsets without a record are transaction
+markers.
 
-A reading of a unit has no output either, and the group's offset passes it at once: what that offset says of series with
-units is taken for decided.
+A reading of a unit has no output either, and the group's offset passes it at once: input of series with units below
+that offset counts as processed.
 """
 
 from collections.abc import Container
@@ -20,15 +21,15 @@ from stream_app.kafka.stops import PartitionStoppedError
 
 
 class Skipped(NamedTuple):
-    """Records that no output names, below the group's offset."""
+    """Records below the group's offset that no output names."""
 
     first: int
     last: int
     records: int
-    unsure: int  # how many of them are contributions and watermarks, which may need no output
+    unsure: int  # how many of them are contributions or watermarks, which may have no output
 
     def refused(self, names: TopicNames, partition: int, told: int, committed: int) -> PartitionStoppedError:
-        """Return why recovery does not pass over them; outputs name input below offset ``told`` alone."""
+        """Return why recovery does not skip them; outputs name only input below offset ``told``."""
         asked = f"outputs for all input from {names.events} below the group's offset {committed}"
         unsure = (
             f", of which {self.unsure} are contributions or watermarks, which need no output" if self.unsure else ""
@@ -41,7 +42,7 @@ class Skipped(NamedTuple):
 async def skipped(
     reader: Reader, topic: str, partition: int, told: int, committed: int, units: Container[str] = ()
 ) -> Skipped | None:
-    """Return which committed records the group's offset ``committed`` skips behind ``told``; None: none is there.
+    """Return the records from ``told`` on that the group's offset ``committed`` skips, or None.
 
     ``units`` are the series with units.
     """

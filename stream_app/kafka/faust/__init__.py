@@ -1,1 +1,1 @@
-"""What Faust costs and needs: app, consumer, changelog recovery and tables; nothing else imports Faust."""
+"""Everything that uses Faust: app, consumer, changelog recovery and tables; nothing else imports it."""

@@ -1,4 +1,4 @@
-"""The Faust app: one agent over whole fetches, one table; what of Faust could leak or lose records is switched off."""
+"""The Faust app: one agent over whole fetches and one table, without what could leak or lose records."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -32,42 +32,42 @@ from stream_app.setup.settings import Settings
 TABLE = "state"
 
 _HEARTBEAT_SECONDS = 1.0
-_ACKNOWLEDGE_SECONDS = 0.25  # one small request; whoever watches the group's lag sees what was decided
-_LOOK_SECONDS = 0.05  # how often standby copies are asked whether they are complete
-_LAST_SECONDS = 5.0  # to acknowledge what was decided; the partition rows know it anyway
+_ACKNOWLEDGE_SECONDS = 0.25  # one small request; it updates the group's lag for anyone watching
+_LOOK_SECONDS = 0.05  # how often to check whether standby copies are complete
+_LAST_SECONDS = 5.0  # to acknowledge processed input; the partition rows know it anyway
 
 
 class WholeFetch(faust.Schema[Any, Any]):
-    """Passes a fetch on undecoded: its records are decoded one by one when they are decided."""
+    """Passes a fetch on undecoded."""
 
     def loads_key(self, app: Any, message: Any, **_: Any) -> None:
-        """Return no key: a fetch has none of its own."""
+        """Return None: a fetch as a whole has no key."""
 
     def loads_value(self, app: Any, message: Any, **_: Any) -> Any:  # noqa: ARG002 (Faust's signature)
-        """Return the fetch."""
+        """Return the fetch unchanged."""
         return message.value
 
 
 class Assignor(PartitionAssignor):
-    """Faust's assignor, under a name that tells what ends the names of members.
+    """Faust's assignor, with a name that contains the separator after persons' names.
 
-    The brokers let no worker into a group whose assignor is called otherwise: two that place series and keep members'
-    budgets by different separators would each spend one person's budget.
+    The brokers admit no worker to a group whose assignor has another name: two workers that place series and keep
+    persons' budgets by different separators would each spend one person's budget.
     """
 
     @property
     def name(self) -> str:
-        """The name that is compared; without members it is Faust's own."""
+        """The name that brokers compare; without persons it is Faust's own."""
         separator = cast("App", self.app).separator
         return "faust" if separator is None else f"faust-members-{ord(separator):x}"
 
 
 class Recovery(FaustRecovery):
-    """Faust's recovery, used for standby copies alone: an owned partition reads its own state back (`Restorer`).
+    """Faust's recovery, used only for standby copies: an owned partition restores itself (`Restorer`).
 
-    Faust would let no partition of a worker go on before the last one is read back. And it waits for the last *record*
-    of the changelog, which in a transactional log is a marker that no consumer is given: here a copy is complete when
-    the consumer's position has passed the end that the log had.
+    Faust would let no partition of a worker continue before the last one is read back. It also waits for the last
+    *record* of the changelog, which in a transactional log is a marker that consumers never receive: here a copy is
+    complete when the consumer's position has passed the end of the log.
     """
 
     app: Any
@@ -79,35 +79,35 @@ class Recovery(FaustRecovery):
         self.copies = StandbyCopies(self.app.store, self.app.measures)
 
     def add_standby(self, table: Any, tp: TP) -> None:
-        """Open the copy of a partition that another worker owns, and let the changelog be read from where it ends."""
-        self.standby_offsets[tp] = cast("int", self.copies.open(tp.partition))  # Faust keeps that of a discarded one
+        """Open the copy of a partition that another worker owns, and read the changelog from the copy's end."""
+        self.standby_offsets[tp] = cast("int", self.copies.open(tp.partition))  # Faust would keep the old offset
         super().add_standby(table, tp)
 
     def apply(self, tp: TP, records: Records) -> None:
-        """Write changelog records into the copy of a partition that another worker owns."""
+        """Write changelog records to the copy of a partition that another worker owns."""
         if self.copies.apply(tp.partition, records):
             self.standby_offsets[tp] = records.offsets[-1]
             self.standby_rows += len(records)
 
     def follows(self, tp: TP) -> bool:
-        """Tell whether a copy of this changelog partition is kept here for another worker."""
+        """Return whether this worker keeps a copy of a changelog partition that another worker owns."""
         return self.copies.follows(tp.partition)
 
     def reach(self, positions: Mapping[TP, int]) -> None:
-        """Note how far the log was read: everything below is applied."""
+        """Record the positions up to which the log was read: everything below them is applied."""
         for tp, position in positions.items():
             if self.follows(tp):
                 self._reached[tp] = position
 
     def active_remaining(self) -> Counter[TP]:
-        """Return nothing: no owner waits for Faust."""
+        """Return an empty counter: no owner waits for Faust."""
         return Counter()
 
     def standby_remaining(self) -> Counter[TP]:
-        """Return how many offsets each standby partition is behind the end that it had when it was assigned."""
+        """Return how many offsets each standby copy lags behind the log's end at assignment time."""
         remaining: Counter[TP] = Counter()
         for tp, highwater in self.standby_highwaters.items():  # the last offset, marker or record; -1: empty
-            done: int | None = self.standby_offsets[tp]  # None until it was looked up
+            done: int | None = self.standby_offsets[tp]  # None until it is known
             behind = highwater - (-1 if done is None else done)
             remaining[tp] = 0 if self._reached.get(tp, -1) > highwater else max(0, behind)
         return remaining
@@ -119,7 +119,7 @@ class Recovery(FaustRecovery):
         await super().on_rebalance(*arguments, **named)
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
-        """Hand on no fetch until the flow resumes: Faust empties its queues then, and seeks to nothing after it."""
+        """Pass on no fetch until the flow resumes: Faust now empties its queues, and does not seek afterwards."""
         self.app.consumer.stop_flow()
         await super().on_recovery_completed(generation_id)
 
@@ -132,23 +132,23 @@ class Recovery(FaustRecovery):
 
 
 class TableManager(FaustTableManager):
-    """Faust's table manager with our recovery."""
+    """Faust's table manager with this package's recovery."""
 
     async def on_start(self) -> None:
-        """Begin at once: Faust waits a second for tables that modules add late; here the only one is there."""
+        """Start at once: Faust waits a second for tables that modules add late; the only table exists already."""
         await self._update_channels()
         await self.recovery.start()
 
     @property
     def recovery(self) -> Recovery:
-        """Return the recovery service."""
+        """The recovery service, created at the first access."""
         if self._recovery is None:
             self._recovery = Recovery(self.app, self, beacon=self.beacon, loop=self.loop)
         return cast("Recovery", self._recovery)
 
 
 class App(faust.App):
-    """Faust's app around our consumer, recovery and partitions."""
+    """Faust's app with this package's consumer, recovery and partitions."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class App(faust.App):
             broker=[f"kafka://{server.strip()}" for server in settings.bootstrap_servers.split(",")],
             broker_credentials=_credentials(settings),
             broker_session_timeout=seconds,
-            # Members learn of a rebalance with a heartbeat, and all wait for the last one to learn.
+            # Workers hear of a rebalance with a heartbeat, and all wait until the last one has heard of it.
             broker_heartbeat_interval=min(_HEARTBEAT_SECONDS, seconds / 10),
             broker_rebalance_timeout=rebalance_seconds(settings),
             broker_request_timeout=max(90.0, 2 * seconds),
@@ -181,10 +181,10 @@ class App(faust.App):
             TableManager=TableManager,
             PartitionAssignor=Assignor,
             table_standby_replicas=settings.standby_replicas,
-            recovery_consistency_check=False,  # it ends the whole worker; `Restorer` stops the one partition
-            stream_wait_empty=False,  # it would wait for what a stopped partition never acknowledges
+            recovery_consistency_check=False,  # it ends the worker; `Restorer` stops only the partition
+            stream_wait_empty=False,  # it would wait for input that a stopped partition never acks
             topic_disable_leader=True,
-            web_enabled=False,  # it serves the table's content to whoever asks
+            web_enabled=False,  # it serves the table's content to anyone
             web_tables_enabled=False,
             autodiscover=False,
         )
@@ -211,7 +211,7 @@ class App(faust.App):
             )
         )
         events = self.topic(names.events, schema=WholeFetch(), value_type=bytes)
-        # What `self.agent` does, without its search for the source files of all loaded modules: 0.1 s of each start.
+        # The same as `self.agent`, without its search for the source files of all modules: 0.1 s per start.
         found = Agent(
             self._hand_on, name="landmark", app=self, channel=events, concurrency=1, on_error=self._on_agent_error
         )
@@ -225,7 +225,7 @@ class App(faust.App):
 
     @property
     def recovery(self) -> Recovery:
-        """The recovery of the state table."""
+        """The recovery service of the state table."""
         return cast("TableManager", self.tables).recovery
 
     @property
@@ -241,7 +241,7 @@ class App(faust.App):
             self.partitions.put(event.message.partition, event.value, event)
 
     async def on_stop(self) -> None:
-        """Before anything else stops, wait for running transactions and acknowledge their input."""
+        """Wait for running transactions and acknowledge their input, before anything else stops."""
         await self.partitions.close()
         cast("Consumer", self.consumer).thread.answer_for(_LAST_SECONDS)
         await self.consumer.commit()
@@ -250,12 +250,12 @@ class App(faust.App):
 
 
 def rebalance_seconds(settings: Settings) -> float:
-    """Return how long a rebalance waits for members at most."""
+    """Return the maximum time for which a rebalance waits for members."""
     return max(60.0, settings.session_timeout_ms / 1000)
 
 
 def _credentials(settings: Settings) -> CredentialsT | None:
-    """Return Faust's credentials; its own rule (no TLS context, so plain text) must never choose the protocol."""
+    """Return Faust's credentials; its own rule (no TLS context: plain text) must not set the protocol."""
     if settings.security_protocol == "PLAINTEXT":
         return None
     context = tls_context(settings)

@@ -1,7 +1,7 @@
-"""Consumes in batches: Faust passes on one message for each partition and fetch, which holds all its records.
+"""Consumes in batches: Faust passes on one message per partition and fetch, with all its records.
 
-Faust's cost per message (50 microseconds) is paid per fetch. Changelog records never become messages at all: they go
-into RocksDB in one write a fetch.
+Faust's cost per message (50 microseconds) is paid once per fetch. Changelog records never become messages: each fetch
+is written to RocksDB in one write.
 """
 
 import logging
@@ -45,18 +45,19 @@ class Consumer(driver.Consumer):
 
     @Service.task
     async def _watch_group(self) -> None:
-        """Crash when the group is refused: its coordinator would wait for ever until somebody took its error up."""
+        """Crash if the group refuses this worker: its coordinator would wait until someone reads the error."""
         with suppress(ConsumerEndedError):
             while not self.should_stop:
                 await self.sleep(_GROUP_SECONDS)
                 await self._thread.check_group()
 
     def verify_event_path(self, now: float, tp: TP) -> None:
-        """Let Faust warn where a partition takes input, or stands by, and nothing was fetched for long.
+        """Let Faust warn if nothing was fetched for a long time for a running or standby partition.
 
-        Its other looks are at streams and acknowledgements, from the worker's start, or from the last rebalance: they
-        took partitions for stalled that read their state back, or whose first record just came. Here one agent hands
-        all on at once, and what then waits for its decision shows in `landmark_event_lag_records`.
+        Faust's other checks look at streams and acknowledgements since the worker's start or the last rebalance: they
+        reported partitions as stalled that were restoring their state or had just received a first record. Here one
+        agent passes everything on at once, and input that then waits to be processed shows in
+        `landmark_event_lag_records`.
         """
         if not (
             self.app.partitions.runs(tp.partition)
@@ -68,11 +69,11 @@ class Consumer(driver.Consumer):
             self._thread.verify_recovery_event_path(now, tp)
 
     def keep(self, tp: TP, offset: int) -> None:
-        """Bound the group's offset of a partition, whatever is acknowledged."""
+        """Keep the group's offset of a partition at or below ``offset``, whatever is acknowledged."""
         self._kept[tp] = offset
 
     def cannot_read(self, error: UnreadableBatchError) -> None:
-        """Fetch no more of a partition, and stop its owner once it has decided what was read before."""
+        """Stop fetching a partition, and stop its owner once it has processed the earlier records."""
         tp = TP(error.topic, error.partition)
         self.pause_partitions({tp})
         if tp.topic == self.app.events_topic:
@@ -88,11 +89,12 @@ class Consumer(driver.Consumer):
         self._wanted.clear()
         self._thread.polled()
         if not self.flow_active:
-            # Faust would wait for the end of the rebalance, and ask for nothing: a worker that was away would stay so.
+            # Faust would wait for the end of the rebalance without polling: a worker outside the group would stay
+            # outside.
             await self.wait(cast("Any", self.can_resume_flow), timeout=timeout)
             return
         if self._buffered_partitions and not self._get_active_partitions():
-            # All are full: Faust would sleep for a second, whatever is wanted again meanwhile.
+            # All buffers are full: Faust would sleep for a second, even if a partition is wanted again meanwhile.
             await self.wait(self._wanted, timeout=timeout)
             return
         try:
@@ -103,7 +105,7 @@ class Consumer(driver.Consumer):
         fetched, stretches = cast("dict[TP, Records]", found or {}), self._thread.stretches
         generation = self.app.consumer_generation_id
         if self.should_stop or not self.flow_active:
-            # Fetched while a rebalance began: whoever is assigned next seeks to where the state is.
+            # A rebalance began during the fetch: the next owner seeks to the end of its state.
             self._miss(fetched)
             return
         for tp, records in fetched.items():
@@ -122,7 +124,7 @@ class Consumer(driver.Consumer):
                 self._miss([tp])
 
     def _miss(self, fetched: Iterable[TP]) -> None:
-        """Fetch again what was fetched and not handed on: the consumer stands behind it, and nothing else may come."""
+        """Fetch again what was dropped: the consumer is already past it, and no further record may come."""
         for tp in fetched:
             if tp.topic == self.app.events_topic:
                 self.app.partitions.miss(tp.partition)
@@ -133,27 +135,27 @@ class Consumer(driver.Consumer):
         return ConsumerMessage(*where, appended, None, None, value, None, 0, 0, tp, generation_id=generation)
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Let running transactions end and acknowledge them; who is assigned what shows later."""
+        """Finish running transactions and acknowledge them; the new assignment is not known yet."""
         await self.app.partitions.hold()
         await self.commit()
         await super().on_partitions_revoked(revoked)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Close the partitions that went to others; the rest begins or goes on."""
+        """Close the partitions assigned to other workers; start or continue the rest."""
         self._flows_since.clear()
         numbers = [tp.partition for tp in assigned if tp.topic == self.app.events_topic]
         await self.app.partitions.assign(numbers, generation_id)
         await super().on_partitions_assigned(assigned, generation_id)
 
     def resume_partitions(self, tps: Iterable[TP]) -> None:
-        """Resume partitions whose owner runs; a stopped one stays paused."""
+        """Resume the partitions whose owner runs; stopped ones stay paused."""
         super().resume_partitions(
             {tp for tp in tps if tp.topic != self.app.events_topic or self.app.partitions.runs(tp.partition)}
         )
         self._look()
 
     def on_buffer_drop(self, tp: TP) -> None:
-        """Fetch a partition again that was full, at once."""
+        """Resume fetching at once for a partition whose buffer was full."""
         super().on_buffer_drop(tp)
         self._look()
 
@@ -162,12 +164,12 @@ class Consumer(driver.Consumer):
         self._thread.look()
 
     async def perform_seek(self) -> None:
-        """Seek to where each partition's state ends: the partition rows rule, not the group's offsets."""
+        """Seek to the end of each partition's state: partition rows take precedence over the group's offsets."""
         topic = self.app.events_topic
         await self.seek_partitions({TP(topic, number): at for number, at in self.app.partitions.positions().items()})
 
     async def seek_partitions(self, positions: Mapping[TP, int]) -> None:
-        """Seek partitions to offsets, and wait until that is done."""
+        """Seek to the given offsets, and wait until the seek is done."""
         if positions:
             await self.seek_wait(positions)
 
@@ -175,15 +177,16 @@ class Consumer(driver.Consumer):
         try:
             return bool(await super()._commit(offsets))
         except ConsumerEndedError:
-            # The partition rows know where to go on; the group's offset only lags behind them.
+            # The partition rows know where to continue; the group's offset only lags behind them.
             logger.info("the last offsets are not committed to the group: its consumer has ended")
             return False
 
     async def create_topic(self, topic: str, *_: Any, **__: Any) -> None:
-        """Make no topic: `topics` makes each with the settings it needs, and the worker checks them."""
+        """Create no topic: `topics` creates each with the settings it needs, and the worker checks them."""
 
-    # Messages of a partition are acknowledged strictly in order, each for its whole stretch, so the newest one names
-    # the offset to commit. Faust's own bookkeeping keeps every single offset in lists and trees: as dear as a decision.
+    # Messages of a partition are acknowledged strictly in order, each for all its offsets, so the newest one gives the
+    # offset to commit. Faust itself keeps every single offset in lists and trees, which costs as much as processing a
+    # record.
 
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
         if tp.topic != self.app.events_topic:
@@ -203,24 +206,24 @@ class Consumer(driver.Consumer):
 
 
 class Producer(driver.Producer):
-    """Faust's producer; nothing is sent by it."""
+    """Faust's producer, which never sends anything."""
 
     async def on_start(self) -> None:
-        """Connect to no broker: what is never used must not fail."""
+        """Connect to no broker: a client that is never used must not fail."""
 
     async def create_topic(self, topic: str, *_: Any, **__: Any) -> None:
-        """Make no topic either: Faust would make the changelog's, which a worker need not be allowed."""
+        """Create no topic: Faust would create the changelog, which a worker may not be permitted to do."""
 
 
 class Transport(driver.Transport):
-    """Faust's transport with our consumer and producer."""
+    """Faust's transport with this package's consumer and producer."""
 
     Consumer: ClassVar[type[Consumer]] = Consumer
     Producer: ClassVar[type[Producer]] = Producer
 
 
 class FaustFeed:
-    """`stream_app.kafka.brokers.Feed` over an app's consumer, which Faust makes when it starts."""
+    """`stream_app.kafka.brokers.Feed` over an app's consumer, which Faust creates when it starts."""
 
     def __init__(self, app: faust.App, events_topic: str) -> None:
         self._app = app
@@ -234,7 +237,7 @@ class FaustFeed:
         return TP(self._events_topic, partition)
 
     async def start(self, partition: int, offset: int) -> None:
-        """Begin at an offset; Faust assigns partitions paused."""
+        """Start at an offset; Faust assigns partitions paused."""
         await self.seek(partition, offset)
         self._consumer.resume_partitions({self._tp(partition)})
         self.resume(partition)
@@ -257,11 +260,11 @@ class FaustFeed:
         return int((await self._consumer.earliest_offsets(tp))[tp])
 
     async def owns(self, partition: int, offset: int) -> bool:
-        """Tell whether the group still counts this worker as the owner."""
+        """Return whether the group still accepts this worker as the owner."""
         return await self._consumer.thread.owns(self._tp(partition), offset)
 
     def keep(self, partition: int, offset: int) -> None:
-        """Bound the group's offset of a partition."""
+        """Keep the group's offset of a partition at or below ``offset``."""
         self._consumer.keep(self._tp(partition), offset)
 
     async def committed(self, partition: int) -> int | None:

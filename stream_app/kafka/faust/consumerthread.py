@@ -23,24 +23,24 @@ from stream_app.kafka.client.refusal import repeated, unauthorized
 logger = logging.getLogger(__name__)
 
 _FETCH_WAIT_MS = 250
-"""How long a broker keeps a fetch that finds nothing: what a partition taken over fetches waits behind it."""
+"""How long a broker holds a fetch that finds nothing: a newly assigned partition's fetch waits for it."""
 
 _AGREE_SECONDS = 1.0
-"""How long a consumer that ends lets its group come to an agreement that is under way; then it leaves at once."""
+"""How long a closing consumer waits for a running rebalance; after that it leaves the group at once."""
 _LEAVE_SECONDS = 3.0
 _IDLE_SHARE = 50
-"""An idle worker collects garbage for a fiftieth of its time at most, however many objects it keeps."""
+"""The inverse of the largest share of its time that an idle worker spends on garbage collection."""
 
 
 class ConsumerEndedError(KafkaConnectionError):
-    """The consumer's thread has ended, as it does when the worker ends; it takes no more requests."""
+    """The consumer's thread has ended, as it does with the worker, and accepts no more requests."""
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
-    """Faust's thread for Kafka, read-committed; it remembers the offsets that each fetch covered."""
+    """Faust's thread for Kafka, read-committed; it records the offsets that each fetch covered."""
 
     def __post_init__(self) -> None:
-        """Begin without fetches and requests; mode calls this at the end of its constructor."""
+        """Start without fetches and requests; mode calls this at the end of its constructor."""
         super().__post_init__()
         self.stretches: dict[TP, tuple[int, int]] = {}
         self._waiting: set[asyncio.Future[Any]] = set()
@@ -49,7 +49,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self._collects_from = 0.0
 
     async def on_start(self) -> None:
-        """Start a consumer, or another one if a broker left a request of the first unanswered."""
+        """Start a consumer, and try again if a broker left a request unanswered."""
         await repeated(self._start_consumer, cast("Any", self.app).settings)
 
     async def _start_consumer(self) -> None:
@@ -60,9 +60,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             raise
 
     async def call_thread(self, fun: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
-        """Return what the thread answers; raises ``ConsumerEndedError`` when it has ended, or ends before it does.
+        """Return the thread's answer; raises ``ConsumerEndedError`` if the thread ends before it answers.
 
-        Faust's own waits for ever then: the thread of a crashed app ends by itself, and what stops the app asks it.
+        Faust's own version would wait forever: the thread of a crashed app ends by itself, but stopping the app calls
+        it.
         """
         if self._silent:
             raise ConsumerEndedError
@@ -77,23 +78,23 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             raise
         except asyncio.CancelledError:
             if promise.cancelled() and promise in self._waiting:
-                raise  # who asked is cancelled, not what was asked
+                raise  # the caller is cancelled, not the request
             raise ConsumerEndedError from None
         finally:
             self._waiting.discard(promise)
 
     def answer_for(self, seconds: float) -> None:
-        """Refuse requests after so many seconds: while brokers are away, none to the group would be answered."""
+        """Refuse requests after ``seconds``: while brokers are down, no request to the group gets an answer."""
         self.parent_loop.call_later(seconds, self._refuse)
 
     def _refuse(self) -> None:
         self._silent = True
         refused, self._waiting = self._waiting, set()
         for promise in refused:
-            promise.cancel()  # what the thread has not begun it does not begin either
+            promise.cancel()  # the thread does not start a request not yet started
 
     async def on_thread_stop(self) -> None:
-        """Close the consumer; aiokafka's raises that its own requests were cancelled when brokers are away."""
+        """Close the consumer, although aiokafka raises that its own requests were cancelled by absent brokers."""
         closing = asyncio.create_task(super().on_thread_stop())
         _, late = await asyncio.wait({closing}, timeout=_AGREE_SECONDS)
         if late:
@@ -102,25 +103,26 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             await closing
 
     async def _leave_group(self) -> None:
-        """Leave the group while it agrees anew: aiokafka leaves behind that, and so waits for members that sleep.
+        """Leave the group during a rebalance; aiokafka leaves only after it, so it waits for sleeping members.
 
-        By another connection: on its own one, brokers read nothing before they have answered who joins.
+        This uses another connection: on the group's own one, brokers read nothing until they have answered the join
+        request.
         """
         consumer = self._consumer
         group = None if consumer is None else getattr(consumer, "_coordinator", None)
         if group is None or group.coordinator_id is None or not group.member_id:
             return
         request = LeaveGroupRequest(group.group_id, group.member_id)
-        with suppress(KafkaError, TimeoutError):  # who cannot leave is missed after its session
+        with suppress(KafkaError, TimeoutError):  # otherwise the session times out
             async with asyncio.timeout(_LEAVE_SECONDS):
                 await group._client.send(group.coordinator_id, request, group=ConnectionGroup.DEFAULT)  # noqa: SLF001
 
     def _stopped_set(self) -> None:
-        with suppress(RuntimeError):  # its loop is closed: it has ended by itself, as that of a crashed app does
+        with suppress(RuntimeError):  # its loop is closed: it ended by itself, as in a crashed app
             super()._stopped_set()
 
     def set_shutdown(self) -> None:
-        """Refuse all further requests, in the loop of those who ask."""
+        """Refuse all further requests, in the event loop of the callers."""
         self.parent_loop.call_soon_threadsafe(self._end)
 
     def _end(self) -> None:
@@ -128,17 +130,18 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self._refuse()
 
     def polled(self) -> None:
-        """Note that the app's loop asks for records, whether there are any or not. Called from that loop.
+        """Note that the app's loop polls, with or without a result. Called from that loop.
 
-        aiokafka leaves the group of a consumer that has not asked for `broker_max_poll_interval`, since its app hangs,
-        and does not join again before it asks. It counts only calls of its own, which nobody makes without records.
+        If a consumer does not poll for `broker_max_poll_interval`, aiokafka assumes that its app hangs, leaves the
+        group, and does not rejoin until it polls. It counts only its own calls, which are not made while there are no
+        records.
         """
         if self._consumer is not None:
             self._consumer._subscription._last_fetch_ended = time.monotonic()  # noqa: SLF001
 
     @property
     def in_group(self) -> bool:
-        """Whether the group's coordinator is known and takes heartbeats of this member; during a join it takes none."""
+        """Whether the coordinator is known and accepts this worker's heartbeats, as it does not during a join."""
         group = getattr(self._consumer, "_coordinator", None)
         if group is None or group.coordinator_id is None:
             return False
@@ -171,10 +174,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return records
 
     def _collect(self) -> None:
-        """Have Python let go of what nobody uses any more; by itself it does so hours later in an idle worker.
+        """Collect garbage, which Python would do only hours later in an idle worker.
 
-        PRIVACY: fetches that the client dropped hang in cycles, some of them old, and Python keeps the numbers of freed
-        floats in its free list, which only a collection of the oldest generation empties. So all are collected.
+        PRIVACY: fetches that the client dropped stay in reference cycles, some of them old, and Python keeps the
+        numbers of freed floats in its free list, which only a collection of the oldest generation empties. So all
+        generations are collected.
         """
         start = time.monotonic()
         if start >= self._collects_from:
@@ -183,7 +187,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             self._collects_from = end + _IDLE_SHARE * (end - start)
 
     def look(self) -> None:
-        """Look at once at what was fetched: partitions are wanted that were not. Called from the app's loop."""
+        """Check the fetched records at once, because more partitions are wanted. Called from the app's loop."""
         with suppress(RuntimeError):  # its loop is closed
             self.thread_loop.call_soon_threadsafe(self._look)
 
@@ -195,10 +199,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                     waiter.set_result(None)
 
     async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP]) -> dict[TP, Records]:
-        """Return what was fetched already, as columns: no object is made of a record."""
+        """Return what is already fetched, as columns, without an object per record."""
         if not self.consumer.flow_active or consumer._subscription.reassignment_in_progress:  # noqa: SLF001
-            self.stretches = {}  # those of the last fetch may be of an assignment that is over
-            return {}  # aiokafka would wait for the next assignment, and so the app's loop: nobody would ask any more
+            self.stretches = {}  # the last fetch may belong to an assignment that is over
+            return {}  # aiokafka would wait for the next assignment, so the app's loop would block and stop polling
         for result in consumer._fetcher._records.values():  # noqa: SLF001
             records = getattr(result, "_partition_records", None)  # an error has none
             if records is not None:
@@ -206,13 +210,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         before = _positions(consumer)
         drained: dict[TP, Records] = {}
         for tp, result in list(consumer._fetcher._records.items()):  # noqa: SLF001
-            # Each by itself: what is unreadable in one loses nothing of the others. An error waits for its turn alone.
-            # What nobody wants any more stays: the set is the consumer's own, and may be empty by now.
+            # Drain each partition separately: unreadable data in one loses nothing of the others. An error is handled
+            # in a drain of its own. Data of unwanted partitions stays: the set is the consumer's own, and may be empty
+            # by now.
             if tp not in active or (drained and not hasattr(result, "_partition_records")):
                 continue
             try:
-                # Not as Faust asks: after an error aiokafka would count that call as under way for ever, and never
-                # notice again that the app hangs.
+                # Faust's call differs: after an error aiokafka would count it as running forever, and never notice
+                # again that the app hangs.
                 found = await consumer._fetcher.fetched_records({tp}, timeout=0)  # noqa: SLF001
                 drained |= {tp: one for tp, (one,) in found.items()}
             except UnreadableBatchError as error:
@@ -229,30 +234,30 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return cast("int | None", await self._ensure_consumer().committed(TopicPartition(*tp)))
 
     async def check_group(self) -> None:
-        """Log what the coordinator refused, mend heartbeats and metadata; raises `KafkaError` if the group is lost."""
+        """Log the coordinator's errors, fix heartbeats and metadata; raises `KafkaError` if the group is lost."""
         await self.call_thread(self._check_group)
 
     async def _check_group(self) -> None:
         consumer = self._ensure_consumer()
         cluster, group = consumer._client.cluster, consumer._coordinator  # noqa: SLF001
         if cluster._last_refresh_ms > cluster._last_successful_refresh_ms:  # noqa: SLF001
-            # aiokafka repeats it after five minutes. A leader that does not know the topics assigns no partitions; it
-            # starts another rebalance as soon as it knows them.
+            # aiokafka retries the refresh after five minutes. A leader that does not know the topics assigns no
+            # partitions; it starts another rebalance as soon as it knows them.
             consumer._client.force_metadata_update()  # noqa: SLF001
         try:
-            group.check_errors()  # `getmany` would ask; Faust fetches without
+            group.check_errors()  # as `getmany` does; Faust does not call it
         except KafkaError as error:
             ended = group._coordination_task.done()  # noqa: SLF001 (nobody would join again)
             if ended or unauthorized(error) or isinstance(error, InconsistentGroupProtocolError):
                 raise
             logger.warning("consumer group: %r; retrying", error)
             if group._heartbeat_task is not None and group._heartbeat_task.done():  # noqa: SLF001
-                # An error ended the heartbeats. aiokafka begins none before the next rebalance, which would not come.
+                # An error ended the heartbeats. aiokafka starts none before the next rebalance, which would not come.
                 await group._stop_heartbeat_task()  # noqa: SLF001
                 group._start_heartbeat_task()  # noqa: SLF001
 
     async def owns(self, tp: TP, offset: int) -> bool:
-        """Tell whether the group still counts this member as the partition's owner, by a commit of ``offset``."""
+        """Return whether the group still accepts this worker as the owner, by committing ``offset``."""
         try:
             return bool(await self.call_thread(self._owns, tp, offset))
         except ConsumerEndedError:

@@ -1,7 +1,7 @@
-"""Why the local copy of a partition's rows cannot be used: what RocksDB or the system said, and what follows from it.
+"""Why the local copy of a partition's rows cannot be used, and what follows from it.
 
-A damaged copy is discarded and read back, since the changelog holds all of it. A full disk, or a limit of this process,
-concerns this machine alone: another worker can go on where this one cannot.
+A damaged copy is discarded and read back, because the changelog contains all of it. A full disk, or a limit of this
+process, affects only this machine: another worker can continue.
 """
 
 import errno
@@ -20,11 +20,11 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TABLE_END: Final = bytes.fromhex("f7cff485b741e288")
 """The last bytes of a table: kBlockBasedTableMagicNumber of RocksDB's block_based_table_builder.cc."""
 _OPEN = "open"
-_MOST_CHARACTERS = 300  # of what RocksDB says
+_MOST_CHARACTERS = 300  # of RocksDB's message
 
 
 class HoleError(Exception):
-    """A copy that lacks some of its rows though it tells the newest offset: RocksDB opens it without an error."""
+    """A copy that lacks some rows although it has the newest offset; RocksDB opens it without an error."""
 
     def __init__(self, found: str) -> None:
         super().__init__(f"Corruption: {found}")
@@ -46,29 +46,29 @@ def fault_of(path: Path, error: Exception) -> CopyFault:
 
 
 def tables_of(path: Path) -> set[str]:
-    """Return the names of the tables that were written whole, before RocksDB deletes those that it does not know.
+    """Return the names of the complete tables, before RocksDB deletes those that it does not know.
 
-    One without its last bytes was being written when the process died: its rows stand in the log of writes.
+    A table without its last bytes was being written when the process died: its rows are in the write-ahead log.
     """
     return {file.name for file in path.glob("*.sst") if _is_whole(file)} if path.is_dir() else set()
 
 
 def check_writes(path: Path) -> None:
-    """Look at the logs of writes of a copy that is about to be opened.
+    """Check the write-ahead logs of a copy that is about to be opened.
 
-    Raises `HoleError` if an earlier one lost what it held, or may have: RocksDB goes on with the next one.
+    Raises `HoleError` if an earlier log lost its content, or may have: RocksDB continues with the next one.
     """
     earlier = sorted(path.glob("*.log"))[:-1] if path.is_dir() else []
     if any(file.stat().st_size == 0 for file in earlier):
         raise HoleError("an earlier log of writes is empty")
     mark = path / _OPEN
-    # RocksDB's logs of writes are not forced to the disk: they outlive the process, but not a loss of power.
+    # RocksDB's write-ahead logs are not synced to disk: they survive a crash of the process, but not a power loss.
     if mark.is_file() and mark.read_bytes() != _boot():
         raise HoleError("the machine stopped while it was open, and some of its writes may be lost")
 
 
 def mark_open(path: Path) -> None:
-    """Note on the disk that a copy is open, and since which boot of the machine."""
+    """Record on disk that a copy is open, with the boot id of the machine."""
     for place, flags in ((path / _OPEN, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), (path, os.O_RDONLY)):
         descriptor = os.open(place, flags, 0o644)
         try:
@@ -80,14 +80,14 @@ def mark_open(path: Path) -> None:
 
 
 def mark_closed(path: Path) -> None:
-    """Remove the mark: all of the copy is in its tables."""
+    """Remove the mark: the tables contain the whole copy."""
     (path / _OPEN).unlink(missing_ok=True)
 
 
 def _boot() -> bytes:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_bytes()
-    except OSError:  # a system that does not number its boots: a loss of power goes unnoticed
+    except OSError:  # a system without boot ids: a power loss goes unnoticed
         return b""
 
 
@@ -98,7 +98,7 @@ def _is_whole(table: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Remove a local copy, be it a folder or a file; raises `LocalStateError` if it stays."""
+    """Remove a local copy, whether a folder or a file; raises `LocalStateError` if it cannot be removed."""
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

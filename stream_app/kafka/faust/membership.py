@@ -1,4 +1,4 @@
-"""Whether a worker is in its consumer group, and whether it has been outside for longer than a rebalance takes."""
+"""Tracks whether a worker is in its consumer group, or has been outside longer than a rebalance takes."""
 
 import logging
 import time
@@ -11,24 +11,24 @@ logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 5
 REBALANCES: float = 2
-"""A worker that joins may wait for a whole rebalance, and for another one that began meanwhile."""
+"""A joining worker may have to wait for a whole rebalance, and for another one that began meanwhile."""
 
 
 class Membership:
-    """Counts how long a worker is outside its group while the brokers answer."""
+    """Measures how long a worker is outside its group while the brokers answer."""
 
     def __init__(self, settings: Settings) -> None:
         self.grace_seconds = REBALANCES * rebalance_seconds(settings)
         self.lost = False
-        """Whether it has been outside for longer than the grace time."""
+        """Whether the worker has been outside for longer than the grace time."""
         self._inside_seconds = time.monotonic()
         self._session_seconds = settings.session_timeout_ms / 1000
         self._told = False
 
     def look(self, *, member: bool, silent: bool) -> None:
-        """Take what is known now, and log a change of `lost`.
+        """Update the state, and log a change of `lost`.
 
-        While the brokers are ``silent`` no worker can join, and a restart would not help: that time does not count.
+        While the brokers are ``silent`` no worker can join, and a restart would not help, so that time does not count.
         """
         now = time.monotonic()
         if member or silent:

@@ -1,4 +1,4 @@
-"""The state table: Faust's, its RocksDB stores under one memory budget, written and recovered in bulk."""
+"""Faust's state table: RocksDB stores with a shared memory budget, written and recovered in bulk."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
@@ -16,16 +16,16 @@ from stream_app.setup.settings import Settings
 
 _KEY = itemgetter(0)
 _INCOMING = "incoming"
-"""The name of a table that is made, until it is taken in."""
+"""The file name of a table being built, until it is ingested."""
 _FEWEST_LOADED = 1024
-"""Rows that are worth a table of their own."""
+"""The smallest number of rows for which a separate table is worthwhile."""
 _FILES_MERGED = 8
-"""Flushed memtables that are merged at once: merging twice as many as is RocksDB's default writes rows less often."""
-_BLOOM_BITS = 10  # about one false positive in a hundred: a new series seldom reads a block
+"""Flushed memtables merged at once: twice RocksDB's default, so rows are rewritten less often."""
+_BLOOM_BITS = 10  # about 1 % false positives: a new series rarely reads a block
 
 
 class MemoryBudget:
-    """One cache for all databases of a worker; memtables may fill half of it, and are charged to it."""
+    """One cache for all databases of a worker; memtables count towards it and may fill half of it."""
 
     def __init__(self, settings: Settings) -> None:
         total = settings.rocksdb_budget_bytes
@@ -37,7 +37,7 @@ class MemoryBudget:
 
 
 class _Options(rocksdb.RocksDBOptions):
-    """Faust's options, but for the memory, of which its defaults allow gigabytes for every partition."""
+    """Faust's options, except for memory: its defaults allow gigabytes for every partition."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         super().__init__(use_rocksdict=True)
@@ -57,14 +57,14 @@ class _Options(rocksdb.RocksDBOptions):
         options.set_keep_log_file_num(2)
         options.set_disable_auto_compactions(True)
         options.set_level_zero_file_num_compaction_trigger(_FILES_MERGED)
-        # As small as with Snappy, the default, and sooner packed and unpacked; blocks packed by that are read as ever.
+        # As small as with Snappy, the default, but faster to compress and decompress; Snappy blocks stay readable.
         options.set_compression_type(rocksdict.DBCompressionType.lz4())
         options.set_block_based_table_factory(table)
         return options
 
 
 class StateStore(rocksdb.Store):
-    """The RocksDB databases of the state, one a partition, keys and values raw bytes."""
+    """The RocksDB databases of the state, one per partition; keys and values are raw bytes."""
 
     def __init__(self, *arguments: Any, budget: MemoryBudget, **named: Any) -> None:
         super().__init__(*arguments, driver="rocksdict", **named)
@@ -72,9 +72,9 @@ class StateStore(rocksdb.Store):
         self._faults: dict[int, localcopy.CopyFault] = {}
 
     def reopen(self, partition: int) -> DamagedCopyError | None:
-        """Open the database of a partition; one that is damaged is discarded, and the damage returned.
+        """Open the database of a partition; discard a damaged one and return the error.
 
-        Raises `LocalStateError` if it cannot be opened, or not be discarded, or a new one is damaged as well.
+        Raises `LocalStateError` if it cannot be opened or discarded, or if a new one is damaged as well.
         """
         fault = self._faults.pop(partition, None)
         if fault is None:
@@ -100,7 +100,7 @@ class StateStore(rocksdb.Store):
         return cast("bytes | None", self._asked(partition, lambda database: database.get(key)))
 
     def read_all(self, partition: int, keys: Sequence[bytes]) -> Sequence[bytes | None]:
-        """Return the value at each of some keys."""
+        """Return the value at each of the given keys."""
         return cast("Sequence[bytes | None]", self._asked(partition, lambda database: database.get(list(keys))))
 
     def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
@@ -111,13 +111,14 @@ class StateStore(rocksdb.Store):
             while found.valid() and found.key().startswith(prefix):
                 yield found.value()
                 found.next()
-            # RocksDB's iterators end at damage as they do behind the last key; only their status tells.
+            # RocksDB's iterators end at damage just as they do after the last key; only their status shows the
+            # difference.
             self._asked(partition, lambda _: found.status())
         finally:
-            found = None  # an error holds this frame, and an iterator would keep the database open
+            found = None  # an error keeps this frame, and an iterator keeps the database open
 
     def _open_for_partition(self, partition: int) -> Any:
-        """Open a database; one with a hole would answer without some of its rows, at the newest offset."""
+        """Open a database; raise `HoleError` if it has the newest offset but lacks some of its rows."""
         path = self.partition_path(partition)
         localcopy.check_writes(path)
         before = localcopy.tables_of(path)
@@ -131,7 +132,7 @@ class StateStore(rocksdb.Store):
         return database
 
     def _asked(self, partition: int, ask: Callable[[Any], Any]) -> Any:
-        """Return what ``ask`` gets from a database; after an error it is not asked until it is opened again."""
+        """Return the result of ``ask``; after an error, raise that error again until the database is reopened."""
         known = self._faults.get(partition)
         if known is not None:
             raise known
@@ -142,16 +143,16 @@ class StateStore(rocksdb.Store):
         raise fault
 
     def offset(self, partition: int) -> int | None:
-        """Return the changelog offset up to which, itself included, the database holds the changelog."""
+        """Return the last changelog offset that the database includes, or None."""
         value = self.read(partition, self.offset_key)
         return None if value is None else int(value)
 
     def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
-        """Write rows and changelog offset in one batch, all or nothing; None deletes, and the last of a key rules."""
+        """Write rows and the changelog offset in one atomic batch; None deletes, and a key's last row wins."""
         batch = rocksdict.WriteBatch(raw_mode=True)
         put, delete = batch.put, batch.delete
-        # In the order of their keys, neighbours lie together in the memtable: a fifth less to write and to flush. The
-        # sort is stable, so the last row of a key stays the last.
+        # Sorted by key, neighbours lie together in the memtable: writing and flushing cost a fifth less. The sort is
+        # stable, so the last row of a key stays last.
         for key, value in sorted(rows, key=_KEY):
             if value is None:
                 delete(key)
@@ -162,7 +163,7 @@ class StateStore(rocksdb.Store):
         self._asked(partition, lambda database: database.write(batch))
 
     def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
-        """Write as ``write`` does; many become a table of their own, past log and memtable, on the disk at once."""
+        """Write as ``write`` does; many rows become a separate table, on disk at once, past log and memtable."""
         if len(rows) < _FEWEST_LOADED:
             self.write(partition, rows.items(), offset)
             return
@@ -199,27 +200,27 @@ class StateStore(rocksdb.Store):
                 database.close()
                 localcopy.mark_closed(self.partition_path(partition))
             except Exception as error:  # noqa: BLE001 (rocksdict raises no other)
-                # What it did not write out stands in its log of writes, or in the changelog; the next start sees to it.
+                # Anything not flushed is in the write-ahead log or in the changelog; the next start handles it.
                 fault = localcopy.fault_of(self.partition_path(partition), error)
                 localcopy.logger.warning("partition %d: %s", partition, fault)
 
     async def assign_partitions(self, table: Any, tps: set[TP], generation_id: int = 0) -> None:
-        """Open nothing: a partition opens its own database, and its trouble must not end the worker."""
+        """Open nothing: a partition opens its own database, and its faults must not end the worker."""
 
     def persisted_offset(self, tp: TP) -> int | None:
-        """Return the changelog offset of a copy for Faust; None also for one that cannot be read."""
+        """Return the changelog offset of a copy for Faust; None if it has none or cannot be read."""
         try:
             return self.offset(tp.partition)
         except (DamagedCopyError, LocalStateError):
             return None
 
     def bytes_on_disk(self) -> int:
-        """Return the size of all open databases' files."""
+        """Return the total size of the files of all open databases."""
         folders = [self.partition_path(partition) for partition in list(self._dbs)]
         return sum(file.stat().st_size for folder in folders for file in folder.glob("*.sst"))
 
     def revoke_partitions(self, table: Any, tps: set[TP]) -> None:
-        """Close the databases of revoked partitions: Faust leaves that to the garbage collector."""
+        """Close the databases of revoked partitions, which Faust leaves to the garbage collector."""
         for tp in tps:
             if tp.topic in table.changelog_topic.topics:
                 self.release(tp.partition)
@@ -231,7 +232,7 @@ class StateStore(rocksdb.Store):
 
 
 class StateTable(faust.Table[bytes, bytes]):
-    """The table of series rows; only recovery goes through Faust, reads and writes go to its store."""
+    """The table of series rows; only recovery uses Faust, while reads and writes go directly to its store."""
 
     budget: MemoryBudget
 

@@ -1,1 +1,1 @@
-"""Rows in memory, behind the protocol of a worker's database."""
+"""Rows in memory, with the same protocol as a worker's database."""

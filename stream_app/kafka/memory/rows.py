@@ -8,14 +8,14 @@ _Rows = dict[bytes, bytes]
 
 
 class Copy:
-    """One partition's rows, and the changelog offset up to which they hold it."""
+    """One partition's rows, and the last changelog offset that they include."""
 
     def __init__(self) -> None:
         self.rows: _Rows = {}
         self.offset: int | None = None
 
     def put(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Put rows in; None deletes, and the last of a key rules."""
+        """Store rows; None deletes, and a key's last row wins."""
         for key, value in rows:
             if value is None:
                 self.rows.pop(key, None)
@@ -38,7 +38,7 @@ class MemoryRows:
         return self.copy(partition).rows.get(key)
 
     def read_all(self, partition: int, keys: Iterable[bytes]) -> list[bytes | None]:
-        """Return the value at each of some keys."""
+        """Return the value at each of the given keys."""
         return list(map(self.copy(partition).rows.get, keys))
 
     def scan(self, partition: int, prefix: bytes) -> Iterator[bytes]:
@@ -51,27 +51,27 @@ class MemoryRows:
         yield from (key[1:].decode() for key in self.copy(partition).rows if key[:1] == b"s")
 
     def members(self, partition: int) -> Iterator[str]:
-        """Yield the names of the chains of members that have a row."""
+        """Yield the chain names of the persons that have a row."""
         yield from (key[1:].decode() for key in self.copy(partition).rows if key[:1] == b"m")
 
     def offset(self, partition: int) -> int | None:
-        """Return the changelog offset up to which, itself included, the rows hold the changelog."""
+        """Return the last changelog offset that the rows include, or None."""
         return self.copy(partition).offset
 
     def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
-        """Write rows and changelog offset, all or nothing; a value of None deletes, an offset of None stays."""
+        """Write rows and the changelog offset atomically; a None value deletes, a None offset is not stored."""
         copy = self.copy(partition)
         copy.put(rows)
         copy.offset = copy.offset if offset is None else offset
 
     def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
-        """Write rows and changelog offset, all or nothing; a value of None deletes."""
+        """Write rows and the changelog offset atomically; a None value deletes."""
         self.write(partition, rows.items(), offset)
 
     def discard(self, partition: int) -> None:
-        """Forget the rows of a partition."""
+        """Discard the rows of a partition."""
         self._copies.pop(partition, None)
 
     def copy(self, partition: int) -> Copy:
-        """Return the rows of a partition as they are, empty where there were none."""
+        """Return the current rows of a partition, empty if there are none."""
         return self._copies.setdefault(partition, Copy())

@@ -1,1 +1,1 @@
-"""The life of one input partition: taken over, restored, decided batch by batch, committed, let go."""
+"""The life of one input partition: it is taken over, restored, processed in batches and released."""

@@ -1,4 +1,4 @@
-"""One batch: input records decided in order, their outputs ready to be sent."""
+"""One batch: input records processed in order, with outputs ready to be sent."""
 
 import asyncio
 from bisect import bisect_left
@@ -20,14 +20,14 @@ from stream_app.kafka.owner.tail import Tail
 from stream_app.privacy.reason import Reason
 
 MOST_SECONDS = 0.05
-"""Time of its own after which a batch takes no record more that is decided alone: what waits behind it waits for it."""
+"""Own processing time after which a batch takes no more single records: input after it has to wait."""
 SAMPLED = 50
-"""Series of a batch whose budget, rate and loss are observed: all of them would cost as much as deciding."""
+"""Series of a batch whose budget, rate and loss are observed: observing all would double the cost."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """What one transaction holds, and what is counted of it."""
+    """The content of one transaction, and the counts over it."""
 
     start: int
     end: int
@@ -38,54 +38,54 @@ class Batch:
     messages: list[Any]
     records: int
     recall_offset: int
-    """The first offset needed to count the steps open after it again; its end if none is open."""
+    """The first offset needed to count its open steps again; the batch's end if none is open."""
     first_append_ms: int
     last_append_ms: int
     last_offset: int
-    """Of the last record; -1 without records."""
+    """Offset of the last record; -1 without records."""
     open_steps: int = 0
-    """Steps that take contributions behind it."""
+    """Steps that take contributions after it."""
     rest: BatchInput | None = None
-    """What of the input was left for the next batch, since this one's outputs are many."""
+    """Input left for the next batch because this one has many outputs; None if nothing is left."""
     bound: bool = False
     """Whether binding ledger entries of later input are still to be recomputed."""
     silent: bool = False
-    """Whether outputs of its input were committed before: nothing but rows and what lacks of them is written."""
+    """Whether outputs of its input were committed before: then only rows and missing outputs are written."""
     last_reject: int = -1
-    """The input offset of its last reject; -1: it has none."""
+    """The input offset of its last reject; -1 if it has none."""
     changed: dict[str, SeriesRow] = field(default_factory=dict)
-    """Rows of the series that changed one by one."""
+    """Rows of the series that were changed singly."""
     links: list[tuple[str, int, str]] = field(default_factory=list)
-    """Series, sequence and hash of the last entry of every series that changed; nothing where no heads are written."""
+    """Series, sequence and hash of each changed series' last entry; empty without signed checkpoints."""
     sample: list[SeriesRow] = field(default_factory=list)
-    """Rows of some of them."""
+    """Rows of some changed series."""
     members: dict[str, Member] = field(default_factory=dict)
-    """Those that changed, by the names of their chains."""
+    """Rows of the persons that changed, by chain name."""
     claims: list[Claims] = field(default_factory=list)
-    """The same, before and after."""
+    """The same rows before and after."""
     stored: list[tuple[bytes, bytes]] = field(default_factory=list)
-    """Table rows to write, but for sealed ones."""
+    """Table rows to write, except sealed ones."""
     sealed: dict[bytes, bytes | None] = field(default_factory=dict)
-    """Rows of open steps, by their keys; None deletes one."""
+    """Rows of open steps, by key; None deletes a row."""
     decisions: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    """By decision, scheme and digest of the default policy that ruled, empty for a policy of the series' own."""
+    """Counts by decision, scheme and digest of the default policy; empty for a series' own policy."""
     together: int = 0
-    """Records that were decided together, as columns."""
+    """Number of records that were processed together, as columns."""
     passed: int = 0
-    """Records times views that cannot begin, behind the reject that says so."""
+    """Records times views that cannot start, if an earlier reject says so."""
     rejected: dict[Reason, int] = field(default_factory=dict)
     spent: dict[tuple[str, str], int] = field(default_factory=dict)
     """Nano-epsilon of all releases, by scheme and digest."""
     used: dict[tuple[str, str], int] = field(default_factory=dict)
-    """By how much the budget in use grew, in nano-epsilon, by scheme and digest."""
+    """Growth of the budget in use, in nano-epsilon, by scheme and digest."""
     renewals: dict[Renewal, int] = field(default_factory=dict)
-    """Of bounds at which an event came, by what came of them."""
+    """Number of renewal bounds that were due, by outcome."""
     losses: list[tuple[float | None, float | None]] = field(default_factory=list)
-    """Backward loss before and after, of series whose policy names a correlation."""
+    """Backward loss before and after the batch, of each series whose policy names a correlation."""
 
     @classmethod
     def of(cls, given: BatchInput, ledger: Pages, releases: Pages, rejects: Pages, changelog: Pages) -> "Batch":
-        """Return the batch of some input before anything of it is decided; the pages are those of its transaction."""
+        """Return the batch of some input before it is processed; the pages are those of its transaction."""
         records, end = given.records, given.end
         times = records.timestamps_ms
         first_ms, last_ms = (times[0], times[-1]) if times else (0, 0)
@@ -104,11 +104,12 @@ async def decide(
     *,
     linked: bool = False,
 ) -> Batch:
-    """Decide records in order; ``new`` makes pages, ``rows`` stand as the batch before left them, and go on with it.
+    """Process records in order; ``rows`` are those after the previous batch, and are updated.
 
-    ``collection`` holds what open steps count or read, and goes on with them as well. ``linked``: heads are written,
-    and need the last entries of what changed. Raises `LostCountersError` if the counters of an open step are not in
-    ``collection``, and `PartitionStoppedError` if a ledger entry that binds is recomputed differently.
+    ``new`` creates pages. ``collection`` holds what open steps count or read, and is updated as well. ``linked``:
+    signed checkpoints are written, and need the last entries of changed series. Raises `LostCountersError` if the
+    counters of an open step are not in ``collection``, and `PartitionStoppedError` if a binding ledger entry is
+    recomputed differently.
     """
     answered = tail.answered
     offsets = given.records.offsets
@@ -120,7 +121,7 @@ async def decide(
     rejected = -1
 
     def reject(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
-        """Put a reject out, and remember which input it came of."""
+        """Append a reject, and remember its input offset."""
         nonlocal rejected
         ((_, offset),) = headers
         rejected = int(offset)
@@ -152,11 +153,11 @@ async def decide(
     batch.changed, batch.stored, batch.sealed = alone.changed, decider.stored(), collection.units.written()
     batch.links, batch.sample = list(decider.links()) if linked else [], decider.rows(SAMPLED)
     batch.members, batch.claims = alone.members, alone.claims()
-    if not silent:  # else they were counted when they were written
+    if not silent:  # otherwise they were counted when written
         batch.decisions, batch.rejected, batch.together = decider.decisions, alone.rejected, decider.together
         batch.spent, batch.used, batch.renewals = decider.spent, decider.used, alone.renewals
         batch.passed = alone.passed
-    if context.correlations:  # nobody counts them otherwise, and the series of a batch are thousands
+    if context.correlations:  # otherwise nobody counts them, and a batch has thousands of series
         batch.losses = alone.losses()
     rows.take(alone.changed)
     return batch

@@ -1,4 +1,4 @@
-"""Counts over series and members: of budgets, caps and losses, by what labels policies have in the metrics."""
+"""Counts budgets, limits and losses over series and persons, by the policy labels of the metrics."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,19 +24,19 @@ from stream_app.setup.settings import Settings
 from stream_app.words.amount import worse
 
 OWN = "own"  # label of all policies that series sent for themselves
-EARLIER = "earlier"  # label of default policies that left the configuration and still rule series
-MORE = "more"  # label of the default policies behind the first `NAMED`
+EARLIER = "earlier"  # label of removed default policies that still apply to some series
+MORE = "more"  # label of all default policies after the first `NAMED`
 NAMED = 20
 
 PolicyLabels = dict[str, str]  # labels by the digests of default policies
 
 
 def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
-    """Return the labels of the configured default policies: their places, from ``default-1``.
+    """Return the labels of the configured default policies: their positions, from ``default-1``.
 
-    Of equal policies under several globs the first place counts: the state knows them by their digest.
+    If several globs have equal policies, the first position counts: the state knows policies by their digest.
     """
-    # PRIVACY: the place and not the glob, which can be the id of one series.
+    # PRIVACY: the position and not the glob, which can be the id of one series.
     labels: PolicyLabels = {}
     for place, default in enumerate(defaults, 1):
         labels.setdefault(default.digest, f"default-{place}" if place <= NAMED else MORE)
@@ -44,35 +44,36 @@ def labels_of(defaults: Sequence[DefaultPolicy]) -> PolicyLabels:
 
 
 def label_of(labels: PolicyLabels, default: str) -> str:
-    """Return the label of a row's policy; ``default`` names its default policy, empty if it has its own."""
+    """Return the label of a row's policy; ``default`` names its default policy, or is empty for its own."""
     return labels.get(first_default(default), EARLIER) if default else OWN
 
 
 @dataclass(slots=True)
 class BudgetCounts:
-    """Counts over series. A policy is the digest of the default policy that rules, empty for a series' own."""
+    """Counts over series. A policy is given as its default policy's digest, empty for a series' own."""
 
     left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """Series by scheme, digest and class of the share of their budget that is left."""
+    """Number of series by scheme, digest and class of the share of their budget that remains."""
     left_nano: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """What they have left together, in nano-epsilon, by scheme and digest."""
+    """Their total remaining budget in nano-epsilon, by scheme and digest."""
     rates: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Series of Adaptive, BD and BA, by digest and class of their rate of publishing."""
+    """Number of Adaptive, BD and BA series by digest and class of their publishing rate."""
     most: tuple[int, int] = (0, 0)
-    """What the series with the largest share used of its promise, and that promise, in nano-epsilon."""
+    """The used amount and the budget, in nano-epsilon, of the series that has used the largest share."""
 
     def use(self, used_nano: int, epsilon_nano: int) -> None:
-        """Take what a series used of its promise."""
+        """Update ``most`` with what a series used of its budget."""
         if worse(used_nano, epsilon_nano, *self.most):
             self.most = (used_nano, epsilon_nano)
 
 
 def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
-    """Count the series in memory.
+    """Count the series in memory, except closed ones.
 
-    Those that are closed, budgets that cannot be used up, and those of which little is left as planned do not count.
+    The remaining budgets omit any that cannot be exhausted, and any with little left as planned.
     """
-    # PRIVACY: budgets and rates follow from releases and policies alone; they stand in the ledger, or follow from it.
+    # PRIVACY: budgets and rates depend on releases and policies alone; they are in the ledger, or can be derived from
+    # it.
     counts = BudgetCounts()
     for reader in rows:
         for row in reader.rows():
@@ -102,7 +103,7 @@ def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
 
 
 def _count_states(counts: BudgetCounts, states: States) -> None:
-    # In the order of their groups once, however many groups there are: the event loop waits meanwhile.
+    # Sort by group once, however many groups there are: the event loop is blocked meanwhile.
     figures = states.figures[: len(states.names)]
     numbers = figures["group"]
     order = np.argsort(numbers, kind="stable")
@@ -117,7 +118,7 @@ def _count_states(counts: BudgetCounts, states: States) -> None:
         budgets = figures["budget_nano"][places]
         used_nano = (figures["landmark_spent_nano"] + figures["regular_peak_nano"])[places]
         shares = used_nano / budgets
-        at = int(np.argmax(np.where(shares == shares.max(), budgets, -1)))  # of equal shares that of the largest
+        at = int(np.argmax(np.where(shares == shares.max(), budgets, -1)))  # on ties that of the largest budget
         counts.use(int(used_nano[at]), int(budgets[at]))
         if group.rule.exhaustible:
             left_nano = budgets - used_nano
@@ -129,19 +130,19 @@ def _count_states(counts: BudgetCounts, states: States) -> None:
 
 
 _LITTLE: Final = float(USED_UP[-1])
-"""The share of a budget that counts as nearly nothing."""
+"""The share of a budget below which it counts as nearly used up."""
 
 
 class _PlannedEnd(NamedTuple):
-    """The step until which a budget has to last, except for landmarks to spare: later little is left as planned."""
+    """The step until which a budget must last, except for spare landmarks; later a small rest is planned."""
 
     step: int
     from_first: bool = False
-    """Whether it is a number of steps, counted from the first step of the series."""
+    """Whether the step is a number of steps, counted from the first step of the series."""
 
     @classmethod
     def of(cls, policy: Policy, promise: Promise) -> "_PlannedEnd":
-        """Return the end of the stream at level user, and the last landmark's end at level landmark.
+        """Return the end of the stream at user level, and the last landmark's end at landmark level.
 
         Landmarks spend nothing if steps hold units.
         """
@@ -155,11 +156,11 @@ class _PlannedEnd(NamedTuple):
 
 
 def _counted(states: States, places: Ints, figures: Figures, little: Flags) -> Flags:
-    """Return which series count: not those of which little is left, as it was planned."""
+    """Return which series count, omitting those with little left as planned."""
     found, low = ~little, places[little]
     periods = [states.periods[place] for place in low.tolist()]
     if periods:
-        # Once for each period, however many series share it: the event loop waits meanwhile.
+        # Compute once per period, however many series share it: the event loop is blocked meanwhile.
         _, firsts, of = np.unique(np.fromiter(map(id, periods), np.int64), return_index=True, return_inverse=True)
         ends = [_PlannedEnd.of(periods[nth].policy, periods[nth].promise) for nth in firsts.tolist()]
         steps_ms = np.array([periods[nth].policy.step_ms for nth in firsts.tolist()], np.int64)[of]
@@ -170,17 +171,17 @@ def _counted(states: States, places: Ints, figures: Figures, little: Flags) -> F
 
 
 def _classes(shares: npt.NDArray[np.float64]) -> Iterator[tuple[str, int]]:
-    """Yield how many shares are of each class that any is of."""
+    """Yield each class that occurs, with the number of shares in it."""
     return ((CLASSES[nth], number) for nth, number in enumerate(np.bincount(classes_of(shares)).tolist()) if number)
 
 
 def _sum(nanos: npt.NDArray[np.int64]) -> int:
-    """Return the sum, which may have more than 64 bits."""
+    """Return the sum, which may exceed 64 bits."""
     return (int((nanos >> 32).sum()) << 32) + int((nanos & 0xFFFFFFFF).sum())
 
 
 def show_budgets(metrics: Metrics, labels: PolicyLabels, counts: BudgetCounts) -> None:
-    """Show the counts in the metrics, in place of what was shown before."""
+    """Show the counts in the metrics, replacing the previous ones."""
     metrics.set(WorkerMetric.BUDGET_MOST_USED_NANO_EPSILON, counts.most[0])
     metrics.set(WorkerMetric.BUDGET_MOST_PROMISED_NANO_EPSILON, counts.most[1])
     metrics.replace(
@@ -198,39 +199,40 @@ def show_budgets(metrics: Metrics, labels: PolicyLabels, counts: BudgetCounts) -
 
 
 class CapCounts:
-    """Members with a cap, counted in classes of the share of it that no series has claimed."""
+    """Numbers of persons with a limit, by class of the share of it that no series has reserved."""
 
     def __init__(self) -> None:
         self.left: Counter[str] = Counter()  # by class
 
     def take(self, members: Iterable[Member]) -> None:
-        """Count anew, from all members of the partition."""
+        """Start over, and count all persons of the partition."""
         self.left.clear()
         self.move((None, member) for member in members)
 
     def move(self, claims: Iterable[Claims]) -> None:
-        """Add what a batch changed: each of its members before and after it."""
-        # PRIVACY: claims and caps follow from policies and public facts, and stand in the ledger; no member is named.
+        """Apply the changes of a batch: each of its persons before and after it."""
+        # PRIVACY: reserved amounts and limits depend on policies and public facts, and are in the ledger; no person is
+        # named.
         for before, after in claims:
             for member, sign in ((before, -1), (after, 1)):
                 if member is not None and member.cap_nano is not None:
-                    cap_nano = member.cap_nano or 1  # nothing is claimed of a cap of zero
+                    cap_nano = member.cap_nano or 1  # a limit of zero has no reservations
                     self.left[class_of((cap_nano - member.claimed_nano) / cap_nano)] += sign
 
     def show(self, metrics: Metrics, partition: str) -> None:
-        """Show the counts, as soon as there was any member with a cap."""
+        """Show the counts, once there has been any person with a limit."""
         for share in self.left:
             metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, self.left[share], partition, share)
 
     @staticmethod
     def withdraw(metrics: Metrics, partition: str) -> None:
-        """Show them no more."""
+        """Remove the counts."""
         for share in CLASSES:
             metrics.drop(WorkerMetric.CAP_LEFT_MEMBERS, partition, share)
 
 
 class LossCounts:
-    """How many series of a partition have a backward loss, and how many an alarming one: exact, kept batch by batch."""
+    """Exact counts of a partition's series with a backward loss and with an alarming one, kept per batch."""
 
     def __init__(self, settings: Settings) -> None:
         self.alarm = settings.correlation_alarm
@@ -240,12 +242,12 @@ class LossCounts:
         self.alarmed = 0
 
     def take(self, stored: Iterable[bytes]) -> None:
-        """Count anew, from the stored rows of all series."""
+        """Start over, and count the stored rows of all series."""
         self.correlated = self.alarmed = 0
         self.move((None, stored_loss(row)) for row in stored)
 
     def move(self, losses: Iterable[tuple[float | None, float | None]]) -> None:
-        """Add what a batch changed: for each of its series the loss before and after it; None: it has none."""
+        """Apply the changes of a batch: each of its series' losses before and after it, None without a loss."""
         for before, after in losses:
             self.correlated += (after is not None) - (before is not None)
             self.alarmed += self._alarming(after) - self._alarming(before)

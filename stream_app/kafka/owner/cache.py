@@ -1,4 +1,4 @@
-"""The rows of series that are in memory, decoded, in front of the stored ones; their number is bounded."""
+"""A bounded cache of decoded series rows in front of the stored ones."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -11,11 +11,11 @@ from stream_app.kafka.brokers import Rows
 from stream_app.privacy.policy import Policy
 
 _STATES_OF_A_ROW = 10
-"""A decoded row takes as much memory as so many states."""
+"""The number of states that fill the memory of a decoded row."""
 
 
 class RowCache:
-    """Rows by series, the least recently used half forgotten when the newer half is full: an access is one lookup."""
+    """Rows by series; a full newer half replaces the older half, so that an access is one lookup."""
 
     __slots__ = ("_half", "_newer", "_older")
 
@@ -25,14 +25,14 @@ class RowCache:
         self._older: dict[str, SeriesRow] = {}
 
     def get(self, series: str) -> SeriesRow | None:
-        """Return the row, or None when it is not here."""
+        """Return the row, or None if it is not cached."""
         row = self._newer.get(series)
         if row is None and (row := self._older.get(series)) is not None:
             self.put(series, row)
         return row
 
     def put(self, series: str, row: SeriesRow) -> None:
-        """Remember the row in place of the one before."""
+        """Store a row, replacing the previous one."""
         newer = self._newer
         if len(newer) >= self._half and series not in newer:
             self._older = newer
@@ -40,12 +40,12 @@ class RowCache:
         newer[series] = row
 
     def forget(self, series: str) -> None:
-        """Forget a row, if it is here."""
+        """Remove a row, if it is cached."""
         self._newer.pop(series, None)
         self._older.pop(series, None)
 
     def rows(self) -> Iterable[SeriesRow]:
-        """Return the rows, each series once, in no order."""
+        """Return the rows, each series once, in no particular order."""
         return (self._older | self._newer).values()
 
     def __len__(self) -> int:
@@ -53,13 +53,13 @@ class RowCache:
 
 
 class RowReader:
-    """The rows of one partition as its last decided batch left them.
+    """The rows of one partition after its last processed batch.
 
-    In memory they stand as columns (`States`), or decoded where their series are decided one by one; never as both.
+    In memory each row is either in columns (`States`) or, if its series is processed singly, decoded; never both.
     """
 
     def __init__(self, stored: Rows, partition: int, cached_series: int, fewest: int) -> None:
-        """Read from ``stored``; keep at most ``cached_series`` series as columns, and a share of that as rows.
+        """Read from ``stored``; keep at most ``cached_series`` series in columns, and a share of it as rows.
 
         Fewer than ``fewest`` series of a group are kept as rows.
         """
@@ -68,18 +68,18 @@ class RowReader:
         self._stored, self._partition = stored, partition
         self._cache = RowCache(max(2, cached_series // _STATES_OF_A_ROW))
         self._held: Mapping[str, SeriesRow] = {}
-        self._members: Mapping[str, Member] = {}  # of the batch that commits
-        self._sealed: Mapping[bytes, bytes | None] = {}  # of the same
+        self._members: Mapping[str, Member] = {}  # of the committing batch
+        self._sealed: Mapping[bytes, bytes | None] = {}  # likewise
         self._defaults: dict[str, Policy] = {}
-        self._ahead: dict[str, bytes] = {}  # read for a batch that is decided, and not decoded yet
+        self._ahead: dict[str, bytes] = {}  # read ahead for the current batch, not yet decoded
 
     def find(self, series: str) -> SeriesRow | None:
-        """Return the row of a series, or None; raises `LookupError` when the stored one is not whole."""
+        """Return the row of a series, or None; raises `LookupError` if the stored row is incomplete."""
         place = self.states.index.get(series)
         return self.elsewhere(series) if place is None else self.states.row(place)
 
     def elsewhere(self, series: str) -> SeriesRow | None:
-        """Return the row of a series that does not stand as columns; raises as `find`."""
+        """Return the row of a series that is not in columns; raises as `find` does."""
         row = self._cache.get(series) or self._held.get(series)
         if row is None:
             stored = self._ahead.pop(series, None)
@@ -89,7 +89,7 @@ class RowReader:
         return row
 
     def arrive(self, series: Iterable[str], fewest: int) -> None:
-        """Let those of some series stand as columns that can, at least ``fewest`` of a group; raises as `find`."""
+        """Move series into columns where possible, at least ``fewest`` of a group; raises as `find` does."""
         cache, held = self._cache, self._held
         found: dict[str, SeriesRow] = {}
         stored: list[str] = []
@@ -114,15 +114,15 @@ class RowReader:
             self._cache.put(name, row)
 
     def find_member(self, chain: str) -> Member | None:
-        """Return the row of a member by the name of its chain, or None; it is read for first policies alone."""
+        """Return the row of a person by chain name, or None; only a series' first policy needs it."""
         return self._members.get(chain) or load_member(self._read, chain)
 
     def take(self, changed: Mapping[str, SeriesRow]) -> None:
-        """Take in the rows that a batch changed one by one."""
+        """Store the rows that a batch changed singly."""
         self._ahead = {}
         for series in changed:
             self.states.forget(series)
-        # What many series have alike is kept once.
+        # Values that many series share are kept once.
         kept = {series: replace(row, state=row.state.compact()) for series, row in changed.items()}
         self._arrive(kept, {}, self.fewest)
 
@@ -133,15 +133,15 @@ class RowReader:
     def hold(
         self, changed: Mapping[str, SeriesRow], members: Mapping[str, Member], sealed: Mapping[bytes, bytes | None]
     ) -> None:
-        """Keep the rows that a batch changed one by one, cached or not, while it commits."""
+        """Keep the rows that a batch changed singly while it commits, cached or not."""
         self._held, self._members, self._sealed = changed, members, sealed
 
     def let_go(self) -> None:
-        """Forget them: the commit has stored them."""
+        """Release these rows, which are now stored."""
         self._held, self._members, self._sealed = {}, {}, {}
 
     def rows(self) -> Iterable[SeriesRow]:
-        """Return the rows that are kept decoded, in no order."""
+        """Return the decoded rows, in no particular order."""
         return self._cache.rows()
 
     def _default_policy(self, name: str) -> Policy:

@@ -1,8 +1,9 @@
-"""A partition's rows on this machine: a copy of the changelog, which is brought up to date or discarded.
+"""A partition's rows on this machine: a copy of the changelog that is brought up to date or discarded.
 
-Three things make a local copy worthless. The changelog topic was deleted and made again. The changelog ends before the
-copy does: then the partition stops. Or it lost its end and was written on from an earlier point. The member ``life`` of
-its partition rows tells that, or another record where the copy's last one was, or no such record and no row after it.
+Three things make a local copy worthless. The changelog topic was deleted and created again. The changelog ends before
+the copy does: then the partition stops. Or it lost its end and grew again from an earlier point. This shows in the
+field ``life`` of its partition rows, in a different record at the copy's last offset, or if that record is missing and
+no later partition row exists.
 """
 
 import logging
@@ -19,22 +20,22 @@ logger = logging.getLogger(__name__)
 
 
 def lives(records: Records) -> set[str]:
-    """Return the lives that the partition rows among changelog records are of."""
+    """Return the lives of the partition rows among changelog records."""
     rows = records.pairs()
     return {PartitionRow.decode(value).life for key, value in rows if key == PARTITION_KEY and value is not None}
 
 
 def row_of(rows: Rows, partition: int) -> PartitionRow | None:
-    """Return the partition row that a copy holds."""
+    """Return the partition row in a copy, or None."""
     value = rows.read(partition, PARTITION_KEY)
     return None if value is None else PartitionRow.decode(value)
 
 
 def follow_on(rows: Rows, partition: int, records: Records) -> bool:
-    """Return whether changelog records go on where a copy ends: behind its last record, or with the same one.
+    """Return whether changelog records continue a copy: after its last record, or with the same record.
 
-    A changelog that lost its end may have grown as long again. The life does not show it if the batches that were lost
-    had no outputs: then it stays. Compaction may have removed the last record.
+    A changelog that lost its end may have grown to the same length again. The life does not change if the lost batches
+    had no outputs. Compaction may have removed the last record.
     """
     held, first, key = rows.offset(partition), records.offsets[0], records.keys[0]
     if held is None or first > held:
@@ -48,16 +49,16 @@ class ChangelogCopy:
     def __init__(
         self, rows: Rows, topic: str, changelog_id: str, partition: int, progress: ReadBack, loaded_bytes: int
     ) -> None:
-        """Take the changelog topic's name and id; rows of ``loaded_bytes`` are gathered before they are written."""
+        """Take the changelog topic's name and id; rows are written once ``loaded_bytes`` have been gathered."""
         self._topic, self._id, self._partition = topic, changelog_id, partition
         self._rows, self._progress, self._loaded_bytes = rows, progress, loaded_bytes
 
     def row(self) -> PartitionRow | None:
-        """Return the partition row that is held."""
+        """Return the copy's partition row, or None."""
         return row_of(self._rows, self._partition)
 
     def discard_foreign(self) -> None:
-        """Delete a copy that was made of another changelog than the present one."""
+        """Delete a copy of another changelog topic."""
         row = self.row()
         if row is not None and row.changelog != self._id:
             logger.warning(
@@ -66,7 +67,7 @@ class ChangelogCopy:
             self._rows.discard(self._partition)
 
     async def catch_up(self, reader: Reader) -> int:
-        """Apply what was committed behind the copy; return where the changelog ends. Raises if that is before it."""
+        """Apply newer records to the copy and return the changelog's end; raises if the copy is ahead of it."""
         if not await self._apply(reader):
             what = "partition %d: the changelog was rewritten from an earlier point; the local state is discarded"
             logger.warning(what, self._partition)
@@ -75,10 +76,10 @@ class ChangelogCopy:
         return (await reader.bounds(self._topic, self._partition))[1]
 
     async def _apply(self, reader: Reader) -> bool:
-        """Return whether the changelog goes on where the copy ends, as far as partition rows tell.
+        """Return whether the changelog continues the copy, as far as partition rows show.
 
-        It holds the copy's last record, or a later partition row: compaction keeps the last one, and each batch ends
-        with one. If it holds neither, markers alone have taken the place of what it lost.
+        It must contain the copy's last record, or a later partition row: compaction keeps the last one, and each batch
+        ends with one. Without either, only markers have replaced what the changelog lost.
         """
         done, row = self._rows.offset(self._partition), self.row()
         start = 0 if done is None else done + 1
@@ -90,7 +91,7 @@ class ChangelogCopy:
         progress.remaining[self._partition] = end - start
         gathered: dict[bytes, bytes | None] = {}
         size = last = 0
-        goes_on = done is None and row is None  # rows of a commit whose offset nobody told have none
+        goes_on = done is None and row is None  # rows of a commit at an unknown offset have none
         try:
             async for found in reader.rows(self._topic, self._partition, start if done is None else done):
                 if not follow_on(self._rows, self._partition, found) or (row and lives(found) - {row.life}):
@@ -116,26 +117,26 @@ class ChangelogCopy:
 
 
 def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
-    """Warn of a copy that was discarded, and count it."""
+    """Warn of a discarded copy, and count it."""
     if damage is not None:
         logger.warning("partition %d: %s; discarded, and restored from the changelog", partition, damage)
         metrics.count(WorkerMetric.DAMAGED_COPIES, 1, damage.cause)
 
 
 class StandbyCopies:
-    """Copies of rows that other workers own, kept so that a take-over reads only what is newer.
+    """Copies of rows that other workers own, so that a takeover reads only newer records.
 
-    A copy that lacks a record of its changelog, or holds one that the changelog lost, would pass for whole at a
-    take-over. So it is discarded, or written no more, as soon as that may be so; the next assignment begins it anew.
+    At a takeover, a copy that lacks a record of its changelog, or contains one that the changelog lost, would seem
+    complete. So it is discarded, or no longer written, as soon as this is possible; the next assignment starts it over.
     """
 
     def __init__(self, rows: Rows, metrics: Metrics) -> None:
         self._rows, self._metrics = rows, metrics
         self._followed: set[int] = set()
-        self._met: dict[int, set[str]] = {}  # lives that a log held before its copy was begun anew
+        self._met: dict[int, set[str]] = {}  # lives in a log before its copy was started over
 
     def follows(self, partition: int) -> bool:
-        """Tell whether a copy takes what its changelog gets."""
+        """Return whether a copy receives the records of its changelog."""
         return partition in self._followed
 
     def leave(self) -> None:
@@ -143,9 +144,9 @@ class StandbyCopies:
         self._followed.clear()
 
     def open(self, partition: int) -> int | None:
-        """Open the copy of a partition, discarded where it is damaged, and follow its changelog.
+        """Open the copy of a partition, discard it if damaged, and follow its changelog.
 
-        Return the offset of its last record, from which on the changelog must be read. None: from its beginning.
+        Return the offset of its last record, where reading the changelog must start. None: from its beginning.
         """
         try:
             tell_discarded(self._metrics, partition, self._rows.reopen(partition))
@@ -157,7 +158,7 @@ class StandbyCopies:
         return held
 
     def apply(self, partition: int, records: Records) -> bool:
-        """Write changelog records into a copy; return whether they were written."""
+        """Write changelog records to a copy; return whether they were written."""
         if not self.follows(partition):
             return False
         try:
@@ -170,15 +171,15 @@ class StandbyCopies:
         return True
 
     def _give_up(self, partition: int, error: Exception) -> None:
-        """Write nothing more into a copy until the next assignment: with rows missing it would pass for whole."""
+        """Stop writing to a copy until the next assignment: with missing rows it would seem complete."""
         self._followed.discard(partition)
         logger.warning("partition %d: %s", partition, error)
 
     def _breaks_off(self, partition: int, records: Records) -> bool:
-        """Discard a copy if its log goes on under another life, or from an earlier point; return whether it did.
+        """Discard a copy if its log continues under another life or from an earlier point; return if it did.
 
-        The log may have lost its end, and rows of what is lost would rule again at a take-over. If the log held that
-        life before the copy was begun, the copy is of what is left.
+        The log may have lost its end, and the lost rows would count again at a takeover. If the log contained that life
+        before the copy was started, the copy contains only what is left.
         """
         row = row_of(self._rows, partition)
         strange = set() if row is None else lives(records) - {row.life} - self._met.get(partition, set())

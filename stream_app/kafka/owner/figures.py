@@ -1,4 +1,4 @@
-"""What one partition shows in the metrics, from its assignment until it is closed."""
+"""The metrics of one partition, from its assignment until it is closed."""
 
 import logging
 import time
@@ -22,7 +22,7 @@ _NOT_RENEWED = (
 
 
 class PartitionMetrics:
-    """Shows one partition in the metrics; its gauges go with it to another worker, and what was counted stays."""
+    """Shows one partition in the metrics; its gauges move to the next worker, while its counters stay."""
 
     def __init__(self, parts: WorkerParts, partition: int) -> None:
         self._metrics = parts.metrics
@@ -35,15 +35,15 @@ class PartitionMetrics:
         self._assigned: float | None = time.perf_counter()
 
     def count(self, counter: Counter, amount: int) -> None:
-        """Add to a counter that has the label of the partition."""
+        """Increase a counter that has the label of the partition."""
         self._metrics.count(counter, amount, self._name)
 
     def decided(self, seconds: float) -> None:
-        """Show how long a batch took to decide."""
+        """Record how long it took to process a batch."""
         self._metrics.observe(WorkerMetric.DECISION_SECONDS, seconds)
 
     def committed(self, batch: Batch, seconds: float, *, waiting: int, cached_series: int) -> None:
-        """Show a batch whose commit took ``seconds``; ``waiting`` input records are fetched and not decided."""
+        """Show a batch that took ``seconds`` to commit; ``waiting`` fetched records are not processed yet."""
         if batch.records:
             self._count_records(batch)
             self._show_progress(batch, seconds, waiting)
@@ -57,7 +57,7 @@ class PartitionMetrics:
             self._caps.show(self._metrics, self._name)
 
     async def survey(self, scan: Callable[[bytes], Iterable[bytes]]) -> None:
-        """Count members and series with a backward loss anew, where there are any; ``scan`` yields rows by prefix."""
+        """Count again persons with limits, and series with a backward loss; ``scan`` yields rows by prefix."""
         if self._members:
             await self._aside(self._caps.take, map(stored_member, scan(b"m")))
             self._caps.show(self._metrics, self._name)
@@ -66,7 +66,7 @@ class PartitionMetrics:
             self._show_losses()
 
     def restored(self) -> None:
-        """Tell how long it took from the assignment until it decides; a producer opened again is no assignment."""
+        """Record the time from assignment to start of work; a reopened producer is not a new assignment."""
         if self._assigned is not None:
             seconds = time.perf_counter() - self._assigned
             self._metrics.set(WorkerMetric.RESTORE_SECONDS, seconds, self._name)
@@ -74,7 +74,7 @@ class PartitionMetrics:
             self._assigned = None
 
     def withdraw(self) -> None:
-        """Show the partition no more: its next owner does, and a sum over workers would have it twice."""
+        """Remove the partition from the metrics: its next owner shows it, and sums would count it twice."""
         self._metrics.withdraw(self._name)
         self._caps.withdraw(self._metrics, self._name)
 

@@ -1,8 +1,8 @@
-"""The signed heads of one partition: what its ledger got since the last one, and the writing of the next.
+"""The signed checkpoints of one partition: collects ledger changes, and writes the next checkpoint.
 
-A head is a transaction of its own between two batches, under the partition's transactional id: a zombie can write none,
-and a crash leaves none or a whole one. It is begun after the transactions of all entries that it covers have ended, so
-whoever sees a head sees those entries.
+A signed checkpoint (head) is a transaction of its own between two batches, under the partition's transactional id: a
+zombie cannot write one, and a crash leaves none or a complete one. It begins after the transactions of all entries that
+it covers have ended, so anyone who sees a checkpoint sees those entries.
 """
 
 import asyncio
@@ -23,23 +23,23 @@ from stream_app.monitoring.metrics import WorkerMetric
 
 logger = logging.getLogger(__name__)
 
-_MOST_LEAVES = 100_000  # changed series at which a head is written before its time: about 25 MB of memory
+_MOST_LEAVES = 100_000  # changed series at which a checkpoint is written early: about 25 MB of memory
 
 
 class Heads:
-    """Signs at intervals, at the end, and when many series have changed; does nothing without a key."""
+    """Writes signed checkpoints at intervals, at the end and after many changes, if there is a key."""
 
     def __init__(self, parts: WorkerParts, partition: int, wake: Callable[[], None]) -> None:
         self._parts, self._partition, self._wake = parts, partition, wake
         self._last: tuple[Head, str] | None = None  # with the hash of its record
-        # `_packed`: a third of the memory of leaves, and no work for the collector.
+        # Values of `_packed` need a third of the memory of leaves, and no garbage collection.
         self._changed: dict[str, bytes] = {}
         self._covered = 0
         self._due = False
         self._timer: asyncio.TimerHandle | None = None
 
     async def restore(self, producer: Writer) -> None:
-        """Find the last head, and what has changed since; raises if it is damaged, or the ledger ends before it."""
+        """Find the last checkpoint and later changes; raises if it is damaged or the ledger ends before it."""
         key = self._parts.signing_key
         if key is None:
             return
@@ -62,14 +62,14 @@ class Heads:
         self._due = self._last is None or bool(self._changed)
 
     def note(self, links: Iterable[tuple[str, int, str]], claims: Iterable[Claims], ledger_offset: int) -> None:
-        """Take in the last entries of a committed batch; all those below ``ledger_offset`` were noted by now."""
+        """Record the last entries of a committed batch; all entries below ``ledger_offset`` are now recorded."""
         if self._parts.signing_key is None:
             return
         self._changed.update({series: _packed(sequence, link) for series, sequence, link in links})
         for before, member in claims:
             if member.sequence > (before.sequence if before else 0):
                 self._changed[member.chain] = _packed(member.sequence, member.previous)
-        # It waits while entries of a batch that failed still bind; what was read at the start was further then.
+        # ``ledger_offset`` waits while a failed batch's entries are binding; the one read at the start may be higher.
         self._covered = max(self._covered, ledger_offset)
         if len(self._changed) >= _MOST_LEAVES:
             self._due = True
@@ -78,18 +78,18 @@ class Heads:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._fall_due)
 
     async def write_due(self, producer: Writer) -> None:
-        """Write a head if it is time."""
+        """Write a checkpoint if it is due."""
         if self._due:
             await self.write(producer)
 
     async def write(self, producer: Writer) -> None:
-        """Write a head if anything changed since the last one; a partition's first is written in any case."""
+        """Write a checkpoint if anything changed since the last one, and always as a partition's first."""
         key = self._parts.signing_key
         if key is not None and (self._changed or self._last is None):
             await self._write(producer, key)
 
     def stop(self) -> None:
-        """Fall due no more."""
+        """Stop falling due."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -106,7 +106,7 @@ class Heads:
     async def _write(self, producer: Writer, key: SigningKey) -> None:
         last, previous = self._last or (None, encoding.NO_HASH)
         number = last.number + 1 if last else 1
-        # A clock that was set back must not put a head before the one it follows.
+        # If the clock was set back, a checkpoint must not be dated before its predecessor.
         now_ms = max(self._parts.now_ms(), last.time_ms if last else 0)
         pages = producer.pages()
         leaf_pages = await self._fill(pages, LeafPages(self._partition, number), now_ms)
@@ -141,7 +141,7 @@ class Heads:
             record = leaf_pages.add(Leaf(series, int(sequence), link))
             if record is not None:
                 pages.append(None, record, now_ms, [])
-                await asyncio.sleep(0)  # other partitions' turn
+                await asyncio.sleep(0)  # yield to others
         record = leaf_pages.rest()
         if record is not None:
             pages.append(None, record, now_ms, [])
@@ -170,5 +170,5 @@ class Heads:
 
 
 def _packed(sequence: int, link: str) -> bytes:
-    """Return the sequence and the hash of a series' last entry, of which few bytes are kept until a head is due."""
+    """Return the sequence and hash of a series' last entry in few bytes, kept until a checkpoint is due."""
     return f"{sequence} {link}".encode()

@@ -1,4 +1,4 @@
-"""What was fetched of one partition and is not decided yet, in order and without holes."""
+"""The fetched but unprocessed records of one partition, in order and without gaps."""
 
 from bisect import bisect_left
 from collections import deque
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from stream_app.formats.records import Records
 from stream_app.kafka.brokers import Message
 
-_COMMITS = 8  # commits that fit into the time that the largest batch takes to decide: some hundred records to one
-_SHORTEST = 16  # batches that the largest one is cut into at most, however long a few of its records took
+_COMMITS = 8  # commits during the processing of the largest batch: some hundred records per commit
+_SHORTEST = 16  # the largest batch is cut into at most so many, however slow a few of its records were
 
 
 def _size(records: Records) -> int:
@@ -18,7 +18,7 @@ def _size(records: Records) -> int:
 
 @dataclass(slots=True, repr=False, eq=False)
 class Fetched:
-    """Records of one partition from one fetch, and the stretch of the log that they are the whole of."""
+    """Records of one partition from one fetch, and the offset range that they cover completely."""
 
     _records: Records
     start: int
@@ -28,26 +28,26 @@ class Fetched:
         return len(self._records)
 
     def taken(self) -> Records:
-        """Return the records, and hold none any more."""
+        """Return the records, and keep none of them."""
         # PRIVACY: Faust keeps the last message until the next one comes, which may be never.
         records, self._records = self._records, self._records[:0]
         return records
 
     def __repr__(self) -> str:
-        # PRIVACY: Faust writes messages into its logs; records hold raw values and must not show there.
+        # PRIVACY: Faust writes messages into its logs; records contain raw values and must not appear there.
         return f"<{len(self)} records, offsets {self.start} to {self.end}>"
 
 
 class BatchInput(NamedTuple):
-    """The records to decide as one batch, and the stretch of the log that they are the whole of."""
+    """The records to process as one batch, and the offset range that they cover completely."""
 
     start: int
     end: int
     records: Records
-    messages: list[Message]  # the messages that it completes
+    messages: list[Message]  # the messages it completes
 
     def parted(self, count: int) -> "tuple[BatchInput, BatchInput | None]":
-        """Return the first ``count`` records, and what is left, with which the messages are complete; None: nothing."""
+        """Return the first ``count`` records and the rest, which completes the messages; None: no rest."""
         if count >= len(self.records):
             return self, None
         left = self.records[count:]
@@ -63,10 +63,10 @@ class _Piece(NamedTuple):
 
 
 class Inbox:
-    """A queue of fetches that gives batches: all that waits, up to the limits, so batches grow under load."""
+    """A queue of fetches that returns batches of all waiting input, up to limits, so they grow under load."""
 
     def __init__(self, most_records: int, most_bytes: int) -> None:
-        """Take the limits of one batch; two batches' worth is full, less than one is hungry."""
+        """Set the limits of one batch; the inbox is full with two batches' worth, and hungry below one."""
         self._most_records = most_records
         self._most_bytes = most_bytes
         self._pieces: deque[_Piece] = deque()
@@ -79,7 +79,7 @@ class Inbox:
         self._start = 0
 
     def restart(self, next_offset: int) -> None:
-        """Forget everything and expect the log from ``next_offset`` on."""
+        """Discard everything, and expect the log from ``next_offset`` on."""
         self._pieces.clear()
         self._rests.clear()
         self._records = self._bytes = 0
@@ -87,7 +87,7 @@ class Inbox:
 
     @property
     def full(self) -> bool:
-        """Whether no more should be fetched."""
+        """Whether fetching should pause."""
         return self._records >= 2 * self._most_records or self._bytes >= 2 * self._most_bytes
 
     @property
@@ -97,7 +97,7 @@ class Inbox:
 
     @property
     def ample(self) -> bool:
-        """Whether deciding what waits takes as long as a commit, so that it had better go on beside one."""
+        """Whether processing what waits takes as long as a commit, so that both should run at the same time."""
         much = self._records * _COMMITS >= self._most_records or self._bytes * _COMMITS >= self._most_bytes
         return much or bool(self._rests)
 
@@ -105,7 +105,7 @@ class Inbox:
         return self._records
 
     def put(self, message: Message, fetched: Fetched) -> bool:
-        """Take the records of a fetch; return False, and add nothing, when offsets before it are missing."""
+        """Add the records of a fetch; return False and add nothing if earlier offsets are missing."""
         records = fetched.taken()
         if fetched.start > self.next_offset:
             return False
@@ -121,10 +121,10 @@ class Inbox:
         return True
 
     def give_back(self, rest: BatchInput) -> None:
-        """Take in again what was not decided of the batch given last: it comes next.
+        """Put back the unprocessed rest of the last batch; it comes next.
 
-        What is given back is read again. So batches are as short as what was decided of it, and grow to twice as much
-        each time that one is decided whole.
+        What is put back is read again. So the next batches are as short as the processed part, and double each time one
+        is processed completely.
         """
         self._rests.append(rest)
         self._cut = True
@@ -133,11 +133,11 @@ class Inbox:
         self._bytes += _size(rest.records)
 
     def break_off(self, error: Exception) -> None:
-        """Raise ``error`` behind what waits: nothing can follow it."""
+        """Raise ``error`` after the waiting input: nothing can follow it."""
         self._broken = error
 
     def take(self) -> BatchInput | None:
-        """Return the input of the next batch, or None when nothing waits; raises what it was broken off for."""
+        """Return the next batch's input, or None if none waits; raises the `break_off` error after the rest."""
         if self._broken is not None and not self._records:
             raise self._broken
         self._room = self._room if self._cut else min(2 * self._room, self._most_records)
@@ -184,7 +184,7 @@ class Inbox:
         return BatchInput(start, self._start, Records.joined(stretches), messages)
 
     def _fitting(self, piece: _Piece, taken: int, size: int) -> int:
-        """Return how many of the piece's records fit; one always fits into an empty batch."""
+        """Return how many of the piece's records fit; an empty batch always takes at least one."""
         room = self._room - taken
         if size + piece.size <= self._most_bytes:
             return room

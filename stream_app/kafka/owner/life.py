@@ -1,6 +1,6 @@
-"""The states of a partition's life, and which of them may follow which: one table, which the supervisor keeps to.
+"""The states of a partition's life and the transitions that the supervisor may make, in one table.
 
-The diagram in docs/reference/partition-life.md is written from it.
+The diagram in docs/reference/partition-life.md is generated from it.
 """
 
 from collections.abc import Mapping
@@ -13,36 +13,36 @@ from stream_app.kafka.stops import StopReason
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """Its producer is not open: it was just assigned, or trouble came and it waits to take the partition over anew."""
+    """Its producer is not open: it was just assigned, or it failed and waits to be taken over again."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakingOver:
-    """It fences earlier owners and reads the state back; no input comes."""
+    """It fences earlier owners and restores its state; no input arrives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalling:
-    """Input comes and waits, while what open steps hold is read again."""
+    """Input arrives and waits, while the input of open steps is read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """It decides a batch while the one before commits."""
+    """It processes a batch while the previous one commits."""
 
     tenure: Tenure
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The group rebalances: input comes and waits, and nothing is under way."""
+    """The group rebalances: input arrives and waits, and no batch is in progress."""
 
     tenure: Tenure
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """It cannot go on safely; what comes is left to another worker, or to the operator."""
+    """It cannot continue safely; its input is left to another worker, or to the operator."""
 
     reason: StopReason
 
@@ -60,11 +60,11 @@ LIFE: Final[Mapping[tuple[type[State], type[State]], str]] = {
     (Working, Away): "trouble: producer lost, local copy damaged",
     (Away, Stopped): "a new producer cannot fix it",
 }
-"""Why each state follows another. No other step is possible; a revocation ends the life in any state."""
+"""The reason for each transition. No other one is possible; a revocation ends the life in any state."""
 
 
 def followed(before: State, after: State) -> State:
-    """Return ``after``; raises `AssertionError` where it may not follow ``before``."""
+    """Return ``after``; raises `AssertionError` if it may not follow ``before``."""
     if (type(before), type(after)) not in LIFE:
         raise AssertionError(f"{type(after).__name__} cannot follow {type(before).__name__}")
     return after

@@ -1,4 +1,4 @@
-"""The supervisor of one input partition: it is taken over, works, is held, comes back after trouble, or stops."""
+"""The supervisor of one input partition: takes it over, runs it, holds it, reopens it or stops it."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ from stream_app.monitoring.metrics import WorkerMetric
 
 
 class Gate:
-    """Open at first. The partition's task waits at a closed gate, with nothing of a batch under way."""
+    """A gate, initially open. The partition's task waits at the closed gate with no batch in progress."""
 
     def __init__(self) -> None:
         self._opened = asyncio.Event()
@@ -37,16 +37,16 @@ class Gate:
         self._waited_at.clear()
 
     def open(self) -> None:
-        """Let batches begin again."""
+        """Allow new batches."""
         self._opened.set()
 
     async def passed(self) -> None:
-        """Return once the gate is open; meanwhile `reached` returns."""
+        """Return once the gate is open; until then, `reached` returns at once."""
         self._waited_at.set()
         await self._opened.wait()
 
     async def reached(self, task: "asyncio.Task[None]", seconds: float) -> None:
-        """Return once somebody waits in `passed`, or ``task`` ended, after ``seconds`` at the latest."""
+        """Return when a task waits in `passed` or ``task`` has ended, after at most ``seconds``."""
         waiter = asyncio.create_task(self._waited_at.wait())
         await asyncio.wait({task, waiter}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         waiter.cancel()
@@ -58,7 +58,7 @@ _ATTEMPTS = 6
 _BACKOFF_SECONDS = 0.5
 _OWNER_SECONDS = 1.0
 IDLE_SECONDS = 15.0
-"""After them the lag of the last batch is shown no more."""
+"""Idle time after which the last batch's lag is not shown."""
 
 
 class Partition:
@@ -78,28 +78,28 @@ class Partition:
 
     @property
     def runs(self) -> bool:
-        """Whether it takes input."""
+        """Whether it accepts input."""
         return isinstance(self._state, Recalling | Working | Held) and not self._ending.is_set()
 
     @property
     def works(self) -> bool:
-        """Whether it decides what comes, or would but for a rebalance."""
+        """Whether it processes input, or would if there were no rebalance."""
         return isinstance(self._state, Working | Held) and not self._ending.is_set()
 
     @property
     def stopped(self) -> StopReason | None:
-        """Why it stopped; None: it did not."""
+        """Why it stopped, or None if it has not."""
         return self._state.reason if isinstance(self._state, Stopped) else None
 
     @property
     def idle(self) -> bool:
-        """Whether nothing has waited, nor was under way, for longer than a figure of the last batch says anything."""
+        """Whether it has been idle for so long that the figures of the last batch no longer say anything."""
         since = self._idle_since
         return since is not None and time.monotonic() - since > IDLE_SECONDS
 
     @property
     def rows(self) -> RowReader | None:
-        """The rows as they stand in memory; None while it does not work."""
+        """The rows in memory; None unless it works."""
         return self._state.tenure.rows if isinstance(self._state, Working | Held) else None
 
     @property
@@ -108,18 +108,18 @@ class Partition:
         return self._inbox.next_offset
 
     async def hold(self, seconds: float) -> None:
-        """Begin no batch until `go_on`; return when nothing is under way any more, or after ``seconds``."""
+        """Start no batch until `go_on`; return once nothing is in progress, or after ``seconds``."""
         self._gate.close()
         self._wake.set()
         if self.works:
             await self._gate.reached(self._task, seconds)
 
     def go_on(self) -> None:
-        """Decide again, from where it was held: nobody else had the partition meanwhile."""
+        """Continue where it was held: nobody else owned the partition meanwhile."""
         self._gate.open()
 
     def put(self, fetched: Fetched, message: Message) -> None:
-        """Take a fetch that came with a message; input that is not in order is asked for again."""
+        """Add a fetch and its message; request the input again if offsets are missing."""
         if not self.runs:
             return
         if not self._inbox.put(message, fetched):
@@ -130,19 +130,19 @@ class Partition:
             self._parts.feed.pause(self.number)
 
     def miss(self) -> None:
-        """Fetch again from where the input is whole."""
+        """Fetch again from the first missing offset."""
         if self.runs:
             asking = asyncio.create_task(self._ask_again())
             self._refetches.add(asking)
             asking.add_done_callback(self._refetches.discard)
 
     def fail(self, error: Exception) -> None:
-        """Decide what was put before, then stop for ``error``: nothing more comes."""
+        """Process what was put before, then stop with ``error``: nothing else arrives."""
         self._inbox.break_off(error)
         self._wake.set()
 
     async def _ask_again(self) -> None:
-        """Fetch from where the input was whole; when the log does not begin there any more, that is lost."""
+        """Fetch from the first missing offset; if the log now begins later, that input is lost."""
         while self.runs:
             try:
                 first = await self._parts.feed.earliest(self.number)
@@ -157,11 +157,11 @@ class Partition:
                 return
 
     async def close(self, seconds: float) -> None:
-        """End: let the running transaction finish within ``seconds``, then let the id go."""
+        """End: let the running transaction finish within ``seconds``, then release the transactional id."""
         self._ending.set()
         self._gate.open()
         self._wake.set()
-        # What only reads back holds nothing that would have to end well.
+        # A partition that is still restoring has nothing to finish.
         reads = isinstance(self._state, TakingOver | Recalling)
         _, late = await asyncio.wait({self._task}, timeout=0 if reads else seconds)
         if late:
@@ -190,15 +190,15 @@ class Partition:
                 except Exception as error:  # noqa: BLE001 (one partition's trouble must not end the others')
                     if not isinstance(self._state, Away):
                         self._become(Away())
-                    self._judge(error)  # with all that is open: a lack of descriptors would not show after it
+                    self._judge(error)  # while all is open: closing would hide a lack of descriptors
                     continue
                 opened.pop_all()
             await self._serve(tenure)
-            # PRIVACY: what a tenure counts, raw, is forgotten with it.
+            # PRIVACY: a tenure's raw counters are forgotten with it.
             del tenure
 
     async def _serve(self, tenure: Tenure) -> None:
-        """Work until it is closed, or trouble comes and nothing of the tenure is left."""
+        """Work until the partition is closed, or until it fails and nothing of the tenure is left."""
         self._become(Working(tenure))
         try:
             await self._work(tenure)
@@ -217,12 +217,12 @@ class Partition:
             if self._ending.is_set():
                 break
             tenure.commit(batch)
-            # PRIVACY: while it waits for more, a worker holds no record that is counted already, nor a seed.
+            # PRIVACY: while it waits for more input, a worker holds no record that is already counted, and no seed.
             del given, batch
         await tenure.finish()
 
     async def _next(self, tenure: Tenure) -> BatchInput | None:
-        """Return the next batch's input once there is some; None when it is closed."""
+        """Return the next batch's input once there is some, or None when the partition is closed."""
         while not self._ending.is_set():
             if tenure.pending.over:
                 await tenure.pending.finished()
@@ -230,7 +230,7 @@ class Partition:
             if self._gate.shut:
                 await self._stand_by(tenure)
                 continue
-            # While a batch commits, little waits: what comes meanwhile then is of the next batch, not of one after it.
+            # If little waits while a batch commits, leave it: input that arrives meanwhile joins the same next batch.
             given = self._inbox.take() if tenure.pending.empty or self._inbox.ample else None
             if given is not None:
                 self._idle_since = None
@@ -244,7 +244,7 @@ class Partition:
         return None
 
     async def _stand_by(self, tenure: Tenure) -> None:
-        """Wait for the running commit; once nothing is under way, until the group has settled."""
+        """Wait for the running commit; once nothing is in progress, wait until the group has settled."""
         if tenure.pending.empty:
             self._become(Held(tenure))
             await self._gate.passed()
@@ -253,7 +253,7 @@ class Partition:
             await self._wake.wait()
 
     def _judge(self, error: Exception) -> None:
-        """Say what is to come of trouble: a new producer can mend some, and the rest stops the partition."""
+        """Decide what follows an error: a new producer may fix it, otherwise the partition stops."""
         if self._ending.is_set():
             logger.info("partition %d: ended while it was revoked: %s", self.number, loggable(error))
         elif can_reopen(error) and self._kept.failures < _ATTEMPTS:
@@ -263,14 +263,14 @@ class Partition:
             stop = stopping(self.number, error)
             self._become(Stopped(stop.reason))
             logger.error("%s", stop, extra=stop.fields)
-            self._inbox.restart(self._inbox.next_offset)  # what waits is decided by nobody here
+            self._inbox.restart(self._inbox.next_offset)  # nobody here processes what waits
             # PRIVACY: the inbox keeps the error that broke it off; its frames hold the tenure, and so raw counters.
             error.with_traceback(None)
 
     async def _wait_for_turn(self) -> None:
-        """After trouble: wait before the producer is opened again, until the group says that the partition is ours."""
+        """After a failure, wait before reopening the producer until the group confirms this worker as owner."""
         await self._pause(_BACKOFF_SECONDS * 2 ** (self._kept.failures - 1))
-        # Fenced by another owner: the group knows, and will revoke. To open again would fence the rightful one.
+        # If another owner fenced this one, the group knows, and will revoke. Reopening would fence the rightful owner.
         row, owns = self._kept.row, self._parts.feed.owns
         while not (self._ending.is_set() or row is None or await owns(self.number, row.recall_offset)):
             await self._pause(_OWNER_SECONDS)

@@ -1,4 +1,4 @@
-"""Recall: input that was decided before is read again, since what open steps hold is kept in memory alone."""
+"""Recall: reads processed input again, because the content of open steps is kept in memory alone."""
 
 import asyncio
 import logging
@@ -21,15 +21,15 @@ from stream_app.kafka.stops import PartitionStoppedError
 
 logger = logging.getLogger(__name__)
 
-_SLICE = 128  # records recalled before others may run
+_SLICE = 128  # records recalled before others run
 
 
 async def recall(
     site: Site, partition: int, row: PartitionRow, find: Lookup, sealed: Callable[[bytes], bytes | None]
 ) -> Collection:
-    """Return the counts of the steps open behind ``row``; ``find`` gives the rows of series, and nothing is put out.
+    """Return the counts of the steps open after ``row``, without output; ``find`` returns series' rows.
 
-    ``sealed`` reads those rows that need no recall. Raises `PartitionStoppedError` if input of open steps is lost.
+    ``sealed`` reads the rows that need no recall. Raises `PartitionStoppedError` if input of open steps is lost.
     """
     collection = Collection(site.secret(), Blocks(Table(site.context.keys, row.topic, sealed)))
     if row.recall_offset == row.next_offset:
@@ -37,7 +37,7 @@ async def recall(
     began = time.perf_counter()
     async with site.brokers.reader("read_committed") as reader:
         await _count_again(reader, site, partition, row, find, collection)
-        # Deleted while it was read, it may have been read in part.
+        # If it was deleted meanwhile, it may have been read only in part.
         first, _ = await reader.bounds(site.names.events, partition)
     if first > row.recall_offset:
         raise counts_lost(row.recall_offset, first).stopped(partition)
@@ -64,6 +64,6 @@ async def _count_again(
 
 
 def input_record(record: Any, parsed: Parsed | None = None) -> InputRecord:
-    """Return a record of a log as one of the input."""
+    """Return a log record as an input record."""
     where = (record.topic, record.partition, record.offset, record.timestamp)
     return InputRecord(*where, record.key, record.value, parsed)

@@ -1,4 +1,4 @@
-"""Reading a partition back: catch up with the changelog, check the partition row, read the ledger's tail."""
+"""Restores a partition: catches up with the changelog, checks its row, and reads the ledger's tail."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -26,22 +26,22 @@ Judge = Callable[[PartitionRow], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """Where a partition goes on."""
+    """Where a partition continues."""
 
     row: PartitionRow
     tail: Tail
     fresh: bool
-    """Whether nothing was ever decided here, or not by this separator or key: the row is written before anything is."""
+    """Whether nothing was processed here yet, or not with this separator or key: the row is written first."""
 
 
 def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:
-    """Return why series that were placed by the separator ``was`` cannot go on under another; empty: none."""
+    """Return why series placed by the separator ``was`` cannot continue under another; empty means none."""
     asked = f"member_separator {was or None!r}, by which series were placed"
     return PartitionStoppedError(partition, "separator-changed", asked, f"{now or None!r} in the configuration")
 
 
 class Restorer:
-    """Reads one partition's state back; its producer must be open, so that nobody else writes any more."""
+    """Restores one partition's state; its producer must be open, so that nobody else can write any more."""
 
     def __init__(
         self, site: Site, rows: Rows, facts: Mapping[str, TopicFacts], partition: int, progress: ReadBack
@@ -50,16 +50,16 @@ class Restorer:
         self._facts, self._partition = facts, partition
         changelog = site.names.changelog
         self._separator = site.settings.member_separator or ""
-        # All partitions together gather as much as memtables may take, which stay empty meanwhile.
+        # All partitions together gather at most what memtables may take, which stay empty meanwhile.
         loaded_bytes = site.settings.rocksdb_budget_bytes // (2 * site.settings.partitions)
         self._copy = ChangelogCopy(rows, changelog, facts[changelog].id, partition, progress, loaded_bytes)
 
     async def restore(self, committed: int | None, judge: Judge | None) -> Restored:
-        """Return where to go on; ``committed`` is the group's offset.
+        """Return where to continue; ``committed`` is the group's offset.
 
-        ``judge`` stops where others wrote behind a row, before what they wrote is read. None: the owner may write
-        meanwhile, and logs that were read one after the other are not compared. Raises `PartitionStoppedError` if going
-        on could decide something twice or lose something.
+        ``judge`` stops if others wrote after a row, before what they wrote is read. None: the owner may write
+        meanwhile, so logs read one after the other are not compared. Raises `PartitionStoppedError` if continuing could
+        process something twice or lose something.
         """
         self._copy.discard_foreign()
         async with self._site.brokers.reader("read_committed") as reader:
@@ -68,7 +68,7 @@ class Restorer:
             events = self._facts[self._names.events].partitions
             placed = await placed_by(reader, self._names, events) if row is None else None
             if placed is not None and placed.partitions != events:
-                # Series that the new count puts here have spent elsewhere.
+                # Series that the new count places here have spent elsewhere.
                 asked = (
                     f"{placed.partitions} partitions, the number used to place series according to another "
                     "partition's row"
@@ -110,14 +110,14 @@ class Restorer:
             await self._check_last(reader, row)
             await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
         self._tell_changes(row, tail)
-        # What binds must come out under the key that wrote it, so the row keeps that key until it has.
+        # Binding entries must be recomputed under the key that wrote them, so the row keeps that key until then.
         return Restored(row, tail, fresh=other or (rekeyed and not tail.binds(row.next_offset)))
 
     def _first_row(self, committed: int | None, first: int, ends: Ends, *, decided: bool) -> Restored:
         if lacking := log_ends.shortage(None, ends):
             raise lacking.stopped(self._partition)
-        # The owner of a partition whose first transaction failed may have committed offset 0: no input lies below it.
-        # Any other offset may be of input that was decided and has expired since, so it tells of a lost row.
+        # If a partition's first transaction failed, its owner may have committed offset 0: no input lies below it. Any
+        # other offset may follow input that was processed and has expired since, so it indicates a lost row.
         if decided or (committed or 0) > 0:
             asked = "the partition's row in the state table, because input was processed before"
             found = f"none; the group's offset is {committed}, and the ledger ends at {ends.ledger.end}"
@@ -139,7 +139,7 @@ class Restorer:
         return Restored(row, Tail(self._partition, ()), fresh=True)
 
     def _whole(self, row: PartitionRow, ends: Ends, committed_end: int, answered: AnsweredInput | None) -> PartitionRow:
-        """Return the row with all that it must tell of the logs, once they hold what it tells."""
+        """Return the row with all facts about the logs, once the logs contain what it requires."""
         lacking = log_ends.shortage(row, ends)
         if lacking is None and answered is not None:
             lost = log_ends.disagreement(answered, ends, row.releases_lost, row.last_reject)
@@ -158,7 +158,7 @@ class Restorer:
             raise self._stopped("topic-replaced", asked, f"id {events.id}: it was deleted and created again")
         changelog = self._facts[self._names.changelog]
         if row.changelog != changelog.id:
-            # Made again under a running worker, it holds only what was written since.
+            # If it is recreated under a running worker, it contains only what was written since.
             asked = f"changelog {self._names.changelog} with id {row.changelog}, to which the state was written"
             raise self._stopped("changelog-short", asked, f"id {changelog.id}: it was deleted and created again")
         if row.partitions != events.partitions or row.partitions != self._site.settings.partitions:
@@ -166,7 +166,7 @@ class Restorer:
             raise self._stopped("partition-count", f"{row.partitions} partitions, as when series were placed", found)
 
     def _rekeyed(self, row: PartitionRow) -> bool:
-        """Return whether the row was written under another noise key; erased epochs of a key make it no other."""
+        """Return whether the row was written under another noise key; erased epochs leave a key the same."""
         own = self._context.keys.fingerprint
         if row.key != own and not self._site.accept_new_key:
             asked = f"the noise key with fingerprint {row.key}, under which the partition was last written"
@@ -174,7 +174,7 @@ class Restorer:
         return row.key != own
 
     async def _check_separators(self, reader: Reader, partitions: int) -> None:
-        """Check that no series was placed by another separator, here or elsewhere: one there could begin anew here."""
+        """Check that no series was placed by another separator, in any partition: it could start over here."""
         for partition in range(partitions):
             row = await last_row(reader, self._names, partition)
             if row is None or row.separator == self._separator:
@@ -183,7 +183,7 @@ class Restorer:
                 raise separator_changed(self._partition, row.separator, self._separator)
 
     def _settled(self, row: PartitionRow, answered: int, first: int) -> PartitionRow:
-        """Return the row to settle from: committed outputs of input below ``answered`` tell that it lost others."""
+        """Return the row to continue from: outputs of input below ``answered`` show that later rows are lost."""
         if first > row.recall_offset:
             asked = f"a state that is up to date with the outputs of input before {answered}"
             found = f"a state that ends at {row.next_offset}, and input that is kept only from {first} on"
@@ -199,7 +199,7 @@ class Restorer:
             return
         async with self._site.brokers.reader("read_committed") as reader:
             passed = await skipped(reader, self._names.events, self._partition, answered, committed)
-        # Behind the last record that has an output, the group's offset may have passed markers alone.
+        # After the last record with an output, the group's offset may have passed only markers.
         if answered <= row.next_offset or passed is not None:
             found = f"a state that ends at {row.next_offset}: committed changelog rows are lost"
             raise self._stopped("row-behind", f"a state that is up to date with the group's offset {committed}", found)
@@ -211,7 +211,7 @@ class Restorer:
             raise log_ends.counts_lost(row.recall_offset, first).stopped(self._partition)
 
     async def _check_last(self, reader: Reader, row: PartitionRow) -> None:
-        """Compare the last record that was decided with what lies there now: a log that lost its end can grow again."""
+        """Compare the last processed record with the one in the log: a log that lost its end can grow again."""
         events, last = self._names.events, row.last_offset
         if last < 0:
             return

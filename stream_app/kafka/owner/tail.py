@@ -1,12 +1,12 @@
-"""The tail rule: ledger entries beyond the restored state are binding, aborted ones too.
+"""The tail rule: ledger entries beyond the restored state are binding, even aborted ones.
 
-An aborted record still lies in the log for whoever reads uncommitted. Its release may have been read, so drawing
-another one for the same step would spend twice. The worker writes a batch's ledger entries before its releases:
-whatever was released, its entry is found here.
+An aborted record remains visible to anyone who reads uncommitted records. Its release may have been read, so drawing
+another one for the same step would spend twice. The worker writes a batch's ledger entries before its releases: for
+every release, the entry is found here.
 
-Committed entries beyond the restored state bind as well: the changelog lost its end, and the state with it, or only a
-part of a batch was committed. Input whose outputs are there (*answered* input) is decided once more to rebuild the
-state: what the logs hold of it is not written again, the rest of a part is (`stream_app.kafka.evidence.outputs`).
+Committed entries beyond the restored state are binding as well: the changelog lost its end, and the state with it, or
+only a part of a batch was committed. Input with committed outputs (*answered* input) is processed once more to rebuild
+the state: outputs in the logs are not written again, the missing rest is (`stream_app.kafka.evidence.outputs`).
 """
 
 from collections.abc import Callable, Sequence
@@ -27,10 +27,10 @@ _UNCHANGED = (
 
 
 class Tail:
-    """Binding entries that have not been recomputed yet; what differs raises `PartitionStoppedError`."""
+    """Binding entries that have not been recomputed yet; a different one raises `PartitionStoppedError`."""
 
     def __init__(self, partition: int, changes: Sequence[str], outputs: Outputs | None = None) -> None:
-        """Bind nothing yet; ``changes`` were made since the state, ``outputs`` are those of input beyond it."""
+        """Start without binding entries; ``changes`` were made since the state, ``outputs`` lie beyond it."""
         self.answered = 0 if outputs is None else outputs.before
         self._outputs = outputs
         self._partition = partition
@@ -39,10 +39,10 @@ class Tail:
         self._inputs: dict[tuple[bytes, int], int] = {}
 
     async def read(self, reader: Reader, topic: str, start: int, sequence_of: Callable[[str], int]) -> None:
-        """Read the ledger partition from ``start``, uncommitted records too.
+        """Read the ledger partition from ``start``, including uncommitted records.
 
-        ``sequence_of`` gives a series' restored sequence. Raises if two entries bind the same place of a chain, or a
-        record is no entry.
+        ``sequence_of`` returns a series' restored sequence. Raises if two entries bind the same position of a chain, or
+        if a record is not an entry.
         """
         async for records in reader.records(topic, self._partition, start):
             for record in filterfalse(is_claim, records):
@@ -60,7 +60,7 @@ class Tail:
         return len(self._hashes)
 
     def settle(self, key: bytes, entries: tuple[Sealed, ...]) -> None:
-        """Compare recomputed entries of the series with a record key with the binding ones; raises if one differs."""
+        """Compare recomputed entries of the series with key ``key`` with binding ones; raises if one differs."""
         for entry in entries:
             place = (key, entry.sequence)
             bound = self._hashes.pop(place, None)
@@ -70,7 +70,7 @@ class Tail:
             self._inputs.pop(place, None)
 
     def outlets(self, ledger: Append, release: Append, reject: Append) -> Outlets:
-        """Return where outputs of answered input go: what the logs hold of it is passed over."""
+        """Return the outlets for answered input, which omit outputs that the logs already contain."""
         outputs = self._outputs
         if outputs is None:
             raise AssertionError("no input was answered")
@@ -82,11 +82,11 @@ class Tail:
         )
 
     def binds(self, next_offset: int) -> bool:
-        """Tell whether anything of input from ``next_offset`` on is bound, or answered."""
+        """Return whether any entry is binding, or input from ``next_offset`` on is answered."""
         return bool(self._hashes) or next_offset < self.answered
 
     def overdue(self, next_offset: int) -> None:
-        """Check that nothing is left to be recomputed from input below ``next_offset``; raises if an entry is."""
+        """Check that all entries and outputs of input below ``next_offset`` were recomputed; raises if not."""
         left = [place for place, offset in self._inputs.items() if offset < next_offset]
         none = "that the input no longer gives any"
         if left:

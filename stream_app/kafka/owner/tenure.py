@@ -1,4 +1,4 @@
-"""A tenure: one owner's time with a partition, from the fencing of all earlier owners to the loss of its producer."""
+"""A tenure: one owner's time with a partition, from fencing all earlier owners to losing its producer."""
 
 import asyncio
 import time
@@ -26,22 +26,22 @@ from stream_app.monitoring.metrics import WorkerMetric
 
 _DROP_SECONDS = 10.0
 
-Facts = Callable[[], Awaitable[Mapping[str, TopicFacts]]]  # asks the brokers what the topics are now
+Facts = Callable[[], Awaitable[Mapping[str, TopicFacts]]]  # asks the brokers for the current topics
 
 
 @dataclass(slots=True)
 class Kept:
-    """What of a partition outlives a tenure."""
+    """The parts of a partition that outlive a tenure."""
 
     inbox: Inbox
     figures: PartitionMetrics
-    wake: Callable[[], None]  # called when a commit ended, or a head is due
-    row: PartitionRow | None = None  # the partition row that was known last; None before the first was read
-    failures: int = 0  # how often trouble came since the last commit
+    wake: Callable[[], None]  # called after a commit or when signing is due
+    row: PartitionRow | None = None  # the last known partition row; None before the first was read
+    failures: int = 0  # number of failures since the last commit
 
 
 class PendingCommit:
-    """The commit under way: at most one, beside which the next batch is decided."""
+    """The running commit, at most one, during which the next batch is processed."""
 
     def __init__(self, ended: Callable[[], None]) -> None:
         self._ended = ended
@@ -49,33 +49,33 @@ class PendingCommit:
 
     @property
     def empty(self) -> bool:
-        """Whether none runs, and the end of the last one is known."""
+        """Whether no commit runs and the result of the last one is known."""
         return self._task is None
 
     @property
     def over(self) -> bool:
-        """Whether one ended and nobody knows how."""
+        """Whether a commit ended with an unread result."""
         return self._task is not None and self._task.done()
 
     def begin(self, commit: Coroutine[Any, Any, None]) -> None:
-        """Run a commit; the one before must have finished."""
+        """Run a commit; the previous one must have finished."""
         self._task = asyncio.create_task(commit)
         self._task.add_done_callback(lambda _: self._ended())
 
     async def finished(self) -> None:
-        """Wait for the end of the running one, if there is one; raises what went wrong."""
+        """Wait for the running commit, if there is one; raises its error."""
         task, self._task = self._task, None
         if task is not None:
             await task
 
     async def drop(self) -> None:
-        """Let the running one end, whatever comes of it; cut short, it would leave its transaction open."""
+        """Wait for the running commit, whatever its result; cancelled, it would leave its transaction open."""
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=_DROP_SECONDS)
         await self.cancel()
 
     async def cancel(self) -> None:
-        """Cut the running one short; whoever takes the partition over ends its transaction."""
+        """Cancel the running commit; the next owner of the partition ends its transaction."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -83,7 +83,7 @@ class PendingCommit:
 
 
 class Tenure:
-    """Decides and commits the batches of one partition."""
+    """Processes and commits the batches of one partition."""
 
     def __init__(
         self,
@@ -113,9 +113,9 @@ class Tenure:
         opened: AsyncExitStack,
         recalling: Callable[[], None],
     ) -> Self:
-        """Fence every earlier owner, read the state back, let input come, and count again what open steps hold.
+        """Fence every earlier owner, restore the state, start the input, and count open steps again.
 
-        ``recalling`` is called before input comes. Raises what went wrong; ``opened`` lets go of the producer then.
+        ``recalling`` is called before input arrives. If this raises, ``opened`` releases the producer.
         """
         writer = await parts.brokers.fence(number)
         opened.push_async_callback(writer.stop)
@@ -131,10 +131,10 @@ class Tenure:
         await kept.figures.survey(lambda prefix: parts.rows.scan(number, prefix))
         tenure = cls(parts, number, kept, writer, replace(restored, row=row), transactions, heads)
         if restored.fresh:
-            # With the row in place before the first entry, a ledger without a row always means a loss.
+            # The row is written before the first entry, so a ledger without a row always means a loss.
             nothing, pages = BatchInput(row.next_offset, row.next_offset, Records.joined([]), []), writer.pages
             batch = Batch.of(nothing, pages(), pages(), pages(), pages())
-            batch.recall_offset = row.recall_offset  # steps are open still where a row is written under another key
+            batch.recall_offset = row.recall_offset  # steps are still open if only the key is new
             await tenure._commit(batch)
         recalling()
         await parts.feed.start(number, kept.inbox.next_offset)
@@ -144,7 +144,7 @@ class Tenure:
         return tenure
 
     async def decide(self, given: BatchInput) -> Batch:
-        """Decide input while the batch before commits; what is left of it goes back to the inbox."""
+        """Process input while the previous batch commits; the unprocessed rest returns to the inbox."""
         started = time.perf_counter()
         new, context, linked = self._writer.pages, self._parts.context, self._parts.signing_key is not None
         batch = await batches.decide(given, new, context, self.rows, self._tail, self._collection, linked=linked)
@@ -154,26 +154,26 @@ class Tenure:
         return batch
 
     def commit(self, batch: Batch) -> None:
-        """Begin the commit of a batch; the one before must have finished."""
+        """Start the commit of a batch; the previous one must have finished."""
         self.rows.hold(batch.changed, batch.members, batch.sealed)
         self.pending.begin(self._commit(batch))
 
     async def write_due(self) -> None:
-        """Write a signed head if it is time."""
+        """Write a signed checkpoint if one is due."""
         await self._heads.write_due(self._writer)
 
     async def finish(self) -> None:
-        """Wait for the last commit and sign what has changed; raises what went wrong."""
+        """Wait for the last commit, and sign what has changed; raises the commit's error."""
         await self.pending.finished()
         await self._heads.write(self._writer)
 
     async def drop(self) -> None:
-        """After trouble: let the running commit end, whatever comes of it."""
+        """After a failure, wait for the running commit, whatever its result."""
         await self.pending.drop()
         self._heads.stop()
 
     async def leave(self) -> None:
-        """Let go of the producer; whoever takes the partition over ends its transaction."""
+        """Release the producer; the next owner of the partition ends its transaction."""
         await self.pending.cancel()
         self._heads.stop()
         await self._writer.stop()
@@ -183,7 +183,7 @@ class Tenure:
         kept = self._kept
         self.row = kept.row = await self._transactions.commit(self.row, batch)
         self.rows.let_go()
-        if not batch.silent or batch.ledger.records:  # else heads.restore took its entries from the ledger
+        if not batch.silent or batch.ledger.records:  # otherwise heads.restore read the entries
             self._heads.note(batch.links, batch.claims, self.row.ledger_offset)
         seconds = time.perf_counter() - started
         kept.figures.committed(batch, seconds, waiting=len(kept.inbox), cached_series=len(self.rows))

@@ -1,15 +1,15 @@
-"""A batch's transaction: the one order of effects.
+"""A batch's transaction: the only order of effects.
 
-1. Ledger entries are acknowledged, so that whatever is released has its entry in the log. Beside that, the brokers say
-   that the events topic is still the one to which the offsets of the state belong.
+1. Ledger entries are acknowledged, so that whatever is released has its entry in the log. Meanwhile, the brokers
+  confirm that the events topic is still the one to which the offsets of the state belong.
 2. Releases, rejects, changelog rows and the partition row are acknowledged.
 3. The transaction commits.
-4. The same rows and the changelog offset go into RocksDB in one write.
+4. The same rows and the changelog offset are written to RocksDB in one write.
 5. The input is acknowledged, no further than where it must be read again from.
 
-Of a batch whose topic was made again nothing is released: the question is asked when all of the batch was fetched, and
-nothing but entries is sent before the answer. These are then aborted, and count as spent for who reads uncommitted
-records, as those of every batch that failed: more than was released, never less.
+If a batch's topic was recreated, nothing of the batch is released: the brokers are asked after the whole batch was
+fetched, and only entries are sent before the answer. These are then aborted. Like those of every failed batch, they
+count as spent for anyone who reads uncommitted records: more than was released, never less.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from stream_app.kafka.stops import PartitionStoppedError
 
 
 class Transactions:
-    """Commits the batches of one partition, one after the other."""
+    """Commits the batches of one partition, one after another."""
 
     def __init__(self, parts: WorkerParts, partition: int, writer: Writer, claim: claims.FoundClaim) -> None:
         self._parts = parts
@@ -42,35 +42,35 @@ class Transactions:
 
     @classmethod
     async def begun(cls, parts: WorkerParts, partition: int, writer: Writer) -> Self:
-        """Look whose the ledger partition is; raises `PartitionStoppedError` where it is another application's."""
+        """Check who owns the ledger partition; raises `PartitionStoppedError` if another application does."""
         return cls(parts, partition, writer, await claims.find(parts, partition))
 
     async def claimed(self, row: PartitionRow) -> PartitionRow:
-        """Return a restored row with the offset of the claim, written if there is none; raises as `judge` does."""
+        """Return the row with the claim's offset, after writing a missing claim; raises as `judge` does."""
         offset, start = self._claim
         if offset == claims.NO_CLAIM:
             offset = await claims.write(self._parts, self._partition, self._writer, start)
-        # Again, behind all that was read since `judge` was first asked: the tail, and what waits for its claim.
+        # Judge again, after everything read since `judge` was first called: the tail, and the wait for the claim.
         await self.judge(row)
         return replace(row, claim=offset)
 
     async def judge(self, row: PartitionRow) -> None:
-        """Raise `PartitionStoppedError` if ledger or releases have records of others behind a row."""
+        """Raise `PartitionStoppedError` if ledger or releases contain other writers' records after a row."""
         names = self._parts.names
         starts = {names.ledger: row.ledger_offset, names.releases: row.releases_offset}
         await self._ownership.begin(starts, {row.producer, self._writer.id})
 
     async def commit(self, row: PartitionRow, batch: Batch) -> PartitionRow:
-        """Let a batch take effect and return the partition row after it.
+        """Commit a batch and return the partition row after it.
 
-        Raises `KafkaError` if it failed, and the log alone knows whether it was committed; `PartitionStoppedError` if
-        a log lost records, or was made again, since the batch before.
+        Raises `KafkaError` if it failed, and only the log shows whether it was committed; `PartitionStoppedError` if a
+        log lost records, or was recreated, since the previous batch.
         """
         names, writer = self._parts.names, self._writer
         outputs = ((names.releases, batch.releases), (names.rejects, batch.rejects), (names.changelog, batch.changelog))
         written_to = [topic for topic, pages in ((names.ledger, batch.ledger), *outputs) if pages.records]
         await writer.begin(names.changelog, *written_to)
-        # Asked after all of the batch was fetched, and answered before anything but entries is sent.
+        # Asked after the whole batch was fetched, and answered before anything except entries is sent.
         same_topic = asyncio.create_task(self._parts.brokers.confirm(self._partition, row.topic))
         try:
             ledger_end: int | None = None
@@ -90,13 +90,13 @@ class Transactions:
             if batch.releases.records:
                 await self._ownership.check(names.releases, extents[0], batch.releases.records, writer.id)
                 self._check(extents[0], partial(releases_shortage, row))
-                # The row that travels with the releases cannot know where they lie yet.
+                # The row in the same transaction as the releases cannot contain their offsets yet.
                 row = row if extents[0].end is None else replace(row, releases_offset=extents[0].end)
         except Exception:
             await writer.abort()
             raise
         finally:
-            same_topic.cancel()  # while the topic is missing it would ask on
+            same_topic.cancel()  # it would repeat while the topic is missing
             await asyncio.gather(same_topic, return_exceptions=True)
         await writer.commit()
         offset = None if changelog.end is None else changelog.end - 1
@@ -108,7 +108,7 @@ class Transactions:
         return row
 
     def _check(self, written: Extent, shortage: Callable[[Bounds], Shortage | None]) -> None:
-        """Stop where a log lost its end: what was just written then begins before what the row knows of it."""
+        """Stop if a log lost its end: the records just written then begin before offsets that the row knows."""
         lacking = None if written.first is None else shortage(Bounds(0, written.first))
         if lacking is not None:
             raise lacking.stopped(self._partition)
@@ -116,8 +116,9 @@ class Transactions:
     def _check_changelog(self, written: Extent) -> None:
         last = self._parts.rows.offset(self._partition)
         if written.first is not None and last is not None and written.first <= last:
-            # The local copy is whole, the changelog is not: an owner elsewhere would take its rest for the whole, and
-            # spend budgets again. Without the copy this worker cannot go on behind it either, once it has grown.
+            # The local copy is complete but the changelog is not: an owner elsewhere would take the rest for complete,
+            # and spend budgets again. Without the copy, this worker cannot continue past the gap either, once the
+            # changelog has grown.
             with suppress(LocalStateError):
                 self._parts.rows.discard(self._partition)
             asked = f"a changelog up to offset {last}"
@@ -130,7 +131,7 @@ class Transactions:
             row,
             next_offset=batch.end,
             recall_offset=batch.recall_offset,
-            # Entries that still bind must be found again after a crash: the covered offset waits for them.
+            # Binding entries must be found again after a crash, so the covered offset waits for them.
             ledger_offset=row.ledger_offset if ledger_end is None or batch.bound else ledger_end,
             key=context.keys.fingerprint,
             configuration=context.fingerprint,
@@ -140,7 +141,7 @@ class Transactions:
         )
 
     def _write_rows(self, batch: Batch, partition_row: bytes) -> None:
-        """Put the changed rows into the changelog pages; a default policy's row, which series share, once."""
+        """Put the changed rows into the changelog pages; write a default policy's shared row only once."""
         batch.stored = [(key, value) for key, value in batch.stored if key[:1] != b"d" or not self._known(key)]
         written = [*batch.stored, *batch.sealed.items(), (PARTITION_KEY, partition_row)]
         keys, values = zip(*written, strict=True)

@@ -1,1 +1,1 @@
-"""Offline: the state rebuilt from ledger and releases, and a dry run of a start."""
+"""Offline recovery: the state rebuilt from ledger and releases, and a dry run of a start."""

@@ -1,11 +1,11 @@
-"""Backups of the input: the lines that `read events` and `read rejects` print, and what of them is sent again.
+"""Backups of the input: the lines that `read events` and `read rejects` print, and which are resent.
 
-Both end with a line that says how far the input was decided, ``{"end":{partition: offset}}``. Rejects that end at an
-offset name every record below it that was refused. So the events below that offset that no reject names are exactly
-those that were accepted, and these are sent. Under the same key, policies and settings each comes to the same bytes as
-the first time, since refused records had changed nothing. Were refused ones sent too, an event that had been too far in
-the future could be accepted now, though another one has measured its step since. What lies behind the rejects' end is
-not sent: nobody can say whether it was refused.
+Both files end with a line that says how far the input was processed, ``{"end":{partition: offset}}``. Rejects that end
+at an offset name every refused record below it. So the events below that offset that no reject names are exactly the
+accepted ones, and only these are sent. Under the same key, policies and configuration, each produces the same bytes as
+the first time, because refused records had changed nothing. If refused events were sent too, an event that had been too
+far in the future could be accepted now, although another event has measured its step since. Events after the end of the
+rejects are not sent, because nobody knows whether they were refused.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ _PAUSE_SECONDS = 0.2
 
 
 class BackupError(Exception):
-    """Files that are no backup, or that may not be sent; the message names the file and the remedy."""
+    """Files that are not a backup, or that may not be sent; the message names the file and the remedy."""
 
 
 def event_line(record: Any) -> bytes:
-    """Return a record of the events topic as a line; its bytes come back exactly (`_bytes`)."""
+    """Return a record of the events topic as a line, from which `_bytes` recovers the exact bytes."""
     place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
     return wire.dump({**place, **_member("key", record.key), **_member("value", record.value)})
 
@@ -46,7 +46,10 @@ def _member(name: str, value: bytes | None) -> dict[str, str | None]:
 
 
 def _place(fields: Mapping[str, Any]) -> tuple[str, int, int]:
-    """Return topic, partition and offset of a line; raises `KeyError`, `TypeError`, `ValueError` where it has none."""
+    """Return the topic, partition and offset of a line.
+
+    Raises `KeyError`, `TypeError` or `ValueError` if the line has none.
+    """
     topic, partition, offset = fields["topic"], fields["partition"], fields["offset"]
     if not (isinstance(topic, str) and type(partition) is type(offset) is int):
         raise ValueError("no place")
@@ -61,16 +64,16 @@ def _bytes(fields: Mapping[str, Any], name: str) -> bytes | None:
 
 
 def end_line(ends: Mapping[int, int]) -> bytes:
-    """Return the line that ends a backup: of each partition the next input offset to be decided."""
+    """Return the last line of a backup, with the next input offset to process for each partition."""
     return wire.dump({"end": {str(partition): offset for partition, offset in ends.items()}})
 
 
 async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int, int]:
-    """Return below which input offset all of each partition is decided, once ``topic`` shows what came of it.
+    """Return the next offset to process of each partition, once ``topic`` shows all earlier results.
 
-    The partition's row tells it, which is of one transaction with all that its input came to; where it is lost the
-    group's offset does, which stays behind while steps of collected data are open. Raises `LookupError` if a topic is
-    missing, or has lost its beginning: what it holds is no whole backup.
+    The offset comes from the partition's row, which is written in one transaction with all outputs of its input. If the
+    row is lost, it is the group's offset, which lags while steps of collected data are open. Raises `LookupError` if a
+    topic is missing or has lost its beginning, because it then holds no complete backup.
     """
     facts = await describe(settings, names)
     missing = [name for name in (names.events, names.rejects, names.changelog) if name not in facts]
@@ -82,29 +85,29 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
         LogReader.opened(settings, "read_committed") as committed,
         LogReader.opened(settings, "read_uncommitted") as whole,
     ):
-        for partition in range(facts[names.changelog].partitions):  # an events topic that grew has more
+        for partition in range(facts[names.changelog].partitions):  # the events topic may have grown
             row = await last_row(committed, names, partition)
             found[partition] = max(found.get(partition, 0), 0 if row is None else row.next_offset)
         for partition in range(facts[topic].partitions):
             first, end = await whole.bounds(topic, partition)
             if first > 0:
                 raise LookupError(f"{topic}: the records before offset {first} of partition {partition} are deleted")
-            # A transaction ends in one partition after the other: what its input came to may not show here yet.
+            # A transaction ends in one partition after another, so some outputs of the input may not be visible yet.
             while (await committed.bounds(topic, partition))[1] < end:  # noqa: ASYNC110 (brokers tell nobody)
                 await asyncio.sleep(_PAUSE_SECONDS)
     return found
 
 
 class RefusedEvents(NamedTuple):
-    """What a file of rejects tells."""
+    """The contents of a file of rejects."""
 
-    topic: str | None  # of the events; None: nothing was refused
+    topic: str | None  # of the events; None if nothing was refused
     offsets: dict[int, Refusals]  # by partition
     ends: dict[int, int]
 
 
 def refused_in(path: Path) -> RefusedEvents:
-    """Read a file that `read rejects` made; raises `BackupError`, `OSError`."""
+    """Read a file written by `read rejects`; raises `BackupError`, `OSError`."""
     topics: set[str] = set()
     offsets: dict[int, Refusals] = {}
     ends: dict[int, int] = {}
@@ -129,7 +132,7 @@ def refused_in(path: Path) -> RefusedEvents:
 
 
 def _none(_series: str) -> tuple[str, ...]:
-    """Know of no views."""
+    """Return no views."""
     return ()
 
 
@@ -137,13 +140,13 @@ class Resent:
     """The events of a backup that were accepted, in order."""
 
     def __init__(self, path: Path, refused: RefusedEvents, views_of: Callable[[str], Iterable[str]] = _none) -> None:
-        """Read a file that `read events` made once, to see that it is whole; raises `BackupError`, `OSError`.
+        """Read a file from `read events` once to check that it is complete; raises `BackupError`, `OSError`.
 
-        ``views_of`` returns the ids of the views of a series: what one of them took is sent again.
+        ``views_of`` returns the ids of the views of a series: an event that one of them accepted is sent again.
         """
         self._path, self._refused, self._views_of = path, refused, views_of
         self.refused = self.behind = self.accepted = 0
-        """How many events are not sent because they were refused, and because nobody knows; and how many are sent."""
+        """The numbers of events that were refused, come after the end of the rejects, and are sent again."""
         ends: dict[int, int] = {}
         reached: dict[int, int] = {}
         for number, fields in _lines(path, ends, "read events"):
@@ -185,7 +188,7 @@ class Resent:
                 yield Event(_bytes(fields, "key"), value or b"")
 
     def _is_refused(self, partition: int, offset: int, value: bytes | None) -> bool:
-        """Return whether all series that an event was for refused it."""
+        """Return whether every series that an event was for refused it."""
         refusals = self._refused.offsets.get(partition)
         if refusals is None or offset not in refusals:
             return False
@@ -196,7 +199,7 @@ class Resent:
 
 
 def _lines(path: Path, ends: dict[int, int], command: str) -> Iterator[tuple[int, Any]]:
-    """Yield the lines of a backup with their numbers; what its last one says goes to ``ends``."""
+    """Yield the numbered lines of a backup, and put the contents of its last line into ``ends``."""
     ended = False
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):

@@ -1,23 +1,23 @@
-"""A dry run of a partition's start: would it go on as before, now, or if the keys of old epochs were gone?
+"""A dry run of a partition's start: would it continue as before, now or without the old keys?
 
-What a worker reads back at a start is read, and the input that waits is decided by the worker's own code; nothing is
-written. Others may work meanwhile: what is committed, what binds and what waits is read in this order, so the picture
-is one that a worker could have found at its start.
+The run reads back what a worker reads at a start, and processes the waiting input with the worker's own code; it writes
+nothing. Workers may run meanwhile. Committed, binding and waiting records are read in this order, so the result is one
+that a worker could have found at its start.
 
-Crash schedules that need an old key, and what shows them here:
+Crash schedules that need an old key, and how they show here:
 
 * Entries of an aborted batch bind (`stream_app.kafka.owner.tail`). Without its key such an event is rejected, the entry
-  is not computed again, and the partition stops for good: `Tail` says so here before it does there.
-* An event waits, whether its worker died or never began: it would be rejected as ``key-erased``.
-* A step is rejected that way, and entries of later steps bind: their chain differs, which `Tail` says as well.
-* A step is open: it would be passed over when it closes, and what it counts or read never be released.
-  `Shortfall` decides the same with the whole key, and tells what is missing without.
-* Rows are missing or behind, or input is lost: what waits cannot be told, and the restorer stops.
+  is not computed again, and the partition stops for good: `Tail` reports this here first.
+* An event waits, whether its worker died or never started: it would be rejected as ``key-erased``.
+* A step is rejected that way, and entries of later steps bind: their chain differs, which `Tail` also reports.
+* A step is open: it would be passed over when it closes, and what it counted or read would never be released.
+  `Shortfall` processes the same input with the whole key, and finds what is missing without it.
+* Rows are missing or out of date, or input is lost: what waits is unknown, and the restorer stops.
 
-What would be lost without these keys shows in two runs over the same records, with the whole key and with what is left
-of it. No loss hides behind a gain: releases are compared step by step, and records one by one. Where no record is
-decided otherwise and no release is missing, both runs came to the same: the first difference is either a record that
-only one of them rejects, or an open step that only one passes over.
+Two runs over the same records, with the whole key and with what is left of it, show what would be lost without these
+keys. A gain cannot hide a loss: releases are compared step by step, and records one by one. If no record is processed
+differently and no release is missing, both runs gave the same result, because the first difference is either a record
+that only one of them rejects, or an open step that only one passes over.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -47,11 +47,11 @@ from stream_app.kafka.stops import PartitionStoppedError, stopping
 from stream_app.privacy.policy import Policy
 from stream_app.setup.settings import Settings
 
-Step = tuple[bytes | None, int]  # series in UTF-8, and where the step begins, in milliseconds: what a release is of
+Step = tuple[bytes | None, int]  # a release's series in UTF-8, and the start of its step in milliseconds
 
 
 class Run:
-    """Records decided under one context; which are rejected and which steps are released is kept, for a batch each."""
+    """A run of the worker's code under one context; keeps the rejects and releases of the last batch."""
 
     def __init__(
         self,
@@ -69,18 +69,18 @@ class Run:
 
     @property
     def changed(self) -> Iterable[str]:
-        """The series whose rows are not those of before."""
+        """The series whose rows have changed."""
         return self._decider.changed
 
     def decide(self, records: Sequence[InputRecord]) -> None:
-        """Decide ``records`` in order; raises what stops a partition."""
+        """Process ``records`` in order; raises what stops a partition."""
         self.releases, self.rejects = set(), set()
         left = iter(records)
         while not self._decider.decide(left):
             pass  # nothing is sent: batches need no end
 
     def to_come(self, series: Iterable[str]) -> Iterator[Step]:
-        """Yield the open steps of these series, but not those that will be passed over."""
+        """Yield the open steps of these series, except those that will be passed over."""
         keys = self._keys
         for name in series:
             row = self._decider.changed.get(name) or self._find(name)
@@ -103,7 +103,7 @@ class Run:
 
 
 class Shortfall:
-    """Two runs over the same records, with the whole key and with what is left of it, and how they differ."""
+    """The differences between two runs over the same records: with the whole key and with what is left."""
 
     def __init__(self, whole: Run, later: Run) -> None:
         self.otherwise = 0  # records that only one of the runs rejects
@@ -112,7 +112,7 @@ class Shortfall:
         self._gained: set[Step] = set()
 
     def decide(self, records: Sequence[InputRecord]) -> None:
-        """Decide ``records`` in both; raises what stops a partition."""
+        """Process ``records`` in both runs; raises what stops a partition."""
         self._whole.decide(records)
         self._later.decide(records)
         self.otherwise += len(self._whole.rejects ^ self._later.rejects)
@@ -120,37 +120,37 @@ class Shortfall:
         self._gained |= self._later.releases - self._whole.releases
 
     def lost(self, stored: Iterable[str]) -> int:
-        """Return how many steps are released, or open, with the whole key and will never be released without.
+        """Return how many steps are released or open with the whole key, but never released without it.
 
         ``stored`` names the series whose rows may have had open steps before the first record.
         """
         series = {*stored, *self._whole.changed, *self._later.changed}
-        # By another record than with the whole key, or later, is not lost.
+        # A release that comes later, or from another record, is not lost.
         return len(self._missing.union(self._whole.to_come(series)) - self._gained.union(self._later.to_come(series)))
 
 
 def _drop(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
-    """Put out nothing."""
+    """Discard a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What the restart of one partition came to."""
+    """The result of a dry run of one partition's restart."""
 
     partition: int
-    row: PartitionRow | None = None  # none: it could not be read back
-    waiting: int = 0  # input records that are not decided
+    row: PartitionRow | None = None  # None if it could not be read back
+    waiting: int = 0  # input records not yet processed
     binding: int = 0  # ledger entries that a worker must compute again
     otherwise: int = 0
-    """Of the records that wait, those that only one of the keys rejects: as ``key-erased``, or in consequence."""
-    lost: int = 0  # releases that would never come: of such records, and of collected steps, which are passed over
-    stopped: PartitionStoppedError | None = None  # why it would not go on
+    """Waiting records that only one of the keys rejects, as ``key-erased`` or in consequence."""
+    lost: int = 0  # releases that would never come, of such records or of collected steps passed over
+    stopped: PartitionStoppedError | None = None  # why it would not continue
 
 
 async def dry_runs(
     settings: Settings, whole: Context, later: Context, *, accept_new_key: bool = False
 ) -> AsyncIterator[DryRun]:
-    """Yield what the restart of each partition would come to under ``later``, whose keys may not be ``whole`` any more.
+    """Yield the result of restarting each partition under ``later``, which may lack keys of ``whole``.
 
     Raises `LookupError` if a topic is missing.
     """
@@ -169,7 +169,7 @@ async def dry_runs(
 async def _dry_run(
     site: Site, whole: Context, facts: Mapping[str, TopicFacts], partition: int, committed: int | None
 ) -> DryRun:
-    """Read a partition back and decide what waits; ``committed`` is the group's offset."""
+    """Read a partition back and process the waiting input; ``committed`` is the group's offset."""
     table, defaults = MemoryRows(), dict[str, Policy]()
     read = partial(table.read, partition)
     row: PartitionRow | None = None

@@ -1,4 +1,4 @@
-"""What the ledger and the releases of a partition tell of its series, entry after entry."""
+"""The fold over a partition's ledger and releases, entry by entry, that rebuilds its series."""
 
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -24,10 +24,10 @@ from stream_app.privacy.units.steps import takes_over
 
 
 class Releases:
-    """The releases of one input offset after the other, by their hashes; each must be named by an entry."""
+    """The releases of successive input offsets, by their hashes; an entry must name each of them."""
 
     def __init__(self, batches: AsyncIterator[list[Any]], partition: int, *, whole: bool) -> None:
-        """Begin; not ``whole``: the ledger lost its beginning, so entries may lack up to the first that is there."""
+        """Start; if not ``whole``, the start of the ledger is lost, and early entries may be missing."""
         self._batches, self._partition, self._whole = batches, partition, whole
         self._waiting: list[Any] = []
         self._offset = -1
@@ -36,7 +36,7 @@ class Releases:
         self._series: set[bytes] = set()
 
     async def of(self, offset: int) -> Mapping[str, bytes]:
-        """Return the releases of an input offset; offsets never go back. Raises as `fold` does."""
+        """Return the releases of an input offset, by hash; offsets never decrease. Raises as `fold` does."""
         if offset == self._offset:
             return self._at_hand
         self.check()
@@ -60,17 +60,17 @@ class Releases:
                 raise _without_entry(self._partition, place)
 
     def named(self, entry: Mapping[str, Any]) -> None:
-        """Take notice of an entry of the input offset at hand."""
+        """Note that an entry of the current input offset names its release."""
         self._unnamed.discard(entry.get("release", ""))
 
     def check(self) -> None:
-        """Check that entries name all releases of the input offset at hand; raises as `fold` does."""
+        """Check that entries name all releases of the current input offset; raises as `fold` does."""
         if self._unnamed and self._whole:
             raise _without_entry(self._partition, self._offset)
         self._unnamed.clear()
 
     async def series(self) -> set[str]:
-        """Read the rest, and return the series of all releases."""
+        """Read the remaining releases, and return the series of all releases."""
         while await self._next() is not None:
             pass
         return {series.decode() for series in self._series}
@@ -86,37 +86,37 @@ class Releases:
 
 
 def _without_entry(partition: int, offset: int) -> PartitionStoppedError:
-    """Return why nobody rebuilds rows beside a release without its entry: what it spent would be forgotten."""
+    """Return the error for a release without its entry: rows rebuilt beside it would forget what it spent."""
     asked = f"the ledger entry of a release for input {offset}"
     return PartitionStoppedError(partition, "ledger-short", asked, "none, although the release exists")
 
 
-Progress = Callable[[int, int], None]  # told the ledger offset that was read and the ledger's end
+Progress = Callable[[int, int], None]  # given the ledger offset read so far and the ledger's end
 
 
 class Folded(NamedTuple):
-    """What the committed logs of a partition tell."""
+    """The contents of a partition's committed logs."""
 
     rows: dict[str, SeriesRow]
     members: dict[str, Member]  # by the names of their chains
     adopted: dict[str, int]
-    """Input offset of each series' policy, or of the one before it that its open steps belong to as well."""
+    """Input offset of each series' policy, or of an earlier one that its open steps also belong to."""
     released: dict[str, int]  # input offset of each series' last release
     read_from: dict[str, int]
-    """Input offset of each series with units: no reading of its open steps, nor of those to come, is before it."""
-    last_input: int  # the highest input offset that an entry came of; -1: there is no entry
+    """For each series with units, the input offset before which no open or later step has readings."""
+    last_input: int  # highest input offset of any entry; -1 without entries
     cut: set[str]
-    """Series whose first entries are gone with the beginning of the ledger, and whose rows are nowhere else.
+    """Series whose first entries are gone with the start of the ledger, and that have no row.
 
-    Members too, by the names of their chains, whose rows are gone or hold less than their series claim.
+    Also persons, by the names of their chains, whose rows are gone or hold less than their series reserve.
     """
     published: set[str]  # series that the releases name
-    several: set[str]  # series of which a step ever took several records, also under policies that were left out
-    key: str = ""  # fingerprint of the noise key of the last entry; empty: there is no entry
+    several: set[str]  # series with a step that ever took several records, even under omitted policies
+    key: str = ""  # fingerprint of the last entry's noise key; empty without entries
 
 
 class Stored(NamedTuple):
-    """The rows of series and members that a changelog holds."""
+    """The rows of series and persons in a changelog."""
 
     rows: dict[str, SeriesRow]
     members: dict[str, Member]
@@ -125,13 +125,13 @@ class Stored(NamedTuple):
 async def fold(
     site: Site, partition: int, base: Stored | None, progress: Progress, given_up: GivenUp, before: int | None = None
 ) -> Folded:
-    """Fold the committed ledger; releases are read beside it, for both lie in the order of their input.
+    """Fold the committed ledger, with the releases read alongside; both are in the order of their input.
 
-    ``base`` holds rows to go on from where the beginning of the ledger is gone; None: it is whole. ``given_up`` says
-    which releases may be missing. Entries of input from ``before`` on are left out; None: none is.
+    ``base`` holds the rows to continue from if the beginning of the ledger is gone; None means the ledger is whole.
+    ``given_up`` says which releases may be missing. Entries of input from ``before`` on are omitted; None omits none.
 
-    Raises `RebuildError` if the ledger does not follow from itself, and `PartitionStoppedError` if a release has no
-    entry, or a record of ledger or releases is none that this application writes.
+    Raises `RebuildError` if the entries of the ledger do not follow from each other, and `PartitionStoppedError` if a
+    release has no entry, or this application did not write a record of the ledger or the releases.
     """
     rebuilt = Rebuilt(site.context, *(base or ({}, {})))
     cut = _forgotten(base, site.context.limits.member_separator) if base else set()
@@ -174,7 +174,7 @@ async def fold(
 
 
 class Closing(NamedTuple):
-    """A step that was decided, and the input that closed it."""
+    """A processed step, and the input that closed it."""
 
     step: int
     offset: int
@@ -183,14 +183,14 @@ class Closing(NamedTuple):
 def note(
     told: Folded, closings: dict[str, deque[Closing]], before: Policy | None, entry: Mapping[str, Any], offset: int
 ) -> None:
-    """Note which input an entry came of; ``closings`` are the last steps of series with units.
+    """Note which input an entry came from; ``closings`` are the last steps of series with units.
 
-    Whoever opened step s had closed all steps up to ``s - open_steps``. Behind step i those from ``i + 1`` on may be
-    open: no reading of them came before the input that closed the last step up to ``i + 1 - open_steps``.
+    The input that opened step s had closed all steps up to ``s - open_steps``. After step i, the steps from ``i + 1``
+    on may be open: none of their readings came before the input that closed the last step up to ``i + 1 - open_steps``.
     """
     series, policy = entry["series"], told.rows[entry["series"]].policy
     if entry["entry"] == "policy":
-        # Whether steps that are open stay so under the version that the entry begins.
+        # Whether open steps stay open under the policy version that the entry begins.
         if before is None or not (
             stays_open(policy, before) or (takes_over(policy, before) and not entry.get("weaker", False))
         ):
@@ -206,7 +206,7 @@ def note(
 
 
 def _takes_several(entry: Mapping[str, Any]) -> bool:
-    """Return whether a step takes several records under the policy of an entry; also where that is not known."""
+    """Return whether a step takes several records under the policy of an entry; True if unknown."""
     try:
         return stored_policy_of(entry["parameters"], entry["policy"]).takes_several
     except PolicyError:
@@ -214,7 +214,7 @@ def _takes_several(entry: Mapping[str, Any]) -> bool:
 
 
 def _forgotten(base: Stored, separator: str | None) -> set[str]:
-    """Return the members whose rows are not among those stored, or lack claims of series that are."""
+    """Return the persons whose rows are not stored, or lack what stored series reserve."""
     claims = Counter[str]()
     for series, row in base.rows.items():
         if separator is not None and (claim_nano := row.state.promise.claim_nano) is not None:
@@ -224,7 +224,7 @@ def _forgotten(base: Stored, separator: str | None) -> set[str]:
 
 
 async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> Stored:
-    """Return the rows that the changelog holds whole; ``reader`` reads committed records."""
+    """Return the complete rows of the changelog; ``reader`` reads committed records."""
     copy = MemoryRows()
     async for records in reader.rows(names.changelog, partition, 0):
         copy.write(partition, records.pairs(), records.offsets[-1])
@@ -235,7 +235,7 @@ async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> Stor
         try:
             row = rows.load(read, series, defaults)
         except LookupError:
-            continue  # its policy stood in a part that is gone
+            continue  # its policy is in a part that is gone
         if row is not None:
             found[series] = row
     members = {chain: load_member(read, chain) for chain in copy.members(partition)}

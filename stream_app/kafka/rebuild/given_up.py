@@ -1,7 +1,8 @@
-"""Releases that are gone with their input, once the operator accepted that (`recover --accept-lost-releases`).
+"""Releases lost with their input, once the operator has accepted that.
 
-Nobody can compute such a release again. Its step stays decided and its epsilon stays spent, as the ledger says; nothing
-is published for it. The series goes on from the last release that is known of its period. Without one, it is closed.
+The operator accepts the loss with `recover --accept-lost-releases`. Nobody can compute such a release again. Its step
+stays processed and its epsilon stays spent, as the ledger says; nothing is published for it. The series continues from
+the last known release of its period. Without one, it is closed.
 """
 
 from collections import Counter
@@ -22,29 +23,32 @@ ALL: Final = 2**63  # beyond every input offset
 
 
 class GivenUp:
-    """The steps whose releases are missing, of input from ``first`` to before ``end``; ``last`` is the last such."""
+    """The steps whose releases are missing, for input from ``first`` up to before ``end``.
+
+    ``last`` is the last such input.
+    """
 
     def __init__(self, first: int, end: int) -> None:
-        self.steps = Counter[str]()  # how many steps of each series
+        self.steps = Counter[str]()  # number of steps by series
         self.inputs: list[int] = []
         self._first, self._end = first, end
 
     def add(self, series: str, offset: int) -> None:
-        """Give up a step of a series, of input ``offset``."""
+        """Give up a step of a series, from input ``offset``."""
         self.steps[series] += 1
         self.inputs.append(offset)
 
     @property
     def last(self) -> int:
-        """Return the last input of which a release is given up; -1: there is none."""
+        """Return the last input with a release that is given up; -1 if there is none."""
         return max(self.inputs, default=-1)
 
     def again(self) -> "GivenUp":
-        """Return the same before anything is given up."""
+        """Return a copy in which nothing is given up yet."""
         return GivenUp(self._first, self._end)
 
     def or_given_up(self, entry: Mapping[str, Any], offset: int, releases: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """Return ``releases``, and where that of an entry of input ``offset`` is missing, what stands for it."""
+        """Return ``releases``, or a placeholder if the release for an entry of input ``offset`` is given up."""
         if entry["entry"] != "release" or entry["release"] in releases or not self._first <= offset < self._end:
             return releases
         self.add(entry["series"], offset)
@@ -52,10 +56,10 @@ class GivenUp:
 
 
 def closed(context: Context, rows: Iterable[SeriesRow], now_ms: int) -> list[Decided]:
-    """Return what closes the series that cannot go on: every measurement of their period is given up.
+    """Return the outcomes that close series in which every measurement of the period is given up.
 
-    Their ledger says that the period has a release, so every later step that is not perturbed has to repeat it, and
-    nobody knows it.
+    Their ledger says that the period has a release. Every later step that is not published with noise must repeat that
+    release, and nobody knows it.
     """
     # PRIVACY: which series are closed follows from ledger and releases alone, and a closed series publishes nothing.
     unable = [row for row in rows if row.state.released and not row.state.latest.estimate]

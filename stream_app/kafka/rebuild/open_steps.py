@@ -1,10 +1,11 @@
-"""Which steps of collected series, or of several readings, are open: found again in the input when rows were lost.
+"""Open steps of collected series or of several readings, found again in the input after rows are lost.
 
-Ledger and releases tell what was closed; what is open follows from watermarks, or readings, which leave no other trace.
+The ledger and releases show what was closed. What is open follows from watermarks or readings, which leave no other
+trace.
 
-Beside it: aborted ledger entries whose input was deleted, so that nobody will compute them again. Readers of
-uncommitted records may have seen them: what was spent on them is spent. Recovery therefore adopts
-them, entry and release byte for byte, and the chains go on behind them.
+The module also finds aborted ledger entries whose input was deleted, so that nobody will compute them again. Readers of
+uncommitted records may have seen them, so what they spent is spent. Recovery therefore adopts them, entry and release
+byte for byte, and the chains continue after them.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ from stream_app.privacy.state import NEVER
 
 _LOOK_SECONDS = 0.05
 _LOOKS = 600
-"""Markers come within milliseconds; 30 s are left to brokers that are busy."""
+"""Markers arrive within milliseconds; busy brokers get 30 s."""
 
 
 class _Entry(NamedTuple):
@@ -41,20 +42,20 @@ class _Entry(NamedTuple):
 
 
 class Aborted(NamedTuple):
-    """Records to write again, in the order of the log, and the rows after them."""
+    """Records to write again, in the order of the log, and the rows that result."""
 
     entries: list[Any]
     releases: list[Any]
-    told: Rebuilt  # with the rows after them
+    told: Rebuilt  # including these records
 
 
 async def aborted_entries(
     reader: Reader, context: Context, names: TopicNames, partition: int, before: int, past: Folded, given_up: GivenUp
 ) -> Aborted:
-    """Return what was aborted for input below offset ``before`` and follows from the rows of ``past``.
+    """Return the aborted entries of input below ``before`` that follow from the rows of ``past``.
 
     ``reader`` reads uncommitted records. Raises `PartitionStoppedError` if the release of such an entry never reached
-    the log, and may not be ``given_up``.
+    the log and may not be ``given_up``.
     """
     told = Rebuilt(context, past.rows, past.members)
     aborted = await _aborted(reader, names.ledger, partition, before, told)
@@ -68,8 +69,9 @@ async def aborted_entries(
         if (entry["sequence"], entry["previous"]) != (sequence + 1, previous):
             continue
         if entry["entry"] == "release":
-            # PRIVACY: the entry's hash tells a release of few possible values as well as the release would, so the
-            # series cannot go on before it; and behind it only as one whose release is given up.
+            # PRIVACY: the entry's hash reveals a release of few possible values as well as the release would. So the
+            # series cannot continue from before the entry, and from after it only as a series whose release is given
+            # up.
             known = given_up.or_given_up(entry, input_offset(record), by_hash)
             if entry["release"] not in known:
                 asked = f"the release of an aborted ledger entry, sequence {entry['sequence']}, whose input is lost"
@@ -83,11 +85,12 @@ async def aborted_entries(
 
 
 async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partition: int) -> None:
-    """Abort what is open in logs though their only writer has no transaction: its next commit would commit that.
+    """Abort writes left open in the logs, which the next commit of their only writer would commit.
 
-    A commit that came late has ended the transaction for its coordinator, and the producer wrote on, where brokers do
-    not verify partitions (KIP-890). A marker of this producer ends it: one record of it is written again, and aborted.
-    Raises `PartitionStoppedError` if it is another producer's, whose id expired: nobody else can end it.
+    A late commit ended the transaction for its coordinator, but the producer kept writing, on brokers that do not
+    verify partitions (KIP-890). A marker of this producer ends the open transaction: one of its records is written
+    again, and aborted. Raises `PartitionStoppedError` if it belongs to another producer whose id expired: nobody else
+    can end it.
     """
     async with brokers.reader("read_committed") as ended, brokers.reader("read_uncommitted") as whole:
         found: dict[str, LogRecord] = {}
@@ -116,7 +119,7 @@ async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partit
 
 
 async def adopt(writer: Writer, names: TopicNames, found: Aborted) -> None:
-    """Write the records again, committed: entries before releases, as ever."""
+    """Write the records again and commit them: entries before releases, as always."""
     await writer.begin()
     for topic, records in ((names.ledger, found.entries), (names.releases, found.releases)):
         pages = writer.pages()
@@ -128,7 +131,7 @@ async def adopt(writer: Writer, names: TopicNames, found: Aborted) -> None:
 
 
 async def _aborted(reader: Reader, topic: str, partition: int, before: int, told: Rebuilt) -> list[_Entry]:
-    """Return the first copy of each entry beyond the rows, of input below ``before``."""
+    """Return the first copy of each entry that is newer than the rows and of input below ``before``."""
     found: dict[tuple[str, int], _Entry] = {}
     async for records in reader.records(topic, partition, 0):
         for record in records:
@@ -151,22 +154,26 @@ async def _releases(reader: Reader, topic: str, partition: int, wanted: set[str]
 
 
 LOST: Final = "input-lost"
-"""The reason of the reject that tells a loss: it is of the last deleted record; its header names the last decided."""
+"""The reason of a reject that reports lost input.
+
+The reject names the last deleted record; its header names the last processed one.
+"""
 
 
 class Loss(NamedTuple):
-    """Input that was deleted while steps were open, once that was accepted: whatever may have been open is given up.
+    """An accepted loss of input that was deleted while steps were open.
 
-    It is told on the rejects, so that it outlives the rows: whoever rebuilds them again gives up the same steps.
+    All steps that may have been open are given up. The loss is written to the rejects topic, so it outlives the rows: a
+    later rebuild gives up the same steps.
     """
 
-    first: int  # the first offset that was kept: a series whose policy is older may have had steps open
-    line: int  # where the input went on; which steps are given up, and which are counted again, follows from there on
-    series: str | None = None  # the one with units whose open steps it gave up; None: all that count or read in memory
+    first: int  # first offset kept: series with an older policy may have had open steps
+    line: int  # where the input continued; decides which steps are given up and which are counted again
+    series: str | None = None  # the series with units whose steps it gave up; None: all that count or read in memory
 
 
 def more_lost(losses: Iterable[Loss], first: int, group: int, next_offset: int) -> Loss | None:
-    """Return the input that is lost beyond the accepted ``losses``; None: nothing that an open step is counted from.
+    """Return the input lost beyond the accepted ``losses``; None if no open step is counted from it.
 
     The log begins at ``first``. No step that is open was opened before the group's offset ``group``.
     """
@@ -175,13 +182,13 @@ def more_lost(losses: Iterable[Loss], first: int, group: int, next_offset: int) 
 
 
 class FoundSteps:
-    """The open steps of a partition's series, as one record after the other moves them."""
+    """The open steps of a partition's series, updated record by record."""
 
     def __init__(self, past: Folded, losses: Iterable[Loss], rejected: Refusals) -> None:
-        """Begin before the first watermark; ``rejected`` says by whom records were refused.
+        """Start before the first watermark; ``rejected`` says which series refused a record.
 
-        Invariant: a step that a loss gave up is open to nobody's count ever again. What is given up comes before all
-        that is counted, so a release behind the line of a loss says that all of what it gave up was passed.
+        Invariant: a step that a loss gave up is never counted again. All steps given up come before all steps counted,
+        so a release after the line of a loss shows that every step the loss gave up is past.
         """
         self._rows = {series: row for series, row in past.rows.items() if _opens(row.policy) and not row.state.closed}
         self._adopted, self._rejected = past.adopted, rejected
@@ -194,7 +201,7 @@ class FoundSteps:
                     self._lines[series] = max(loss.line, self._lines.get(series, loss.line))
 
     def take(self, offset: int, value: bytes | None) -> None:
-        """Take up a record that was decided before, in order."""
+        """Apply a record that was already processed; records come in order."""
         found = wire.decode(value)
         if not isinstance(found, Observation | Watermark):
             return
@@ -202,7 +209,7 @@ class FoundSteps:
             self._take(offset, of_series(found, series))
 
     def _take(self, offset: int, found: Observation | Watermark) -> None:
-        """Take up a record for one of the series that it was for."""
+        """Apply a record for one of the series it was for."""
         row = self._rows.get(found.series)
         since = max(self._adopted.get(found.series, NEVER), self._lines.get(found.series, NEVER))
         if row is None or offset < since:
@@ -210,39 +217,39 @@ class FoundSteps:
         policy = row.policy
         before, index = self._opened(found.series), found.timestamp_ms // policy.step_ms
         if isinstance(found, Watermark):
-            seedless = found.seed is None and policy.collect is not None  # it was rejected, also when no reject tells
+            seedless = found.seed is None and policy.collect is not None  # it was rejected, even if no reject says so
             if not seedless and (before is None or index > before.first):
                 self._open[found.series] = after_watermark(policy, before, index, offset)
         elif read_open(policy) and before != ALL_GIVEN_UP and index >= first_open(policy, row.state, first_of(before)):
             self._open[found.series] = opened(policy, row.state, before, index, offset)
 
     def rows(self) -> dict[str, SeriesRow]:
-        """Return the rows of all series that may have open steps, with these."""
+        """Return the rows of all series that may have open steps, including those steps."""
         return {series: replace(row, open_steps=self._opened(series)) for series, row in self._rows.items()}
 
     def _opened(self, series: str) -> OpenSteps | None:
         return self._open.get(series, ALL_GIVEN_UP if series in self._lines else None)
 
     def given_up(self, line: int = 0) -> list[str]:
-        """Return the series whose open steps a loss at ``line`` or later gave up, for all that is known."""
+        """Return the series whose open steps were given up by a loss at ``line`` or later, as far as known."""
         return [series for series, found in self._lines.items() if found >= line]
 
     def begin(self, start: int) -> int:
-        """Return the offset to read from, when no step that is counted was opened before ``start``."""
+        """Return the offset to read from if no counted step was opened before ``start``."""
         return min([start, *self._lines.values()])
 
     @property
     def collects(self) -> bool:
-        """Whether there is a series of which the input can tell."""
+        """Whether the input can show open steps of any series."""
         return bool(self._rows)
 
     @property
     def steps(self) -> int:
-        """How many steps are open, and counted or read."""
+        """The number of open steps that are counted or read."""
         return sum(len(found.begun) for found in self._open.values())
 
     def floor(self, next_offset: int) -> int:
-        """Return the offset of the oldest record that opened a step still open; without any ``next_offset``."""
+        """Return the offset of the oldest record that opened a step still open, or ``next_offset`` if none."""
         kept = (offset for found in self._open.values() for offset in found.offsets if offset >= 0)
         return min(kept, default=next_offset)
 

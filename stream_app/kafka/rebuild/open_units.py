@@ -1,8 +1,8 @@
-"""The open steps of series with units, read again from the events topic when their sealed rows are lost.
+"""The open steps of series with units, read again from the events topic when sealed rows are lost.
 
-Ledger and releases tell what was decided; what is open, and what it has read, stands in the input alone. Of a series
-whose input is not whole from where readings of its open steps may be, these steps are given up: that is told on the
-rejects, with the series, so that whoever rebuilds the rows once more gives up the same.
+The ledger and releases show what was processed; only the input shows what is open and what it has read. If the input of
+a series is incomplete from the first possible reading of its open steps, these steps are given up. The rejects topic
+records that, with the series, so that a later rebuild of the rows gives up the same steps.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ from stream_app.privacy.state import NEVER
 
 @final
 class FoundUnits:
-    """The open steps of a partition's series with units, as one record after the other moves them."""
+    """The open steps of a partition's series with units, updated record by record."""
 
     def __init__(  # noqa: PLR0913 (what tells of open steps)
         self,
@@ -41,11 +41,11 @@ class FoundUnits:
         partly: bool,
         folder: Path | None = None,
     ) -> None:
-        """Begin before the first record; the log begins at ``first``, and what is decided ends at ``line``.
+        """Start before the first record; the log begins at ``first``, and processed input ends at ``line``.
 
-        ``topic`` is the id of the events topic, and ``losses`` were told before. ``partly``: what is left of a step
-        counts as all of it. ``folder``: where their rows are kept meanwhile; each call raises `LocalStateError` if
-        there is no room.
+        ``topic`` is the id of the events topic, and ``losses`` were recorded before. ``partly``: what remains of a step
+        counts as all of it. ``folder``: where the rows are kept meanwhile; each call raises `LocalStateError` if there
+        is no room.
         """
         self._sealed: Final = SealedRows(folder)
         self._rows: Final[Mapping[str, SeriesRow]] = units_of(told)
@@ -54,7 +54,7 @@ class FoundUnits:
         self._open: dict[str, OpenUnits] = {}
         self._since = {series: told.read_from.get(series, 0) for series in self._rows}
         self.given_up: list[str] = []
-        """The series of which steps are given up that were not before."""
+        """The series with steps that are given up now and were not before."""
         for loss in losses:
             name = loss.series
             if name in self._rows and self._since[name] < loss.first and told.released.get(name, NEVER) < loss.line:
@@ -66,11 +66,11 @@ class FoundUnits:
                     self.given_up.append(name)
 
     def _give_up(self, series: str, line: int) -> None:
-        """Forget what was open before an offset: nobody knows all of it."""
+        """Forget what was open before an offset, because it is not completely known."""
         self._open[series], self._since[series] = GIVEN_UP, line
 
     def take(self, offset: int, value: bytes | None, rejected: Refusals) -> None:
-        """Take up a record that was decided before, in order; ``rejected`` says by whom one was refused."""
+        """Apply a record that was already processed, in order; ``rejected`` says which series refused it."""
         found = wire.decode(value)
         if not isinstance(found, Observation | Watermark):
             return
@@ -84,33 +84,33 @@ class FoundUnits:
                 self._open[series] = after
 
     def begin(self, next_offset: int) -> int:
-        """Return the offset to read from; ``next_offset`` where there is nothing to read."""
+        """Return the offset to read from, or ``next_offset`` if there is nothing to read."""
         return min(self._since.values(), default=next_offset)
 
     def rows(self) -> dict[str, SeriesRow]:
-        """Return the rows of all series with units, with what is open."""
+        """Return the rows of all series with units, including what is open."""
         return {series: replace(row, open_units=self._open.get(series)) for series, row in self._rows.items()}
 
     def settle(self) -> None:
-        """Seal what is in memory: it holds what was taken up since the last time, and no more."""
+        """Seal what is in memory, so that memory holds only what was applied since the last call."""
         self._sealed.put(self._blocks.written())
 
     def forget(self, keys: Iterable[bytes]) -> None:
-        """Take keys of sealed rows that were written before: where nothing is open now, these are to be deleted."""
+        """Note the keys of sealed rows written before: those without anything open now are to be deleted."""
         self._sealed.delete(keys)
 
     def sealed(self) -> Iterable[tuple[bytes, bytes | None]]:
-        """Yield the rows that hold what open steps have read, by their keys; one without content is to be deleted."""
+        """Yield the rows of open steps' readings by key; a row without content is to be deleted."""
         self.settle()
         return self._sealed
 
     @property
     def steps(self) -> int:
-        """How many steps are open."""
+        """The number of open steps."""
         return sum(len(found.steps) for found in self._open.values())
 
     def __len__(self) -> int:
-        """Return how many series have units."""
+        """Return the number of series with units."""
         return len(self._rows)
 
 
@@ -121,10 +121,10 @@ def units_of(told: Folded) -> dict[str, SeriesRow]:
 
 
 def check_key(partition: int, told: Folded, keys: KeyRing) -> None:
-    """Check that rows of open steps are sealed under the key that the worker has, whatever key file is given here.
+    """Check that open steps' rows are sealed under the worker's key, whatever key file is given here.
 
     Raises:
-        PartitionStoppedError: if the last entry was written under another one.
+        PartitionStoppedError: if the last entry was written under another key.
     """
     if told.key in {"", keys.fingerprint} or not units_of(told):
         return

@@ -1,4 +1,4 @@
-"""Where the input of a partition stands once its state is lost: what was decided of it, refused, and deleted."""
+"""The place of a partition's input after its state is lost: what was processed, refused and deleted."""
 
 from typing import NamedTuple
 
@@ -15,39 +15,39 @@ from stream_app.kafka.rebuild.survey import Accepted, Again
 
 
 class InputPlace(NamedTuple):
-    """Where a partition's input stands."""
+    """The place of a partition's input."""
 
-    next_offset: int  # the first offset to decide
-    start: int  # no step that is open was opened before it
+    next_offset: int  # first offset to process
+    start: int  # no open step was opened before it
     first: int  # the first offset kept
     rejected: Refusals
-    """Which were refused, from ``start`` on, and from where the input went on after the first loss."""
-    losses: list[Loss]  # what was lost of the input and accepted before
+    """The refused records from ``start`` on, and from where the input continued after the first loss."""
+    losses: list[Loss]  # accepted losses of input so far
     skips: bool  # whether the group's offset skips input, which was accepted
-    last_reject: int  # input offset of the last reject; -1: there is none
-    group: int  # the group's offset, if nothing that needs an output lies between the outputs and it
-    named: list[str]  # the series of each reject that may be of a view which cannot begin
+    last_reject: int  # input offset of the last reject; -1 if none
+    group: int  # the group's offset, if no input between the outputs and it needs an output
+    named: list[str]  # the series of each reject that may be from a view that cannot begin
 
     @property
     def gap(self) -> int:
-        """Return the offset from which on the input is whole and was decided."""
+        """Return the offset from which the input is complete and was processed."""
         return self.next_offset if self.skips else self.first
 
     @property
     def lost(self) -> Loss | None:
-        """Return what is lost beyond that: input that may be of steps still open."""
+        """Return the loss beyond the accepted ones: input that open steps may need."""
         if self.skips:
             return Loss(self.next_offset, self.next_offset)
         return more_lost(self.losses, self.first, self.start, self.next_offset)
 
 
 async def place_of(site: Site, partition: int, told: Folded, again: Again | None, accepted: Accepted) -> InputPlace:
-    """Return where a partition's input stands.
+    """Return the place of a partition's input.
 
     Raises `PartitionStoppedError` for input that is lost or skipped, unless that is accepted.
     """
     committed = await site.brokers.committed(partition) or 0
-    # The group's offset says since when steps are open now; those that were open before were opened before it.
+    # No step that is open now was opened before the group's offset; steps that were open earlier were.
     opened = committed if again is None else again.opened
     units = units_of(told)
     since = min([opened, *(told.read_from.get(series, 0) for series in units)])
@@ -74,7 +74,7 @@ async def place_of(site: Site, partition: int, told: Folded, again: Again | None
             raise input_short(next_offset, end).stopped(partition)
         known = last_input + 1 if again is None else again.start + again.inputs
         passed = await skipped(reader, site.names.events, partition, known, committed, units)
-    if passed is not None and again is not None:  # that input is not passed over; the worker looks at its offset
+    if passed is not None and again is not None:  # input is not passed over; the worker looks at its offset
         committed, passed = UNKNOWN, None
     if passed is not None and not accepted.skipped_input:
         raise passed.refused(site.names, partition, known, committed)

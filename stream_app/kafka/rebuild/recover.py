@@ -1,10 +1,10 @@
-"""Recovery of a partition's state when the state table is lost: from ledger and releases.
+"""Recovery of a partition's state from the ledger and releases, when the state table is lost.
 
-Where one of these lost an end, the rows that the changelog still holds are the base (`survey.py`).
+If the ledger or the releases lost an end, the rows still in the changelog are the base (`survey.py`).
 
-Every output record names its input offset in a header, so the place to go on is found in the outputs too. Rows are
-written under the partition's transactional id: a worker that still ran could not commit any more. Collected series
-have steps open, of which the outputs tell nothing: the watermarks that opened them are read again in the input.
+Every output record names its input offset in a header, so the outputs also show where to continue. Rows are written
+under the partition's transactional id, so a worker that is still running can no longer commit. The outputs do not show
+the open steps of collected series, so the watermarks that opened them are read again from the input.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,46 +35,46 @@ from stream_app.kafka.rebuild.survey import Accepted, Survey, Surveyed, Witness
 from stream_app.kafka.rebuild.unanswered import Unanswered
 from stream_app.kafka.stops import PartitionStoppedError
 
-_ROWS = 20_000  # rows of one transaction; far fewer than would reach its timeout
+_ROWS = 20_000  # rows per transaction; few enough to stay far from its timeout
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What was rebuilt of a partition."""
+    """The rebuilt state of a partition."""
 
     partition: int
     series: int
     next_offset: int
     ledger_offset: int
     open_steps: int
-    """Open steps, which take contributions or readings still; what they hold is read from the input again."""
+    """Open steps, which still take contributions or readings; the input is read again for their contents."""
     lost_counts: int
-    """Series whose open steps were given up, now or before, since input of them was deleted.
+    """Series whose open steps were given up, now or before, because some of their input was deleted.
 
-    They are never released. Series that released something since an earlier loss are behind what it gave up.
+    These steps are never released. Series that released something after an earlier loss are past the steps it gave up.
     """
-    told_by: Witness  # who told that the ledger misses no series
-    again: int  # inputs, from ``next_offset`` on, that are processed again: some of their outputs are missing
-    unanswered: Unanswered  # input that may lack its reject, which nobody publishes again
-    given_up: Mapping[str, int]  # how many steps of each series, since their releases are lost
+    told_by: Witness  # what shows that the ledger misses no series
+    again: int  # inputs from ``next_offset`` on that are processed again: some of their outputs are missing
+    unanswered: Unanswered  # input that may lack its reject, which is not published again
+    given_up: Mapping[str, int]  # number of steps by series whose releases are lost
     closed: Sequence[str]
-    """Series that were closed, since every measurement of their present policy version is given up."""
+    """Series that were closed because every measurement of their current policy version is given up."""
 
 
 class _Plan(NamedTuple):
-    """What recovery writes once all of it is known: a refusal leaves the logs as they were."""
+    """What recovery will write, complete before the first write: a refusal leaves the logs unchanged."""
 
     surveyed: Surveyed
-    told: Folded  # with all that is below
+    told: Folded  # with all the fields below
     place: InputPlace
-    left: Aborted | None  # abandoned entries that count; None where input goes on from them
+    left: Aborted | None  # abandoned entries that count; None if input continues from them
     ended: list[Decided]  # of the series that are closed
     open_steps: FoundSteps
     units: FoundUnits
 
 
 class Rebuilding:
-    """Rebuilds partitions one after the other."""
+    """Rebuilds partitions one after another."""
 
     def __init__(self, site: Site, facts: Mapping[str, TopicFacts], signing_key: SigningKey | None) -> None:
         self._site, self._context, self._names, self._facts = site, site.context, site.names, facts
@@ -84,8 +84,8 @@ class Rebuilding:
     async def recover(self, partition: int, accepted: Accepted, progress: Progress) -> Recovered:
         """Rebuild a partition's rows and write them to the changelog.
 
-        Raises `RebuildError` as `fold`, and `PartitionStoppedError` if outputs are another application's or lost an
-        end, or if input is lost or skipped, and with it maybe the only way to a release, and that was not accepted.
+        Raises `RebuildError` as `fold` does. Raises `PartitionStoppedError` if outputs are another application's or
+        lost an end, or if input is lost or skipped (which may be the only way to a release), and that was not accepted.
         """
         writer = await self._site.brokers.fence(partition)
         try:
@@ -101,7 +101,7 @@ class Rebuilding:
     async def _all_refused(
         self, partition: int, accepted: Accepted, first: PartitionStoppedError, progress: Progress
     ) -> PartitionStoppedError:
-        """Return everything that keeps a partition from being rebuilt, in one refusal."""
+        """Return one refusal with everything that keeps a partition from being rebuilt."""
         found = [first]
         while (more := more_accepted(accepted, found[-1].reason)) is not None:
             accepted = more
@@ -116,7 +116,7 @@ class Rebuilding:
         return first
 
     async def _planned(self, partition: int, accepted: Accepted, progress: Progress) -> _Plan:
-        """Read all that recovery reads before it writes; raises as `recover` does."""
+        """Read everything that recovery needs before it writes; raises as `recover` does."""
         surveyed = await self._survey.look(partition, accepted, progress)
         told = surveyed.told
         check_key(partition, told, self._context.keys)
@@ -135,7 +135,7 @@ class Rebuilding:
         return _Plan(surveyed, told, place, left, ended, open_steps, units)
 
     async def _done(self, writer: Writer, partition: int, plan: _Plan, claim: FoundClaim) -> Recovered:
-        """Write what is planned."""
+        """Write the plan; return what was rebuilt."""
         surveyed, told, place, open_steps, units = plan.surveyed, plan.told, plan.place, plan.open_steps, plan.units
         ends, given_up, again = surveyed.ends, surveyed.given_up, surveyed.again
         if plan.left is not None and plan.left.entries:
@@ -149,9 +149,9 @@ class Rebuilding:
             next_offset=place.next_offset,
             recall_offset=open_steps.floor(place.next_offset),
             ledger_offset=await self._covered(partition, told),
-            key=told.key or self._context.keys.fingerprint,  # whose key file this command has says nothing
+            key=told.key or self._context.keys.fingerprint,  # this command's own key file does not matter
             configuration=self._context.fingerprint,
-            # All rows are written behind it, and local copies of what was before are worth nothing.
+            # All rows are written after it, and local copies of earlier rows are worthless.
             changelog_first=ends.changelog.first,
             ledger_first=ends.ledger.first,
             releases_offset=ends.releases.end,
@@ -183,7 +183,7 @@ class Rebuilding:
     async def _reopened(
         self, partition: int, told: Folded, place: InputPlace, accepted: Accepted
     ) -> tuple[FoundSteps, FoundUnits]:
-        """Find the open steps; nothing is read where no series has any."""
+        """Find the open steps; nothing is read if no series has any."""
         losses = [*place.losses, place.lost] if place.lost else place.losses
         in_memory = [loss for loss in losses if loss.series is None]
         open_steps = FoundSteps(told, in_memory, place.rejected)
@@ -208,7 +208,10 @@ class Rebuilding:
         return open_steps, units
 
     async def _covered(self, partition: int, told: Folded) -> int:
-        """Return the ledger offset below which nothing binds: the first aborted entry beyond the rows, or the end."""
+        """Return the ledger offset below which nothing binds.
+
+        That is the offset of the first aborted entry newer than the rows, or the end.
+        """
         async with self._site.brokers.reader("read_uncommitted") as reader:
             async for records in reader.records(self._names.ledger, partition, 0):
                 for record in filterfalse(is_claim, records):
@@ -219,9 +222,9 @@ class Rebuilding:
             return (await reader.bounds(self._names.ledger, partition))[1]
 
     async def _stale(self, partition: int, units: FoundUnits, *, all_rows: bool) -> set[bytes]:
-        """Return the keys of the rows in the changelog that are to be deleted, as they may be of later input.
+        """Return the keys of changelog rows to delete, because they may reflect later input.
 
-        ``units`` forgets those of sealed rows: there may be more of them than memory holds.
+        ``units`` is given the keys of sealed rows, because there may be more of them than memory holds.
         """
         found: set[bytes] = set()
         if not (all_rows or len(units)):
@@ -243,12 +246,12 @@ class Rebuilding:
         stale: set[bytes],
         sealed: Iterable[tuple[bytes, bytes | None]],
     ) -> None:
-        # The old partition row goes first and the new one comes last: half a recovery is no state.
+        # The old partition row is deleted first and the new one written last: half a recovery is not a state.
         pages = writer.pages()
         now_ms = self._site.now_ms()
         pages.append(PARTITION_KEY, None, now_ms, [])
         shared: set[str] = set()
-        # Deleted first, and written again where they are told.
+        # These rows are deleted first, and written again if they are rebuilt.
         deleted: Iterable[tuple[bytes, bytes | None]] = ((key, None) for key in stale)
         stored = (pair for one in told.rows.values() for pair in rows.dump(one, None, shared))
         members = (member.dump() for member in told.members.values())
@@ -260,7 +263,7 @@ class Rebuilding:
         await self._commit(writer, pages)
         pages, rejects = writer.pages(), writer.pages()
         pages.append(PARTITION_KEY, row.encode(), now_ms, [])
-        for lost in losses:  # in one transaction: no worker begins on rows whose given-up steps the logs do not tell
+        for lost in losses:  # in one transaction: no worker starts from rows whose given-up steps are not in the logs
             gone = encoding.encode_reject(lost.series, None, LOST, self._names.events, partition, lost.first - 1)
             of = None if lost.series is None else lost.series.encode()
             rejects.append(of, gone, now_ms, [(INPUT_HEADER, b"%d" % (lost.line - 1))])

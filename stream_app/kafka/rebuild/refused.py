@@ -1,4 +1,4 @@
-"""Why recovery does not go on, in one message: everything that the logs lack, and all that has to be accepted."""
+"""Everything that keeps recovery from continuing, in one message: missing logs and losses to accept."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +14,7 @@ ACCEPTED_BY: Final[dict[StopReason, str]] = {
     "rejects-short": "lost_releases",
     "release-lost": "lost_releases",
 }
-"""The loss that the operator accepts so that recovery goes on."""
+"""The loss to accept, by stop reason, for recovery to continue."""
 _CONSEQUENCES: Final = {
     "lost_input": "lost input is skipped, and the steps that it left open are given up",
     "skipped_input": "input that the group's offset skips is never processed",
@@ -25,13 +25,13 @@ _CONSEQUENCES: Final = {
 
 
 def more_accepted(accepted: Accepted, reason: StopReason) -> Accepted | None:
-    """Return what has to be accepted besides, so that recovery goes on; None where nothing more helps."""
+    """Return what must also be accepted for recovery to continue; None if accepting more does not help."""
     loss = ACCEPTED_BY.get(reason)
     return None if loss is None or getattr(accepted, loss) else accepted._replace(**{loss: True})
 
 
 def all_refused(found: Sequence[PartitionStoppedError], accepted: Accepted) -> PartitionStoppedError:
-    """Return one refusal of several: what each found, and the command that accepts ``accepted``."""
+    """Return one refusal for several: what each found, and the command that accepts ``accepted``."""
     first, *others = found
     losses = [loss for loss, is_accepted in accepted._asdict().items() if is_accepted]
     if len(losses) == 1:

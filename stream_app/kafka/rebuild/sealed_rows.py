@@ -1,7 +1,7 @@
-"""Sealed rows of open units while a partition is rebuilt: in a file on disk, since they may be more than memory holds.
+"""Sealed rows of open units, kept in a file on disk while a partition is rebuilt.
 
-A million series with half a day open have gigabytes of them. The file has no name once it is made: it ends with the
-process, however that ends.
+They may exceed memory: a million series with half a day open have gigabytes of them. The file has no name once it is
+created, so it disappears with the process, however the process ends.
 """
 
 import os
@@ -16,24 +16,24 @@ from typing import Final, final
 from stream_app.kafka.brokers import LocalStateError
 
 _PAGES_KIB: Final = 16_384
-"""What of the file stays in memory."""
+"""The part of the file that stays in memory."""
 
 
 @final
 class SealedRows:
-    """The rows of a partition by their keys; one that is there without content is to be deleted."""
+    """The rows of a partition by key; a row without content is to be deleted."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Make the file in a folder; if that is none, in the machine's folder for temporary files.
+        """Create the file in ``folder``, or in the machine's temporary folder if that is None.
 
-        Each call, and later ones, raise `LocalStateError` if there is no room.
+        This call and later ones raise `LocalStateError` if there is no room.
         """
         self._folder: Final = folder if folder is not None and folder.is_dir() else Path(tempfile.gettempdir())
         with self._failing():
-            # PRIVACY: only what is sealed comes here, and the file is readable by its owner alone.
+            # PRIVACY: only sealed rows are stored here, and only the owner of the file can read it.
             handle, name = tempfile.mkstemp(prefix="recover-", dir=self._folder)
             os.close(handle)
-            # Garbage is collected in whichever thread allocates, and so is this closed.
+            # Garbage is collected in whichever thread allocates, and that may close this object.
             self._database: Final = sqlite3.connect(name, check_same_thread=False)
             weakref.finalize(self, self._database.close)
             try:
@@ -44,29 +44,29 @@ class SealedRows:
                 Path(name).unlink()
 
     def read(self, key: bytes) -> bytes | None:
-        """Return the row of a key."""
+        """Return the row of a key, or None."""
         with self._failing():
             found = self._database.execute("SELECT row FROM sealed WHERE key = ?", (key,)).fetchone()
         return None if found is None else found[0]
 
     def put(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """Keep rows in the place of what is there."""
+        """Store rows in place of existing ones."""
         with self._failing():
             self._database.executemany("INSERT OR REPLACE INTO sealed VALUES (?, ?)", rows.items())
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Note that rows which others wrote are to be deleted, but where one is kept in their place."""
+        """Mark rows that others wrote as to be deleted, unless a row is stored here under the same key."""
         with self._failing():
             self._database.executemany("INSERT OR IGNORE INTO sealed VALUES (?, NULL)", ((key,) for key in keys))
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes | None]]:
-        """Yield all of them, by their keys."""
+        """Yield all rows, ordered by key."""
         with self._failing():
             yield from self._database.execute("SELECT key, row FROM sealed ORDER BY key")
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Say where there was no room."""
+        """Report a lack of space as `LocalStateError`."""
         try:
             yield
         except (sqlite3.OperationalError, OSError) as error:

@@ -1,9 +1,9 @@
-"""Looking over a partition's logs before its rows are rebuilt: what they tell, and whether a series is missing.
+"""A survey of a partition's logs before its rows are rebuilt: their contents, and any missing series.
 
-Rows are rebuilt from the ledger, so a series whose entries all stood in what is gone would be forgotten, and begin anew
-with its whole budget. Two can tell that a ledger without its beginning misses no series: signed heads name the last
-entry of every series below the offset that they cover, and releases name every series that published something. A
-series with a policy that never released anything is known to heads alone.
+Rows are rebuilt from the ledger. If all entries of a series were in a lost part, the series would be forgotten and
+start over with its whole budget. Two sources can show that a ledger without its beginning misses no series. Signed
+checkpoints (heads) name the last entry of every series below the offset that they cover, and releases name every series
+that published something. Only checkpoints know a series that has a policy but never released anything.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from stream_app.kafka.rebuild.given_up import ALL, GivenUp
 from stream_app.kafka.rebuild.unanswered import Unanswered, unanswered
 
 Witness = Literal["ledger", "heads", "releases", "nobody"]
-"""Who told that no series is missing; nobody: that was accepted."""
+"""What showed that no series is missing; "nobody": that was accepted."""
 
 TOLD: Final[Mapping[Witness, str]] = {
     "ledger": "",
@@ -38,18 +38,18 @@ TOLD: Final[Mapping[Witness, str]] = {
 }
 
 _PUBLISHED_AGAIN: Final = frozenset({"releases-short", "rejects-short"})
-"""Losses of outputs that the same input comes to once more."""
+"""Lost outputs that the same input produces again."""
 
 
 class Covered(NamedTuple):
-    """What the signed heads of a partition tell."""
+    """What the signed checkpoints of a partition cover."""
 
-    offset: int  # the ledger offset below which they name every series
+    offset: int  # they name every series below this ledger offset
     sequences: Mapping[str, int]  # the sequence of each series' last entry
 
 
 async def covered(reader: Reader, names: TopicNames, partition: int, key: SigningKey | None) -> Covered | None:
-    """Return what committed heads tell; None where there are none, or one is missing or not signed by ``key``."""
+    """Return what committed checkpoints cover; None if one is missing or not signed by ``key``, or none exist."""
     if key is None:
         return None
     sequences: dict[str, int] = {}
@@ -74,9 +74,10 @@ async def covered(reader: Reader, names: TopicNames, partition: int, key: Signin
 
 
 def missing(told: Folded, heads: Covered | None) -> set[str]:
-    """Return the series that heads, releases or entries name and that have no row, or an older one than heads sign.
+    """Return the known series that have no row, or an older row than the signed checkpoints show.
 
-    Members too, by the names of their chains, also those that rows of series name.
+    Series are known from checkpoints, releases or entries. Persons are included, by the names of their chains, also
+    those that rows of series name.
     """
     signed = heads.sequences if heads is not None else {}
     known = {name: row.sequence for name, row in (told.rows | told.members).items()}
@@ -87,14 +88,14 @@ def missing(told: Folded, heads: Covered | None) -> set[str]:
 def vouched(
     ends: Ends, heads: Covered | None, lacking: int, *, held: int | None, expected: bool, accepted: bool
 ) -> Witness | Shortage:
-    """Return who tells that no series is missing, or why nobody can.
+    """Return what shows that no series is missing, or why nothing does.
 
-    ``lacking`` is how many series are missing. ``held``: the ledger offset up to which the rows hold it that were gone
-    on from; None: there were none. ``expected``: the state is whole, and says that the ledger may begin where it does.
-    ``accepted``: the operator said to go on where nobody can tell.
+    ``lacking`` is the number of missing series. ``held`` is the ledger offset up to which the base rows cover the
+    ledger; None if there were none. ``expected``: the state is complete, and says that the ledger may begin where it
+    does. ``accepted``: the operator chose to continue without proof.
     """
     ledger, releases = ends.ledger, ends.releases
-    # Rows and ledger then both lack what a series spent between them; a release names it, and not how far it had come.
+    # Then rows and ledger both lack what a series spent in between. A release names the series, but not its progress.
     stale = held is not None and ledger.first > held
     if lacking:
         asked = "a row for every series in heads, releases or entries, and for its person"
@@ -119,7 +120,7 @@ def vouched(
 
 
 class Accepted(NamedTuple):
-    """Which losses the operator accepts (``recover --accept-...``)."""
+    """The losses that the operator accepts (``recover --accept-...``)."""
 
     lost_input: bool = False
     skipped_input: bool = False
@@ -130,13 +131,13 @@ class Accepted(NamedTuple):
 class Again(NamedTuple):
     """Input that a worker processes again, publishing the outputs that are missing."""
 
-    start: int  # the first input offset
-    opened: int  # no step that is open before that input was opened before this offset
-    inputs: int  # how many inputs there are, up to the last one that has an output
+    start: int  # first input offset
+    opened: int  # no step open before that input was opened before this offset
+    inputs: int  # number of inputs, up to the last one with an output
 
 
 class Surveyed(NamedTuple):
-    """What the logs of a partition tell, once it is known that no series is missing."""
+    """The contents of a partition's logs, once it is known that no series is missing."""
 
     told: Folded
     ends: Ends
@@ -144,12 +145,12 @@ class Surveyed(NamedTuple):
     releases_lost: int  # releases of input up to here may be missing
     rejects_lost: int  # rejects of input up to here may be missing
     unanswered: Unanswered
-    given_up: GivenUp  # the steps whose releases are missing, where that is accepted
-    again: Again | None = None  # none: input goes on after all that has outputs
+    given_up: GivenUp  # steps whose releases are missing, if that is accepted
+    again: Again | None = None  # None: input continues after all that has outputs
 
 
 class Survey:
-    """Looks at one partition after the other."""
+    """Surveys partitions one after another."""
 
     def __init__(self, site: Site, changelog: str, signing_key: SigningKey | None) -> None:
         self._site, self._names = site, site.names
@@ -158,12 +159,12 @@ class Survey:
     async def look(self, partition: int, accepted: Accepted, progress: Progress) -> Surveyed:
         """Fold a partition's logs.
 
-        Where the ledger lost its beginning, or the releases their end, folding begins with the rows that the changelog
-        still holds; elsewhere all rows come from the ledger. Where outputs lack whose input is there, it ends before
-        that input.
+        If the ledger lost its beginning, or the releases their end, folding begins with the rows that the changelog
+        still holds; otherwise all rows come from the ledger. If outputs are missing whose input still exists, folding
+        ends before that input.
 
-        Raises `RebuildError` as `fold`, and `PartitionStoppedError` if a series or releases are missing, or nobody can
-        tell, unless that is accepted.
+        Raises `RebuildError` as `fold`, and `PartitionStoppedError` if a series or releases are missing, or if that
+        cannot be known, unless it is accepted.
         """
         names = self._names
         async with (
@@ -178,12 +179,12 @@ class Survey:
             if row is not None and row.separator != separator and await holds_entries(reader, names.ledger, partition):
                 raise separator_changed(partition, row.separator, separator)
             first, _ = await reader.bounds(names.events, partition)
-            # What lacks of input beyond the row is published yet, unless some of that input is gone.
+            # Missing outputs of input beyond the row will still be published, unless some of that input is gone.
             kept = None if row is None or row.next_offset < first else row.next_offset
             answered = await log_ends.answered_of(reader, names, partition, kept)
             lost = _lost(row, ends, answered)
             before, rejects_before = (NOTHING, NOTHING) if row is None else (row.releases_lost, row.rejects_lost)
-            # Releases that expired are no loss, so where they did, only those at the end are.
+            # Expired releases are not a loss, so if releases expired, only those missing at the end count.
             since = answered.release + 1 if ends.releases.first > 0 else 0
             given_up = GivenUp(since, ALL if accepted.lost_releases else before + 1)
             again = await self._again(reader, partition, row, ends, answered, lost)
@@ -196,7 +197,7 @@ class Survey:
                     given_up.add(one.series, one.offset)
                 lost_rejects = await self._unanswered(partition, row, told, answered, ends, accepted)
                 await self._compare(reader, partition, lost_rejects)
-                # The next owner finds out which rejects are missing, and passes over none that was not accepted.
+                # The next owner finds the missing rejects, and passes over none that was not accepted.
                 gone = answered.reject if accepted.lost_releases else rejects_before
                 return Surveyed(told, ends, "ledger", before, gone, lost_rejects, given_up, again)
             if lost is not None and not (lost.reason in _PUBLISHED_AGAIN and accepted.lost_releases):
@@ -206,7 +207,7 @@ class Survey:
                 base = Stored({}, {}) if row is None else await stored_rows(reader, names, partition)
             heads = await covered(reader, names, partition, self._signing_key)
         told = await fold(self._site, partition, base, progress, given_up)
-        if base and base.rows and row:  # what the state covers was decided, whatever outputs are left of it
+        if base and base.rows and row:  # input that the state covers was processed, whatever outputs remain
             told = told._replace(last_input=max(told.last_input, row.next_offset - 1))
         expected = row is not None and log_ends.begins_late(log_ends.adopted(row, ends)[0], ends) is None
         lacking, held = len(missing(told, heads)), None if row is None else row.ledger_offset
@@ -225,10 +226,10 @@ class Survey:
         first: int,
         progress: Progress,
     ) -> tuple[Folded, Again, GivenUp]:
-        """Return the rows before input that is processed again, from where on that is, and what they give up.
+        """Return the rows before the input to process again, where that input begins, and the given-up steps.
 
-        Rows without what a step measured would come to other outputs than those that are there. So that begins with the
-        first step that is given up and whose input, from ``first`` on, is kept.
+        Rows without a step's measurement would lead to different outputs from the existing ones. So processing starts
+        with the first given-up step whose input, from ``first`` on, is kept.
         """
         told = await fold(self._site, partition, None, progress, given_up, again.start)
         kept = min((offset for offset in given_up.inputs if offset >= first), default=again.start)
@@ -246,7 +247,7 @@ class Survey:
         ends: Ends,
         accepted: Accepted,
     ) -> Unanswered:
-        """Return which input beyond the row may lack its reject; raises if a reject is missing, unless accepted."""
+        """Return the input beyond the row that may lack its reject; raises if one is missing, unless accepted."""
         start = 0 if row is None else max(row.next_offset, row.rejects_lost + 1)
         found = await unanswered(self._site, partition, start, answered, ends, told.several)
         if found.lost_rejects and not accepted.lost_releases:
@@ -254,7 +255,7 @@ class Survey:
         return found
 
     async def _compare(self, reader: Reader, partition: int, found: Unanswered) -> None:
-        """Raise if the ledger lacks entries that heads sign, while input without an output may not be decided again."""
+        """Raise if the ledger lacks signed entries while input without output may not be processed again."""
         heads = None if found == Unanswered() else await covered(reader, self._names, partition, self._signing_key)
         if heads is None:
             return
@@ -277,10 +278,10 @@ class Survey:
     ) -> Again | None:
         """Return the input whose missing outputs can be published again; None: nothing is missing, or it is too late.
 
-        Rows from before it are folded of a ledger that is whole.
+        Rows from before that input are folded from a ledger that is whole.
         """
         if lost is not None and lost.reason in _PUBLISHED_AGAIN:
-            # With the input of the last reject where the row tells of a later one.
+            # This includes the input of the last reject if the row names a later one.
             rejects = row is not None and row.last_reject > answered.reject
             since, opened = max(0, min(answered.release, answered.reject) if rejects else answered.release), 0
         elif lost is None and row is not None:

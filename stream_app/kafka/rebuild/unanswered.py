@@ -1,8 +1,8 @@
-"""Input that has no output, though a reject of later input is there: it may have been rejected, and its reject lost.
+"""Input that has no output although later input was rejected: its own reject may be lost.
 
-Rejects are named nowhere else, so what an input must come to is known of its content alone. An observation of a series
-whose steps take one each is answered by a release or a reject, and a record that cannot be read is rejected. Any other
-record may need no output: a contribution, a reading, a watermark that closes nothing.
+Rejects are named nowhere else, so the result an input must have is known only from its content. An observation of a
+series whose steps take one each is answered by a release or a reject, and a record that cannot be read is rejected. Any
+other record may need no output: a contribution, a reading, a watermark that closes nothing.
 """
 
 from collections.abc import AsyncIterator, Container
@@ -24,15 +24,15 @@ _OUTPUTS: Final = ("rejects", "ledger", "releases")
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """How many inputs have no output, and the first of them; -1: there is none."""
+    """The number of inputs without an output, and the first of them; -1 if there is none."""
 
-    lost_rejects: int = 0  # those that must have one: their rejects are lost
+    lost_rejects: int = 0  # inputs that must have one: their rejects are lost
     first_lost_reject: int = -1
-    unanswered: int = 0  # those that may need none
+    unanswered: int = 0  # inputs that may need none
     first_unanswered: int = -1
 
     def refused(self, last_reject: int) -> Shortage:
-        """Return why recovery does not pass over them; the rejects end with input ``last_reject``."""
+        """Return why recovery does not skip these inputs; the rejects end with input ``last_reject``."""
         unsure = f"; {self.unanswered} more inputs have no output and may need none" if self.unanswered else ""
         found = (
             f"neither, although rejects of later input exist, up to input {last_reject}: the rejects of "
@@ -45,9 +45,9 @@ class Unanswered:
 async def unanswered(
     site: Site, partition: int, start: int, answered: AnsweredInput, ends: Ends, several: Container[str]
 ) -> Unanswered:
-    """Return what has no output of input from ``start`` on that is before the last reject.
+    """Return the inputs from ``start`` on, before the last reject, that have no output.
 
-    ``several`` are the series of which a step ever took several records.
+    ``several`` are the series with a step that ever took several records.
     """
     if start >= answered.reject:
         return Unanswered()
@@ -71,28 +71,29 @@ async def unanswered(
                 offset = record.offset
                 if offset >= answered.reject or any([await log.holds(offset) for log in logs]):
                     continue
-                # PRIVACY: kind and series of the record alone matter. Whether it can be read, its reject would tell.
+                # PRIVACY: only the kind and the series of the record matter. Its reject would reveal whether it can be
+                # read.
                 found = wire.decode(record.value)
                 must = found.series not in several if isinstance(found, Observation) else isinstance(found, Malformed)
                 (sure if must else unsure).append(offset)
         await rejects.holds(answered.reject + 1)
-    # What was skipped or deleted, and accepted then, has no outputs.
+    # Input that was skipped or deleted, and accepted as such, has no outputs.
     sure, unsure = ([offset for offset in found if offset > rejects.accepted] for found in (sure, unsure))
     return Unanswered(len(sure), min(sure, default=-1), len(unsure), min(unsure, default=-1))
 
 
 @final
 class _Answers:
-    """The input offsets that the records of one log came of, in order."""
+    """The input offsets of the records in one log, in order."""
 
     def __init__(self, batches: AsyncIterator[list[Any]], *, losses: bool) -> None:
         self._batches, self._losses = batches, losses
         self._waiting: list[Any] = []
         self.accepted = -1
-        """All input up to here was given up: a reject told it."""
+        """All input up to here was given up, according to a reject."""
 
     async def next(self) -> int:
-        """Return the input of the next record; beyond every offset if there is none."""
+        """Return the input offset of the next record, or one beyond every offset if there is none."""
         while not self._waiting:
             batch = await anext(self._batches, None)
             if batch is None:
@@ -101,7 +102,7 @@ class _Answers:
         return input_offset(self._waiting[-1])
 
     async def holds(self, offset: int) -> bool:
-        """Return whether a record came of an input; offsets never go back."""
+        """Return whether the log holds a record of an input; offsets must not decrease."""
         while (found := await self.next()) <= offset:
             is_loss = self._losses and self._is_loss()
             if found == offset and not is_loss:
@@ -110,7 +111,7 @@ class _Answers:
         return False
 
     def _is_loss(self) -> bool:
-        """Notice a reject that tells that input was given up."""
+        """Return whether the next reject gives up input, and note up to where."""
         reject: Any = content(self._waiting[-1])
         if reject.get("reason") != LOST or reject.get("series") is not None:
             return False

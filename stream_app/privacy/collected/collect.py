@@ -1,7 +1,7 @@
-"""The member `collect` of a policy: what is made of contributors' items, one a step.
+"""The member `collect` of a policy: how contributors' items become one value a step.
 
-Items of contributors: a `Tally` counts how often each of the declared names was sent, a `Total` adds numbers up. How
-many items there are is the number of the contributors' digests.
+A `Tally` counts how often each of the declared names was sent; a `Total` adds numbers up. The number of items is the
+number of the contributors' digests.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,16 +30,16 @@ from stream_app.privacy.value_forms import ChoiceForm, CountsForm, NumberForm
 from stream_app.privacy.values import NANO, Raw, RawCells
 
 Addition = tuple[int, int]
-"""A counter, and what is added to it."""
+"""A counter, and the number to add to it."""
 _NUMBER_BYTES: Final = len(f'"":{-LARGEST_COUNT},')
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Each item is one of the ``names``, and counts one there; their counters are the step's cells.
+    """Items that are one of the ``names``, each counted once; the counters are the step's cells.
 
-    ``sensitivity`` is the L1 distance of the counters of neighbours, ``published_bytes`` the most bytes of measurement
-    and value in a release.
+    ``sensitivity`` is the L1 distance between the counters of neighbours, ``published_bytes`` the maximum size of
+    measurement and value in a release.
     """
 
     names: tuple[str, ...]
@@ -53,50 +53,50 @@ class Tally:
 
     @property
     def counters(self) -> int:
-        """Return how many counters an open step has."""
+        """Return the number of counters of an open step."""
         return len(self.names)
 
     def added(self, item: Raw) -> Addition | None:
-        """Return what a raw item adds; None: it is none."""
-        # PRIVACY: this branch shows whether the item was one of the public names, nothing else of it.
+        """Return what a raw item adds, or None if it is not a valid item."""
+        # PRIVACY: this branch shows whether the item was one of the public names, and nothing else about it.
         return self._additions.get(item) if isinstance(item, str) else None
 
     def closed(self, counters: Sequence[int], number: int) -> RawCells:
-        """Return what a step came to; the ``number`` of its items says nothing more."""
+        """Return the cells of a step; the ``number`` of its items adds no information."""
         del number
         return RawCells(tuple(counters))
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Each item is a number, of which the one counter takes up its cell less the kind's centre."""
+    """Items that are numbers: one counter sums their cells, each less the kind's centre."""
 
     kind: Statistic
 
     @property
     def counters(self) -> int:
-        """Return how many counters an open step has."""
+        """Return the number of counters of an open step."""
         return 1
 
     @property
     def sensitivity(self) -> int:
-        """Return how far the counter of neighbours lies apart, in cells."""
+        """Return the distance between the counters of neighbours, in cells."""
         return self.kind.item.sensitivity
 
     @property
     def published_bytes(self) -> int:
-        """Return the most bytes of measurement and value in a release."""
+        """Return the maximum size of measurement and value in a release, in bytes."""
         return 4 * _NUMBER_BYTES
 
     def added(self, item: Raw) -> Addition | None:
-        """Return what a raw item adds; None: it is no finite number."""
-        # PRIVACY: this branch shows whether the item was a number, nothing else of it. It is brought to the range
-        # before it is added, so that none moves the sum by more than the range allows.
+        """Return what a raw item adds, or None if it is not a finite number."""
+        # PRIVACY: this branch shows whether the item was a number, and nothing else about it. The number is brought to
+        # the range before it is added, so that no item moves the sum by more than the range allows.
         cells = self.kind.quantise(item)
         return None if cells is None else (0, cells[0] - self.kind.centre)
 
     def closed(self, counters: Sequence[int], number: int) -> RawCells:
-        """Return what a step of ``number`` items came to."""
+        """Return the cells of a step of ``number`` items."""
         return self.kind.gathered(counters[0], number)
 
 
@@ -105,7 +105,7 @@ Gathered = Tally | Total
 
 
 def gathered_of(kind: Kind) -> Gathered:
-    """Return what steps of a kind gather that is collected; the other kinds are refused with `collect`."""
+    """Return what steps of a collected kind gather; `collect` is refused for the other kinds."""
     assert not isinstance(kind, Number | Location | Category | Vector | UnitStatistic), "this kind cannot be collected"
     if isinstance(kind, Statistic):
         return Total(kind)
@@ -120,35 +120,35 @@ def gathered_of(kind: Kind) -> Gathered:
 
 
 def escaped_bytes(text: str) -> int:
-    """Return the most bytes of a text within JSON, without its quotes."""
+    """Return the maximum size of a text within JSON, in bytes without its quotes."""
     return len(text.encode()) + sum([5 if letter < " " else letter in '"\\' for letter in text])
 
 
 SENSITIVITY = {"replace": 2, "add-remove": 1}
-"""L1 distance of the counts of neighbours: one item moves from one cell to another, or stands in one of them."""
+"""L1 distance between neighbours' counts: one item moves to another cell, or is present or absent."""
 WIDEST_START: Final = LARGEST_CELL
-"""Scale of start noise, in cells: whatever is drawn of it fits into a counter of 64 bits, and so do sums of some."""
+"""Scale of start noise, in cells: every draw fits into a 64-bit counter, and so do sums of a few."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """How items are collected; ``open_steps`` steps take them at the same time."""
+    """How items are collected; ``open_steps`` steps accept items at the same time."""
 
-    replace: bool  # neighbours change one member's item; else a member takes part or does not
+    replace: bool  # neighbours change one contributor's item; else one takes part or does not
     open_steps: int
-    intrusion_nano: int | None  # what a look at the memory may tell of an item; None: counters in memory are bare
+    intrusion_nano: int | None  # what a look at memory may reveal about an item; None: counters in memory are bare
     gathers: Gathered = field(compare=False, repr=False)  # follows from the kind
 
 
 def collect_of(form: CollectForm | None, kind: Kind) -> Collect | None:
-    """Return how a policy collects into its kind, or None: it takes observations."""
+    """Return how a policy collects into its kind, or None if it takes observations."""
     if form is None:
         return None
     return Collect(form.neighbours == "replace", form.open_steps, form.intrusion_nano, gathered_of(kind))
 
 
 def collected_kind(kind: Kind, form: CollectForm) -> Kind:
-    """Return what a policy's `value` is when it is collected: its sensitivity follows from the neighbours."""
+    """Return the collected kind of a policy's `value`: its sensitivity follows from the neighbours."""
     if isinstance(kind, Counts):
         return replace(kind, sensitivity=SENSITIVITY[form.neighbours])
     if isinstance(kind, Choice):
@@ -165,14 +165,17 @@ def _statistic(item: Number, form: CollectForm) -> Statistic:
         return HiddenMean(replace(item, sensitivity=reach(item)), item.clamped)
     if not replaced:
         return Sum(replace(item, sensitivity=max(abs(low), abs(high))), replace=False)
-    # Before a look and after it an item counts k - c: one that is moved past it changes both parts by reach at most.
+    # Before and after a look an item counts k - c: moving an item past the look changes both parts by at most reach.
     sensitivity = 2 * reach(item) if hidden else high - low
     item, centre = replace(item, sensitivity=sensitivity), middle(item) if hidden else 0
     return Sum(item, replace=True, centre=centre) if form.statistic == "sum" else Mean(item, centre, item.clamped)
 
 
 def collect_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
-    """Yield the members that do not go with `collect`, and why; ``kind`` is what `value` came to, None: to nothing."""
+    """Yield the members that are incompatible with `collect`, and why.
+
+    ``kind`` is None if `value` has faults.
+    """
     collect, scheme = form.collect, form.scheme
     if collect is None:
         if isinstance(form.value, ChoiceForm):

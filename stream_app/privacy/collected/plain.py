@@ -1,8 +1,8 @@
-"""Steps of a plain series that take several readings: which are open, and the release of one that closes.
+"""Steps of a plain series that take several readings: the open ones, and the release of a closing one.
 
-Where `absent` is given, watermarks open and close steps as those of collected data (`steps`), and every step is
-decided. Without it readings do: one of step i closes every step up to ``i - open_steps``, a watermark every step that
-ends at or before it; steps without a reading are passed over. No clock has a part in either.
+If `absent` is given, watermarks open and close steps as for collected data (`steps`), and every step is processed.
+Otherwise readings do: a reading of step i closes every step up to ``i - open_steps``, and a watermark every step that
+ends at or before it; steps without a reading are passed over. No clock takes part in either.
 """
 
 from stream_app.privacy.collected.steps import (
@@ -26,20 +26,21 @@ from stream_app.privacy.state import State
 from stream_app.privacy.values import RawCells
 
 MOST_READINGS = 10_000
-"""Readings of an open step: the timestamp of each is kept in memory."""
+"""The maximum number of readings of an open step: the timestamp of each is kept in memory."""
 
 
 def read_open(policy: Policy) -> bool:
-    """Return whether readings open steps; else watermarks do."""
+    """Return whether readings open steps; otherwise watermarks do."""
     return policy.within is not None and not policy.within.gapless
 
 
 def reached(
     policy: Policy, state: State, before: OpenSteps | None, index: int, offset: int
 ) -> tuple[bool, OpenSteps] | Refused:
-    """Return what a valid reading of step ``index`` does, or why it comes at no right time.
+    """Return what a valid reading of step ``index`` does, or why its time is refused.
 
-    It opens its step, where readings do and it is the first one; what is open then follows: steps before that close.
+    The reading opens its step if readings open steps and it is the first one. The steps then open follow: earlier ones
+    close.
     """
     if state.closed:
         return Refused("closed")
@@ -57,12 +58,12 @@ def reached(
 
 
 def first_open(policy: Policy, state: State, known: int | None) -> int:
-    """Return the first step that may be open: the one ``known`` to be, else that behind the last decided one."""
+    """Return the first step that may be open: ``known``, or else the one after the last processed step."""
     return max(0, policy.index_of(state.clock.decided_end_ms - 1) + 1) if known is None else known
 
 
 def opened(policy: Policy, state: State, before: OpenSteps | None, index: int, offset: int) -> OpenSteps:
-    """Return what is open after a reading of step ``index`` that was not refused, where readings open steps."""
+    """Return the open steps after an accepted reading of step ``index``, if readings open steps."""
     least = first_open(policy, state, first_of(before))
     first = max(least, policy.first_open_after(index))
     offsets = list(before.offsets[first - least :] if before is not None else ())
@@ -75,7 +76,7 @@ def opened(policy: Policy, state: State, before: OpenSteps | None, index: int, o
 def watermarked(
     policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: int, offset: int
 ) -> Move | Refused:
-    """Return what a watermark does, or why nothing: it closes every step that ends at or before it."""
+    """Return the effect of a watermark, which closes every step that ends at or before it, or its refusal."""
     if not read_open(policy):
         return moved(policy, state, before, timestamp_ms, offset)
     now = timestamp_ms // policy.step_ms
@@ -88,14 +89,14 @@ def watermarked(
 
 
 def after_watermark(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> OpenSteps:
-    """Return what is open after a watermark within step ``now`` that was not refused."""
+    """Return the open steps after an accepted watermark within step ``now``."""
     if before == ALL_GIVEN_UP or not read_open(policy):
         return shifted(policy, before, now, offset)
     return OpenSteps(now, before.offsets[now - before.first :] if before is not None else ())
 
 
 def stays_open(policy: Policy, before: Policy) -> bool:
-    """Return whether steps that are open under ``before`` stay so under its next version: it reads them alike."""
+    """Return whether steps open under ``before`` stay open under its next version, which reads them alike."""
     alike = (policy.step_ms, policy.kind, policy.within) == (before.step_ms, before.kind, before.within)
     return alike and policy.within is not None
 
@@ -109,14 +110,15 @@ def decide_step(
     cells: RawCells | None,
     seed: bytes | None = None,
 ) -> Stepped | None:
-    """Decide a step that closes by what its readings come to; ``cells`` None: it has none, and its gap is filled.
+    """Process a closing step with its combined readings; ``cells`` is None if it has none.
 
-    None: the key of its epoch was erased, and the step is passed over. Guarantee: that of `fold.step`, where all
-    readings of a step are its one event. With a value as `absent`, which then is in ``cells``, a step without a reading
-    is decided as one with that value: the same proposal, coin, spend and noise.
+    Its gap is then filled. Return None if the key of its epoch was erased; the step is then passed over. Guarantee:
+    that of `fold.step`, where all readings of a step are its one event. If `absent` is a value, which is then in
+    ``cells``, a step without a reading is processed as one with that value: the same proposal, coin, spend and noise.
 
-    Of collected data ``cells`` are what counters hold, which are read if the step is perturbed alone, and ``seed`` is
-    the closing watermark's, where counters start with noise: against who saw them that of `steps` holds.
+    For collected data, ``cells`` are the contents of the counters, which are read only if the step is perturbed.
+    ``seed`` is the closing watermark's if counters start with noise: against anyone who saw them, the guarantee of
+    `steps` holds.
     """
     epoch = keys.epoch_of(policy.start_of(index))
     secret = keys.secret_of(epoch)

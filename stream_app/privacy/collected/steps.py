@@ -1,13 +1,13 @@
 """Steps of collected data: which are open, and the noise that their counters start with.
 
-Event time alone opens and closes steps, by watermarks: they follow each other without a gap, and close in order.
+Only event time opens and closes steps, by watermarks: they follow each other without a gap, and close in order.
 
 Pan-privacy (Dwork, Naor, Pitassi, Rothblum, Yekhanin, Pan-private streaming algorithms, 2010): with ``intrusion_nano``
-counters never stand bare in memory. They start with discrete Laplace noise of rate ``intrusion / sensitivity``, whose
-seed came with the opening watermark and is forgotten. Who sees the memory at announced moments, and all releases,
-learns of one item at an exposed step at most ``max(intrusion, epsilon)``, epsilon what the step's release spends: the
-counts before a look stand behind the noise before it, those after it behind the fresh noise, the last ones behind the
-closing noise, and one item changes one of these parts. Where neighbours change an item's place in the log as well, each
+counters are never bare in memory. They start with discrete Laplace noise of rate ``intrusion / sensitivity``, whose
+seed came with the opening watermark and is forgotten. Anyone who sees the memory at announced moments, and all
+releases, learns at most ``max(intrusion, epsilon)`` about one item at an exposed step, where epsilon is what the step's
+release spends. The noise before a look covers the counts before it, the fresh noise those after it, and the closing
+noise the last ones; one item changes one of these parts. If neighbours also change an item's place in the log, each
 part changes by half the sensitivity, and the two halves add up to no more.
 """
 
@@ -24,30 +24,36 @@ from stream_app.privacy.state import NEVER, State
 from stream_app.privacy.values import NANO
 
 MOST_CLOSED = 10_000
-"""Steps that one watermark may close."""
+"""The maximum number of steps that one watermark may close."""
 MOST_CELLS = 2**20
-"""Cells of all steps that one watermark may close, some seconds of work: a worker silent for longer counts as gone."""
+"""The maximum number of cells of all steps that one watermark may close: some seconds of work.
+
+A worker that is silent for longer counts as gone.
+"""
 MOST_PUBLISHED_BYTES = 64 * 1024 * 1024
-"""Key names and numbers in the releases of all steps that one watermark may close: they wait in memory together."""
+"""Limit on the bytes of key names and numbers in the releases of all steps that one watermark closes.
+
+These releases wait in memory together.
+"""
 _DOUBLE_BYTES: Final = len('"":-2.2250738585072014e-308,')
 GIVEN_UP: Final = -1
-"""Stands for the offset of a step that is never released, since contributions to it may be lost."""
+"""Offset of a step that is never released, because contributions to it may be lost."""
 UNREAD: Final = -2
-"""Stands for the offset of a step that no reading opened yet, where readings do (`plain`)."""
+"""Offset of a step that no reading has opened yet, if readings open steps (`plain`)."""
 
 
 class OpenSteps(NamedTuple):
-    """Steps ``first, first + 1, ...``; ``offsets`` holds, for each, that of the record that opened it.
+    """Steps ``first, first + 1, ...``; ``offsets`` holds the offset of the record that opened each.
 
-    That is a watermark, or a step's first reading where readings open steps (`plain`). Those ``GIVEN_UP`` come before
-    all others. They take nothing and are passed over.
+    That record is a watermark, or a step's first reading if readings open steps (`plain`). Steps that are ``GIVEN_UP``
+    come before all others. They accept nothing and are passed over.
     """
 
     first: int
     offsets: tuple[int, ...]
 
     def untimely(self, index: int) -> Reason | None:
-        """Return why step ``index`` takes no contribution, or None: it is open."""
+        """Return why step ``index`` accepts no contribution, or None if it is open."""
         if index < self.first:
             return "late"
         nth = index - self.first
@@ -57,31 +63,31 @@ class OpenSteps(NamedTuple):
 
     @property
     def counted(self) -> range:
-        """Return the steps that take contributions."""
+        """Return the steps that accept contributions."""
         return range(self.first + self.offsets.count(GIVEN_UP), self.first + len(self.offsets))
 
     @property
     def begun(self) -> tuple[int, ...]:
-        """Return the steps that something was taken for, or may be: those with the offset of a record."""
+        """Return the steps that may have accepted something: those with the offset of a record."""
         return tuple(self.first + nth for nth, offset in enumerate(self.offsets) if offset >= 0)
 
     def offset_of(self, index: int) -> int:
-        """Return the offset of the record that opened step ``index``; `UNREAD` where none is known."""
+        """Return the offset of the record that opened step ``index``, or `UNREAD` if unknown."""
         nth = index - self.first
         return self.offsets[nth] if 0 <= nth < len(self.offsets) else UNREAD
 
     def opened_at(self, offset: int) -> range:
-        """Return the steps that are open since the watermark at ``offset``."""
+        """Return the steps that the watermark at ``offset`` opened and that are still open."""
         first = next((nth for nth, found in enumerate(self.offsets) if found == offset), len(self.offsets))
         return range(self.first + first, self.first + first + self.offsets.count(offset))
 
 
 ALL_GIVEN_UP: Final = OpenSteps(-1, ())
-"""Nobody knows any more which steps were open: none is, and the next watermark gives up those that may have been."""
+"""It is unknown which steps were open: none is, and the next watermark gives up those that may be."""
 
 
 class Move(NamedTuple):
-    """What a watermark does: the steps that it closes, those that it opens, and what is open after it."""
+    """The effect of a watermark: the steps that it closes, those that it opens, and what is open after it."""
 
     closing: range
     opening: range
@@ -89,10 +95,11 @@ class Move(NamedTuple):
 
 
 def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: int, offset: int) -> Move | Refused:
-    """Return what a watermark at ``timestamp_ms`` does, or why nothing.
+    """Return the effect of a watermark at ``timestamp_ms``, or its refusal.
 
-    It closes every step that ends at or before it, from the first open one on, never opened ones too; then the next
-    ``open_steps`` are open. Where nothing was open, nothing closes. What was given up is passed over.
+    It closes every step that ends at or before it, from the first open one on, including steps that were never opened;
+    then the next ``open_steps`` are open. If nothing was open, nothing closes. Steps that were given up are passed
+    over.
     """
     now = timestamp_ms // policy.step_ms
     reason = untimely_watermark(policy, state, first_of(before), now)
@@ -106,14 +113,14 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
 
 
 def first_of(opened: OpenSteps | None) -> int | None:
-    """Return the first step that may be open; None: nobody knows, since nothing was opened yet or all is given up."""
+    """Return the first step that may be open; None if unknown: nothing was opened yet or all is given up."""
     return None if opened is None or opened == ALL_GIVEN_UP else opened.first
 
 
 def untimely_watermark(policy: Policy, state: State, first: int | None, now: int) -> Reason | None:
-    """Return why a watermark within step ``now`` comes at no right time, or None: it goes beyond all before it.
+    """Return why a watermark within step ``now`` is refused, or None if it is later than all before it.
 
-    ``first`` is the first step that may be open, None: nobody knows.
+    ``first`` is the first step that may be open, or None if unknown.
     """
     if state.closed:
         return "closed"
@@ -126,7 +133,7 @@ def untimely_watermark(policy: Policy, state: State, first: int | None, now: int
 
 
 def most_closed(policy: Policy) -> int:
-    """Return how many steps one watermark may close."""
+    """Return the maximum number of steps that one watermark may close."""
     if policy.collect is None and isinstance(policy.kind, Vector):
         named_bytes = sum([_DOUBLE_BYTES + escaped_bytes(name) for name in policy.kind.names])
         return min(MOST_CLOSED, MOST_PUBLISHED_BYTES // (3 * named_bytes))  # value, measurement and scale
@@ -137,10 +144,10 @@ def most_closed(policy: Policy) -> int:
 
 
 def shifted(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> OpenSteps:
-    """Return what is open after a watermark within step ``now`` that was not refused.
+    """Return the open steps after an accepted watermark within step ``now``.
 
-    The first one after all was given up opens nothing: a lost watermark may have opened the same steps before it, and
-    what they got since then is lost. Watermarks go on in time, so it opened none behind them.
+    The first watermark after all was given up opens nothing: a lost watermark before it may have opened the same steps,
+    and what they accepted since then is lost. Watermarks advance in time, so the lost one opened no steps after these.
     """
     kept = before.offsets[now - before.first :] if before else ()
     end = min(now + policy.open_steps, LAST_TIMESTAMP_MS // policy.step_ms + 1)
@@ -149,10 +156,10 @@ def shifted(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> 
 
 
 def start_noise(seed: bytes, policy: Policy, series: str, index: int, looks: int) -> tuple[int, ...]:
-    """Return what to add to each counter of step ``index``: at its start, or after the ``looks``-th intrusion.
+    """Return the noise for each counter of step ``index``: at its start, or after ``looks`` intrusions.
 
-    Zeros without `intrusion_nano`. Guarantee: a look at the counters afterwards tells of one item, contributed after
-    it, at most ``intrusion_nano`` (discrete Laplace mechanism at L1 sensitivity `Gathered.sensitivity`).
+    Zeros without `intrusion_nano`. Guarantee: a later look at the counters reveals at most ``intrusion_nano`` about one
+    item contributed after this noise (discrete Laplace mechanism at L1 sensitivity `Gathered.sensitivity`).
     """
     collect = policy.collect
     assert collect is not None, "only collected data have counters"

@@ -1,4 +1,4 @@
-"""The members `within`, `open_steps` and `absent` of a protection: several readings of one step become its event."""
+"""The members `within`, `open_steps` and `absent` of a protection: several readings form one event."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,61 +14,64 @@ from stream_app.privacy.values import Raw, RawCells, is_number
 
 Aggregate = Literal["last", "sum", "mean", "max"]
 APPROXIMATED: Final = "approximated"
-"""As `absent`: a step without a reading repeats an earlier release, free."""
+"""A value of `absent`: a step without a reading repeats an earlier release at no cost."""
 
 PLACES: Final = 324
-"""Every double's shortest decimal ends within so many places: readings are exact integers in units of 10 ** -324."""
+"""The maximum number of places of a double's shortest decimal.
+
+So readings are exact integers in units of 10 ** -324.
+"""
 _EXACT: Final = Context(prec=17)
 _UNIT: Final = 10**PLACES
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """How the readings of a step become one value; ``open_steps`` steps take readings at the same time."""
+    """How the readings of a step become one value; ``open_steps`` steps accept readings at the same time."""
 
     aggregate: Aggregate
     open_steps: int
     absent: RawCells | Literal["approximated"] | None
-    """What a watermark decides a step by that has no reading; None: such a step is passed over."""
+    """The value with which a watermark processes a step without a reading; None: it is passed over."""
     substitute: float | None
-    """The number that stands for an invalid reading where these are added up."""
+    """The number that replaces an invalid reading if readings are added up."""
 
     @property
     def gapless(self) -> bool:
-        """Whether steps without a reading are decided too: then watermarks alone open and close steps."""
+        """Whether steps without a reading are processed too, so that only watermarks open and close steps."""
         return self.absent is not None
 
     @property
     def hides(self) -> bool:
-        """Whether releases and ledger do not tell a step with readings from one without."""
+        """Whether releases and ledger do not distinguish a step with readings from one without."""
         return self.absent is not None and self.absent != APPROXIMATED
 
     def read(self, kind: Kind, value: Raw) -> RawCells | None:
-        """Return what is kept of a reading's value, None when it is invalid: cells, or the exact number in units.
+        """Return what is kept of a reading's value: cells, or the exact number in units; None if invalid.
 
-        Units are those of `PLACES`. What two readings come to is `joined`, what a step comes to `aggregated`.
+        Units are those of `PLACES`. `joined` combines two readings, and `aggregated` the readings of a step.
         """
         if self.aggregate in {"last", "max"}:
-            return kind.quantise(value)  # rounding and clamping are monotone: the highest cell is that of the maximum
+            return kind.quantise(value)  # rounding and clamping are monotone: the highest cell is the maximum's
         number = float(value) if is_number(value) else None
         valid = number is not None and isfinite(number)
-        # PRIVACY: what is no number takes as long as its substitute, so that the time does not tell what this hides.
-        # The time to read a number grows with its exponent, as docs/guarantee.md says.
+        # PRIVACY: a value that is not a number takes as long as its substitute, so that the time does not reveal what
+        # the substitute hides. The time to read a number grows with its exponent, as docs/guarantee.md says.
         kept = number if valid else self.substitute
         exactly = RawCells((in_units(0.0 if kept is None else kept),))
         return exactly if kept is not None else None
 
     def joined(self, before: RawCells, part: RawCells, *, later: bool) -> RawCells:
-        """Return what is kept of two readings; ``later``: that of ``part`` has the larger timestamp."""
+        """Return what is kept of two readings; ``later`` means that ``part`` has the larger timestamp."""
         if self.aggregate == "last":
             return part if later else before
         # PRIVACY: raw numbers become one raw number, which stays in memory until its step closes.
         return RawCells((max(before[0], part[0]) if self.aggregate == "max" else before[0] + part[0],))
 
     def aggregated(self, kind: Kind, kept: RawCells, readings: int) -> RawCells:
-        """Return the cells of a step of which so much is kept: rounded and clamped once, after all of its readings.
+        """Return the cells of a step from what was kept: rounded and clamped once, after all of its readings.
 
-        Sensitivity: all readings of a step are one event, so what they come to moves within the range as one value.
+        Sensitivity: all readings of a step are one event, so their aggregate moves within the range as one value does.
         """
         if self.aggregate in {"last", "max"}:
             return kept
@@ -78,12 +81,15 @@ class Within:
 
 
 def in_units(number: float) -> int:
-    """Return the decimal that a finite double stands for in units of 10 ** -324: exactly, since none ends later."""
+    """Return the decimal of a finite double in units of 10 ** -324: exactly, because none has more places."""
     return int(_EXACT.scaleb(Decimal(repr(float(number))), PLACES))
 
 
 def within_of(form: ParametersForm, kind: Kind) -> Within | None:
-    """Return how a policy's steps take readings, or None: one observation is a step. The form has no faults."""
+    """Return how a policy's steps take readings, or None if one observation is a step.
+
+    The form must have no faults.
+    """
     protection, value = form.protection, form.value
     if protection.within is None or protection.unit is not None:
         return None
@@ -101,7 +107,10 @@ def _cells(kind: Kind, value: object) -> RawCells | None:
 
 
 def within_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
-    """Yield the members of `protection` that make no steps of several readings, and why; ``kind`` None: it has some."""
+    """Yield the members of `protection` that rule out steps of several readings, and why.
+
+    ``kind`` is None if `value` has faults.
+    """
     protection, value = form.protection, form.value
     given = "absent" in protection.model_fields_set
     if protection.unit is not None:

@@ -1,11 +1,12 @@
-"""From true landmarks to those that rule: drawn by key, series, landmarks and parameters.
+"""The draw from true landmarks to those in force, by key, series, landmarks and parameters.
 
-The policy version is in no message: versions with the same landmarks and parameters draw the same, else their
-intersection would tell the true ones. A padding coin depends on series, step and the step's length alone, so that
-versions agree wherever their ranges meet, and the dummies of a smaller probability are among those of a larger one.
+No message contains the policy version: versions with the same landmarks and parameters make the same draw, because
+otherwise their intersection would reveal the true ones. A padding coin depends only on the series, the step and the
+step's length. So versions agree wherever their ranges meet, and the dummies of a smaller probability are among those of
+a larger one.
 
-Epochs: a coin comes of its own step's, everything else of the epoch of the range's start. Whoever holds that key can
-check a guess of the landmarks against L'; once it is erased, nobody can.
+Epochs: a coin comes from the epoch of its own step, everything else from the epoch of the range's start. Anyone who
+holds that key can check a guess of the landmarks against L'; once it is erased, nobody can.
 """
 
 from collections.abc import Iterable
@@ -29,23 +30,23 @@ PADDING = b"landmark-pad-001"
 
 
 def named_by_series(series: str) -> bytes:
-    """Return the name of the draws for a policy of a series' own."""
+    """Return the name of the draws for a policy that is a series' own."""
     return b"series " + series.encode()
 
 
 def named_by_glob(glob: str) -> bytes:
     """Return the name of the draws for a default policy.
 
-    Its series share one L': a draw each from the same landmarks would leave these alone in what all draws have.
+    Its series share one L': with separate draws from the same landmarks, only these would be in every draw.
     """
     return b"glob " + glob.encode()
 
 
 def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, carried: LandmarkSet = NO_LANDMARKS) -> Policy | Refused:
-    """Return the policy that may rule: with L' for the true landmarks where it asks for dummies, else as it is.
+    """Return the policy to put in force: with L' as its landmarks if it asks for dummies, else unchanged.
 
-    L' is united with ``carried``, what is to come of the landmarks of the version before; the draw knows nothing of
-    them. Refused when the key of the range's start is erased, and when L' falls into too many intervals.
+    L' is united with ``carried``, the coming landmarks of the version before, which do not affect the draw. Refused if
+    the key of the range's start is erased, or if L' falls into too many intervals.
     """
     if policy.dummies is None:
         return policy
@@ -58,7 +59,7 @@ def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, carried: LandmarkSe
 
 @lru_cache(maxsize=16)  # the series of a default policy share a draw, which may take seconds
 def drawn_landmarks(keys: KeyRing, name: bytes, grid: Grid, dummies: Dummies) -> LandmarkSet | None:
-    """Return L', which holds every true landmark, by step index; None when the key of the range's start is erased."""
+    """Return L', with every true landmark, by step index; None if the key of the range's start is erased."""
     if isinstance(dummies, Padded):
         joined = _padded(keys, name, grid, dummies)
     else:
@@ -68,13 +69,13 @@ def drawn_landmarks(keys: KeyRing, name: bytes, grid: Grid, dummies: Dummies) ->
 
 
 def joined_by(dummies: Dummies, joined: Iterable[int]) -> LandmarkSet:
-    """Return L': the true landmarks with the steps that join them."""
+    """Return L': the true landmarks and the steps that join them."""
     # PRIVACY: L' shows every true landmark among its steps; the docs say what hides them there and what does not.
     return dummies.landmarks.union(LandmarkSet.of((step, step + 1) for step in joined))
 
 
 class OptionDraw(NamedTuple):
-    """Options with their scores, the index of the one drawn, and the steps that join by it, by step index."""
+    """Options with their scores, the index of the one drawn, and the steps that it adds, by index."""
 
     options: Options
     scores: list[Fraction]
@@ -83,7 +84,7 @@ class OptionDraw(NamedTuple):
 
 
 def choice_of(keys: KeyRing, name: bytes, grid: Grid, dummies: Drawn) -> OptionDraw | None:
-    """Draw one option at the charge of the request; None when the key of the range's start is erased."""
+    """Draw one option at the charge of the request; None if the key of the range's start is erased."""
     epoch = keys.epoch_of(max(0, grid.start_of(dummies.first)))
     secret = keys.secret_of(epoch)
     if secret is None:
@@ -93,8 +94,8 @@ def choice_of(keys: KeyRing, name: bytes, grid: Grid, dummies: Drawn) -> OptionD
     options = options_of(dummies.method, dummies.end - first, landmarks)
     words = f"{dummies.method} {dummies.utility} ".encode()
     numbers = pack(">QQqqQ", epoch, grid.length_ms, first, dummies.end, dummies.charge_nano)
-    # PRIVACY: the true landmarks enter a keyed hash whose bits cannot be told from uniform ones without the key. The
-    # same bits for other landmarks would tie the draws together, beyond what is charged.
+    # PRIVACY: the true landmarks enter a keyed hash whose bits cannot be distinguished from uniform ones without the
+    # key. The same bits for other landmarks would link the draws, beyond what is charged.
     place = pack(f">H{len(name)}s{len(landmarks)}I", len(name), name, *landmarks)
     stream = BitStream(secret, OPTION, words + numbers + place + _origin(grid))
     scores = scores_of(options, dummies.utility)
@@ -113,7 +114,7 @@ def _padded(keys: KeyRing, name: bytes, grid: Grid, dummies: Padded) -> Iterable
         secret = keys.secret_of(epoch)
         if secret is None:
             return None
-        # A coin for landmarks too: that they need none shows in nothing, not in the time either.
+        # Landmarks get a coin too, so nothing shows that they need none, not even the time.
         place = pack(">QQqH", epoch, grid.length_ms, step, len(name))
         stream = BitStream(secret, PADDING, place + name + _origin(grid))
         if happens_rational(stream, dummies.numerator, dummies.denominator):
@@ -122,5 +123,5 @@ def _padded(keys: KeyRing, name: bytes, grid: Grid, dummies: Padded) -> Iterable
 
 
 def _origin(grid: Grid) -> bytes:
-    """Return where the grid begins, for a message; nothing where it begins in 1970, as all did once."""
+    """Return the start of the grid for a message; empty if it starts in 1970, as all grids once did."""
     return pack(">Q", grid.origin_ms) if grid.origin_ms else b""

@@ -1,32 +1,32 @@
-"""The options of a method with their scores: a landmark set, and what joins it one after the other.
+"""The options of a method and their scores: the landmarks and the steps that join one after another.
 
-Option number k is the landmarks with the first k that join, k from 1 on; only where every step is a landmark already
-there is nothing to join, and one option: that. Scores are at most 0, and higher where the option is nearer to the
+Option k is the landmarks with the first k steps that join, k from 1 on. If every step is already a landmark, nothing
+can join, and the landmarks are the only option. Scores are at most 0, and higher if the option is nearer to the
 landmarks. Their sensitivity is 1: for a fixed option, a landmark more or less among them changes
 
 * `count`, minus the number of dummies, by exactly 1;
 * `proximity`, minus the mean over all of the option's steps of the distance to the nearest landmark, in lengths of the
-  range, by less than 1, as it lies within -1 .. 0 (1 without landmarks, 0 for a landmark itself).
+  range, by less than 1, because it lies within -1 .. 0 (1 without landmarks, 0 for a landmark itself).
 
-So far the exponential mechanism's own loss goes. That *which* options there are depends on the landmarks is not in it.
-Source: Katsomallos 2022, section on the release of options.
+This is what the exponential mechanism's own loss covers. It does not cover that the landmarks determine *which* options
+there are. Source: Katsomallos 2022, section on the release of options.
 
-Chains of growing landmark sets, by Optimal and by Heuristic: each set stays about as even as the landmarks are.
+Optimal and Heuristic make chains of growing landmark sets, in which each set stays about as even as the landmarks are.
 
 Evenness is the standard deviation of the distances to the previous and to the next landmark. A step's distances are
-counted in steps, 0 at a landmark; the ends of the range count as marks, at -1 and n. So there are always 2n distances,
-and the standard deviation is ``sqrt(numerator) / 2n`` with an integer numerator ``2n * sum of squares - sum^2``: sets
-are compared by it exactly, without a square root.
+counted in steps, and are 0 at a landmark; the ends of the range count as marks, at -1 and n. So there are always 2n
+distances, and the standard deviation is ``sqrt(numerator) / 2n`` with an integer numerator ``2n * sum of squares -
+sum^2``. The numerator compares sets exactly, without a square root.
 
-* Optimal: of all chains the one whose sets change the evenness least in all. Instead of the (n - |L|)! chains the
-  2^(n - |L|) sets are enumerated: what a chain costs from a set on does not depend on how it came there (Bellman 1957).
-* Heuristic: a chain of sets, each with the one more step that changes the evenness least, O(1) a candidate: a new mark
-  ``x`` steps into a gap of length g takes ``2y`` from the sum of distances and ``2y(g - 1)`` from that of squares,
-  ``y = x(g - x)``; all candidates at once in integers of 64 bits.
+* Optimal: of all chains, the one whose sets change the evenness least in total. Instead of the (n - |L|)! chains the
+  2^(n - |L|) sets are enumerated: the cost of a chain from a set on does not depend on how it got there (Bellman 1957).
+* Heuristic: a chain of sets, each with the one more step that changes the evenness least, O(1) a candidate. A new mark
+  ``x`` steps into a gap of length g takes ``2y`` from the sum of distances and ``2y(g - 1)`` from the sum of squares,
+  ``y = x(g - x)``; all candidates are computed at once in 64-bit integers.
 
-Source: Katsomallos 2022 (``evalSeq`` is the evenness). Its pseudo-code of Optimal compares the mean over a chain's sets
-with the landmarks' own deviation; here absolute differences are summed: a set that lies more evenly does not make up
-for one that lies less so.
+Source: Katsomallos 2022 (``evalSeq`` is the evenness). The pseudo-code of Optimal there compares the mean over a
+chain's sets with the landmarks' own deviation. Here absolute differences are summed, so a set that is more even does
+not make up for one that is less so.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,12 +43,12 @@ from stream_app.privacy.dummies.request import Method, Utility
 
 
 class Options(NamedTuple):
-    """Steps in the order in which they join; by Partitioned bins, in the order in which they gain a step."""
+    """Steps in the order in which they join; for Partitioned, bins in the order in which they gain a step."""
 
     steps: int
     landmarks: tuple[int, ...]
     order: tuple[int, ...]
-    own: Histogram | None = None  # that of the landmarks; None: steps join
+    own: Histogram | None = None  # of the landmarks; None: steps join
 
 
 def options_of(method: Method, steps: int, landmarks: tuple[int, ...]) -> Options:
@@ -75,11 +75,11 @@ def scores_of(options: Options, utility: Utility) -> list[Fraction]:
 
 
 def _distances(options: Options) -> list[Fraction]:
-    """Return how far each that joins is from the nearest landmark, in steps; of a bin's, the mean over its others."""
+    """Return each joining step's distance to the nearest landmark; for a bin, the mean of its other steps."""
     nearest, own = distances(options.steps, options.landmarks), options.own
     if own is None:
         return [Fraction(nearest[step]) for step in options.order]
-    # Landmarks have distance 0, so a bin's sum is that of its other steps.
+    # Landmarks have distance 0, so the sum over a bin is the sum over its other steps.
     means = [
         Fraction(sum(nearest[nth * own.width : nth * own.width + room]), max(1, room - count))
         for nth, (room, count) in enumerate(zip(own.widths, own.counts, strict=True))
@@ -88,7 +88,7 @@ def _distances(options: Options) -> list[Fraction]:
 
 
 def distances(steps: int, landmarks: Sequence[int]) -> list[int]:
-    """Return the distance of every step of the range to the nearest landmark, in steps; ``steps`` without any."""
+    """Return the distance of each step to the nearest landmark, in steps; ``steps`` without landmarks."""
     found = [steps] * steps
     for step in landmarks:
         found[step] = 0
@@ -100,7 +100,7 @@ def distances(steps: int, landmarks: Sequence[int]) -> list[int]:
 
 
 Sums = tuple[int, int]
-"""The sum of distances, and of their squares."""
+"""The sum of the distances, and of their squares."""
 
 
 def gap_sums(length: int) -> Sums:
@@ -121,9 +121,9 @@ def numerator(steps: int, sums: Sums) -> int:
 
 
 def nearer(base: int, above: int, below: int) -> int:
-    """Return 1 when the root of ``above`` is nearer to that of ``base`` than that of ``below``, -1 when it is farther.
+    """Return 1 if the root of ``above`` is nearer to that of ``base`` than ``below``'s, -1 if farther.
 
-    0 when both are equally near; ``above >= base > below >= 0``. The sign of ``2 sqrt(base) - sqrt(above) -
+    0 if both are equally near; ``above >= base > below >= 0``. This is the sign of ``2 sqrt(base) - sqrt(above) -
     sqrt(below)``, squared twice.
     """
     rest = 4 * base - above - below
@@ -136,7 +136,7 @@ ROOT_BITS = 64
 
 
 def change(steps: int, marks: Sequence[int], landmarks: Sequence[int]) -> int:
-    """Return by how much the standard deviation of distances differs from that of ``landmarks``, in 2^-64 / 2n."""
+    """Return the absolute change in the standard deviation of distances from ``landmarks``, in 2^-64 / 2n."""
     return abs(_root(steps, marks) - _root(steps, landmarks))
 
 
@@ -145,14 +145,14 @@ def _root(steps: int, marks: Sequence[int]) -> int:
 
 
 def optimal_order(steps: int, landmarks: Sequence[int]) -> list[int]:
-    """Return the steps that are no landmarks in the order in which they join; ties go to the first chain in order.
+    """Return the steps that are not landmarks in the order in which they join; ties go to the first chain.
 
-    Minimises the sum of `change` over the sets of the chain. ``steps`` is at most 16: there are 2^16 sets.
+    The order minimises the sum of `change` over the sets of the chain. ``steps`` is at most 16: there are 2^16 sets.
     """
     known = set(landmarks)
     others = [step for step in range(steps) if step not in known]
     everything = (1 << len(others)) - 1
-    cost = [0] * (everything + 1)  # of a set, and of the best chain from it on
+    cost = [0] * (everything + 1)  # of a set and of the best chain after it
     following = [0] * (everything + 1)
     for joined in range(everything, -1, -1):  # a larger set is a larger number
         if joined != everything:
@@ -170,24 +170,24 @@ def optimal_order(steps: int, landmarks: Sequence[int]) -> list[int]:
 
 
 LARGEST = int(np.iinfo(np.int64).max)
-"""Above every numerator of 16,384 steps, which stays under 2^57."""
+"""Larger than every numerator of 16,384 steps, which is below 2^57."""
 
 
 class Growing:
-    """A set of landmarks, ascending at first, that grows within a range of ``steps``; lives for one chain."""
+    """A set of landmarks, ascending at first, that grows within a range of ``steps``; used for one chain."""
 
     def __init__(self, steps: int, landmarks: Sequence[int]) -> None:
         marks = np.array((-1, *landmarks, steps), dtype=np.int64)
         self.at = np.arange(steps, dtype=np.int64)
         place = np.searchsorted(marks, self.at, side="left")
-        self.low, self.high = marks[place - 1], marks[place]  # the marks around each step; of a landmark, as it was
+        self.low, self.high = marks[place - 1], marks[place]  # the marks around each step; unchanged for a landmark
         self.free = np.ones(steps, dtype=bool)
         self.free[marks[1:-1]] = False
         self.total, self.squares = sums_of(steps, landmarks)
         self.base = numerator(steps, (self.total, self.squares))  # of the landmarks alone
 
     def evenness(self) -> NDArray[np.int64]:
-        """Return the numerator that the set would have with each step; meaningless for those it has."""
+        """Return the numerator of the set with each step added; meaningless for steps that it has."""
         less = 2 * (self.at - self.low) * (self.high - self.at)
         found: NDArray[np.int64] = (
             2 * len(self.at) * (self.squares - less * (self.high - self.low - 1)) - (self.total - less) ** 2
@@ -195,7 +195,7 @@ class Growing:
         return found
 
     def best(self) -> int:
-        """Return the free step with which the evenness comes nearest to that of the landmarks; there is one."""
+        """Return the free step that brings the evenness nearest to that of the landmarks; one must exist."""
         evenness = self.evenness()
         above = np.where(self.free & (evenness >= self.base), evenness, LARGEST)
         below = np.where(self.free & (evenness < self.base), evenness, -1)
@@ -207,7 +207,7 @@ class Growing:
         return min(upper, lower) if side == 0 else upper if side > 0 else lower
 
     def join(self, step: int) -> None:
-        """Let a free step join the set."""
+        """Add a free step to the set."""
         start, end = int(self.low[step]), int(self.high[step])
         less = 2 * (step - start) * (end - step)
         self.total, self.squares = self.total - less, self.squares - less * (end - start - 1)
@@ -217,10 +217,10 @@ class Growing:
 
 
 def heuristic_order(steps: int, landmarks: Sequence[int]) -> list[int]:
-    """Return the steps that are no landmarks in the order in which they join; ties go to the earlier step.
+    """Return the steps that are not landmarks in the order of joining; ties go to the earlier step.
 
-    The set after each has the standard deviation of distances nearest to that of ``landmarks``, which are
-    ascending, of all sets with one step more than the set before.
+    Of all sets with one step more than the set before, each set has the standard deviation of distances nearest to that
+    of ``landmarks``, which are ascending.
     """
     growing = Growing(steps, landmarks)
     order = []

@@ -1,4 +1,4 @@
-"""Options by Partitioned: histograms of the landmarks, filled level by level, and the steps drawn by one of them.
+"""Options by Partitioned: landmark histograms filled level by level, and steps drawn from one of them.
 
 Bins have the width of Freedman and Diaconis (On the histogram as a density estimator, 1981), ``2 IQR / |L|^(1/3)``, in
 whole steps rounded down, over the whole range. The greedy filling adds one to the bin that keeps the histogram nearest
@@ -12,11 +12,11 @@ from typing import NamedTuple
 from stream_app.privacy.noise.randomness import BitStream
 
 MOST_BINS = 256
-"""Every draw looks at all bins: they are made wider until there are no more than this."""
+"""The maximum number of bins, because every draw looks at all of them; bins are widened to keep to it."""
 
 
 class Histogram(NamedTuple):
-    """Landmarks of a range by bins of ``width`` steps; the last bin may be shorter."""
+    """The landmarks of a range in bins of ``width`` steps; the last bin may be shorter."""
 
     steps: int
     width: int
@@ -24,16 +24,16 @@ class Histogram(NamedTuple):
 
     @property
     def widths(self) -> list[int]:
-        """Return how many steps each bin has."""
+        """Return the number of steps of each bin."""
         return [min(self.width, self.steps - start) for start in range(0, self.steps, self.width)]
 
     def order(self) -> list[int]:
-        """Return the bins in the order in which they gain one, until all are full; ties go to the earlier bin."""
+        """Return the bins in the order in which they gain a step, until all are full; earlier bins win ties."""
         room = [width - count for width, count in zip(self.widths, self.counts, strict=True)]
         return [nth for level in range(max(room)) for nth, places in enumerate(room) if level < places]
 
     def grown(self, additions: Sequence[int]) -> "Histogram":
-        """Return the histogram with one more in each of the bins named."""
+        """Return the histogram with one step more for each bin in ``additions``."""
         counts = list(self.counts)
         for nth in additions:
             counts[nth] += 1
@@ -50,9 +50,9 @@ def histogram_of(steps: int, landmarks: Sequence[int]) -> Histogram:
 
 
 def bin_width(steps: int, landmarks: Sequence[int]) -> int:
-    """Return the width of a bin in steps: that of Freedman and Diaconis within 1 and ``steps``, in integers.
+    """Return the Freedman-Diaconis width of a bin in whole steps, within 1 and ``steps``, by integers.
 
-    One bin where it is 0, as where there are fewer than two landmarks; at least a 256th of the range.
+    One bin if the width is 0, as with fewer than two landmarks; at least a 256th of the range.
     """
     number = len(landmarks)
     if number < 2:
@@ -81,7 +81,7 @@ def _cube_root(number: int) -> int:
 
 
 def sampled(stream: BitStream, histogram: Histogram, landmarks: Sequence[int], number: int) -> list[int]:
-    """Return ``number`` steps that are no landmarks, drawn one by one by the histogram's density, exactly.
+    """Return ``number`` steps that are not landmarks, drawn one by one by the histogram's exact density.
 
     Each step's chance is proportional to its bin's count over its bin's width, among the steps not drawn yet.
     """
@@ -91,7 +91,7 @@ def sampled(stream: BitStream, histogram: Histogram, landmarks: Sequence[int], n
         [step for step in range(nth * histogram.width, nth * histogram.width + width) if step not in known]
         for nth, width in enumerate(widths)
     ]
-    # count / width over one denominator: all bins but the last are equally wide.
+    # count / width over a common denominator: all bins except the last are equally wide.
     weights = [
         count * (widths[-1] if width == histogram.width else histogram.width)
         for count, width in zip(histogram.counts, widths, strict=True)

@@ -1,7 +1,7 @@
-"""What a policy's `dummies` asks for, checked, and the parameters in which drawn landmarks stand for the true ones.
+"""The checked request of a policy's `dummies`, and the parameters with the drawn landmarks.
 
-`Dummies` is the one place that holds the true landmarks. The parameters are the same whatever these were and however
-they were spelt: the landmarks stand after the level, given or not in the record, as intervals, merged, ascending.
+Only `Dummies` holds the true landmarks. The parameters are the same whatever these were and however they were written:
+the drawn landmarks come after the level, whether or not the record gave any, as merged intervals in ascending order.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,11 @@ MethodName = Literal["optimal", "heuristic", "partitioned", "padding"]
 Utility = Literal["proximity", "count"]
 
 MOST_STEPS = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, "padding": 65_536}
-"""Steps of a range, by method: 2^16 sets for Optimal, some seconds for the others.
+"""The maximum number of steps of a range, by method.
 
-No range makes more than half as many intervals as it has steps, so none makes a row or an entry that no topic takes.
-The bound is on the range, which is public, and not on what is enumerated: a refusal tells nothing of the landmarks.
+Optimal has 2^16 sets; the others take some seconds. No range makes more than half as many intervals as it has steps, so
+none makes a row or an entry too large for a topic. The limit is on the range, which is public, and not on what is
+enumerated: a refusal reveals nothing about the landmarks.
 """
 
 
@@ -39,9 +40,9 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """A coin a step, with the public probability ``numerator / denominator``.
+    """A coin for each step, with the public probability ``numerator / denominator``.
 
-    It charges nothing: its loss, ln(denominator / numerator) for each landmark, is on one side only and not in epsilon.
+    It charges nothing: its loss, ln(denominator / numerator) for each landmark, is one-sided and not in epsilon.
     """
 
     numerator: int
@@ -59,9 +60,9 @@ Dummies = Drawn | Padded
 def dummies_of(
     form: DrawnForm | PaddingForm, protection: ProtectionForm, epsilon_nano: int
 ) -> Dummies | tuple[tuple[str, str], ...]:
-    """Return what the form asks for under its policy's protection, or every fault: the member, and why.
+    """Return the request of the form under its policy's protection, or every fault: the member, and why.
 
-    A fault tells nothing of the landmarks but that some lie outside.
+    A fault reveals nothing about the landmarks except that some lie outside.
     """
     grid = Grid(protection.unit or protection.step, protection.offset or 0)
     first, end = grid.index_of(form.start), grid.ceiling_of(form.end)
@@ -78,7 +79,8 @@ def dummies_of(
     if form.start >= form.end:
         message = f"a range [start, end) needs start < end, but found {form.start} and {form.end}"
         faults.append(("dummies.end", message))
-    # PRIVACY: where landmarks lie is not said; that some lie outside cannot be hidden, as they would stand alone there.
+    # PRIVACY: the message does not say where landmarks lie; that some lie outside cannot be hidden, because they would
+    # stand alone there.
     elif landmarks.count_before(first) or landmarks.count_from(end):
         message = (
             "some landmarks are outside dummies.start .. dummies.end, where dummies cannot hide them; widen the range"
@@ -97,7 +99,7 @@ def dummies_of(
 
 
 def steps_fault(method: MethodName, steps: int) -> str:
-    """Return the sentence that says why a method cannot serve a range of so many steps, or ""."""
+    """Return a sentence on why a method cannot handle a range of this many steps, or ""."""
     if steps <= MOST_STEPS[method]:
         return ""
     able = [f"{name} (at most {most})" for name, most in MOST_STEPS.items() if steps <= most]
@@ -106,20 +108,20 @@ def steps_fault(method: MethodName, steps: int) -> str:
 
 
 def undrawn(parameters: Mapping[str, object]) -> Mapping[str, object]:
-    """Return parameters, whose form was checked, without landmarks where dummies are to be drawn; else as they are.
+    """Return checked parameters without landmarks if dummies are to be drawn; otherwise as they are.
 
-    A `dummies` of null is left out: it says nothing, and the ledger knows no such member.
+    A `dummies` of null is omitted: it says nothing, and the ledger has no such member.
     """
     if "dummies" not in parameters:
         return parameters
     if parameters["dummies"] is None:
         return {name: part for name, part in parameters.items() if name != "dummies"}
-    # PRIVACY: until dummies are drawn the request alone holds the true landmarks, so nothing can write them out.
+    # PRIVACY: until dummies are drawn, only the request holds the true landmarks, so nothing can write them out.
     return _with(parameters, [])
 
 
 def drawn(parameters: Mapping[str, object], landmarks: LandmarkSet, grid: Grid) -> Mapping[str, object]:
-    """Return parameters with the landmarks that were drawn, and without `dummies`."""
+    """Return parameters with the drawn landmarks, and without `dummies`."""
     spans = [[start, min(end, LAST_TIMESTAMP_MS)] for start, end in map(grid.span_of, landmarks.intervals)]
     return {name: part for name, part in _with(parameters, spans).items() if name != "dummies"}
 

@@ -1,4 +1,4 @@
-"""Value kinds: what a value may be, how it lies on a grid, and the mechanism that perturbs it.
+"""Value kinds: what a value may be, how it maps to a grid, and the mechanism that perturbs it.
 
 A kind offers ``quantise`` (raw value to cells, None when invalid), ``perturb`` (cells to measurement), ``scale`` (of
 the noise, for the release), ``still`` (did the noise scale exceed the change?), ``nearest`` and ``clamp`` (estimates),
@@ -16,27 +16,30 @@ from stream_app.privacy.kinds.sums import HiddenMean, Mean, Statistic, Sum
 from stream_app.privacy.kinds.units import Share, UnitMean, UnitSum
 
 UnitStatistic: TypeAlias = UnitSum | UnitMean | Share | Histogram | ByBins
-"""What is made of a step's units: `tallied` gives the cells of those that count, `scales` and `count` what a release
-says of them, and `read` takes that count."""
+"""A statistic of a step's units.
+
+`tallied` gives the cells of the units that count, `scales` and `count` give what a release says about them, and `read`
+takes that count.
+"""
 
 Item: TypeAlias = Number | Counts | Location | Category | Vector | Choice
-"""What a single reading or contribution is."""
+"""The kind of a single reading or contribution."""
 
 OfStep: TypeAlias = Item | Statistic
-"""What one value of a step is, or what is collected at it."""
+"""The kind of one value of a step, or of what is collected in a step."""
 
 Kind: TypeAlias = OfStep | UnitStatistic
 """The closed union of value kinds."""
 
 Unfiltered: TypeAlias = Statistic | Choice | UnitSum | Share | Histogram | ByBins
-"""The kinds that are published as measured: no filter follows them."""
+"""The kinds that are published as measured, without a filter."""
 
 Published: TypeAlias = float | int | bool | str | dict[str, float] | dict[str, int] | list[int]
-"""A value as it stands in a release."""
+"""The form of a value in a release."""
 
 
 def item_of(kind: Kind) -> Item:
-    """Return the kind of a single reading or contribution, of which a statistic is made."""
+    """Return the kind of a single reading or contribution that a value is made of."""
     match kind:
         case Sum() | Mean() | HiddenMean() | UnitSum() | UnitMean() | Share() | Histogram() | ByBins():
             return kind.item

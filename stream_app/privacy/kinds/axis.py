@@ -1,4 +1,4 @@
-"""One axis of a grid: which integer cell a number belongs to, in a time that tells hardly anything of the number."""
+"""One axis of a grid: the integer cell of a number, in a time that reveals hardly anything about it."""
 
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
@@ -11,57 +11,61 @@ import numpy as np
 from stream_app.privacy.amounts import Doubles, Ints, Whole, between, floored, ratio
 
 LARGEST_CELL = 2**50
-"""Within it every cell has a double of its own, which reads back as it; measurements beyond it saturate there."""
+"""Up to here every cell has its own double that reads back as it; measurements beyond it saturate."""
 _DIGITS: Final = 17
-"""Most digits of a double's shortest decimal."""
+"""The maximum number of digits of a double's shortest decimal."""
 _EXACT: Final = Context(prec=_DIGITS)
 """Moves the point of such a decimal without rounding."""
 _CERTAIN_DIGITS: Final = 15
-"""Decimals of so many digits are told apart by their doubles: each is the shortest one of its double."""
+"""Decimals of at most this many digits have distinct doubles: each is the shortest one of its double."""
 _POWERS: Final = 23
-"""Of ten, that are doubles themselves."""
+"""Powers of ten that are exact doubles."""
 _NOTHING: Final = 1e-200
-"""Added to a double, it changes none from 1e-183 on, and makes of a subnormal one, in cell 0, a normal one."""
+"""Added to a double, it changes none from 1e-183 on.
+
+It turns a subnormal one, in cell 0, into a normal one.
+"""
 
 
 def saturated(cell: Whole) -> Whole:
-    """Return ``cell``, or the end of the cells that have doubles of their own: free post-processing of noise."""
+    """Return ``cell``, limited to cells that have their own doubles: free post-processing of noise."""
     return between(cell, -LARGEST_CELL, LARGEST_CELL)
 
 
 class Boundaries(NamedTuple):
-    """Where the cells of an axis begin: cell n at ``(2n - 1) * halves / power``, a decimal of at most 15 digits.
+    """The lower ends of an axis's cells: cell n begins at ``(2n - 1) * halves / power``.
 
-    So a number belongs to cell n or a higher one just if its double is at least the double of that decimal: reading
-    decimals is monotone, and the decimal is the shortest one of its double (Steele and White 1990).
+    That is a decimal of at most 15 digits. So a number belongs to cell n or a higher one if and only if its double is
+    at least the double of that decimal: reading decimals is monotone, and the decimal is the shortest one of its double
+    (Steele and White 1990).
     """
 
-    rate: float  # cells in a unit
-    halves: int  # of 1 / power: half a cell
+    rate: float  # cells per unit
+    halves: int  # half a cell in units of 1 / power
     power: float
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Ints ``low .. high``; cell k stands for ``k / cells_per_unit`` in the unit of the numbers given."""
+    """Ints ``low .. high``; cell k represents ``k / cells_per_unit`` in the unit of the input."""
 
     cells_per_unit: Fraction
     low: int
     high: int
     boundaries: Boundaries | None = field(init=False, repr=False, compare=False)
-    """Where its cells begin, as doubles; None where these are not certain to distinguish decimals."""
-    _units: int = field(init=False, repr=False, compare=False)  # so many cells are ``_unit`` units
+    """The lower ends of its cells, as doubles; None if these might not distinguish decimals."""
+    _units: int = field(init=False, repr=False, compare=False)  # this many cells are ``_unit`` units
     _unit: int = field(init=False, repr=False, compare=False)
-    _ends: tuple[float, float] = field(init=False, repr=False, compare=False)  # what low and high stand for
-    _least: float = field(init=False, repr=False, compare=False)  # 10 ** -n; what is smaller belongs to cell 0
-    _small: float = field(init=False, repr=False, compare=False)  # one such number, which takes long to write
-    _places: int = field(init=False, repr=False, compare=False)  # by which all other decimals become integers
-    _twice: int = field(init=False, repr=False, compare=False)  # such an integer's cell: (twice * it + one) // two
+    _ends: tuple[float, float] = field(init=False, repr=False, compare=False)  # the values of low and high
+    _least: float = field(init=False, repr=False, compare=False)  # 10 ** -n; smaller numbers belong to cell 0
+    _small: float = field(init=False, repr=False, compare=False)  # such a number, which takes long to write
+    _places: int = field(init=False, repr=False, compare=False)  # decimal shift that makes the others integers
+    _twice: int = field(init=False, repr=False, compare=False)  # an integer's cell is (twice * it + one) // two
     _one: int = field(init=False, repr=False, compare=False)
     _two: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Compute once what every number needs."""
+        """Precompute what every number needs."""
         object.__setattr__(self, "_units", self.cells_per_unit.numerator)
         object.__setattr__(self, "_unit", self.cells_per_unit.denominator)
         double_rate = 2 * self.cells_per_unit
@@ -82,7 +86,7 @@ class Axis:
         object.__setattr__(self, "boundaries", self._boundaries())
 
     def nearest(self, number: float) -> int:
-        """Return ``floor(number * cells_per_unit + 1/2)`` exactly, for the decimal that a finite double stands for."""
+        """Return ``floor(number * cells_per_unit + 1/2)`` exactly, for the decimal of a finite double."""
         kept = number if abs(number) >= self._least else self._small
         return (self._twice * int(_EXACT.scaleb(Decimal(repr(kept)), self._places)) + self._one) // self._two
 
@@ -93,22 +97,25 @@ class Axis:
     def within(self, number: Doubles) -> Ints: ...
 
     def within(self, number: Any) -> Any:
-        """Return the cell of ``low .. high`` that is nearest to a raw number, which is finite."""
+        """Return the cell of ``low .. high`` that is nearest to a finite raw number."""
         if self.boundaries is not None:
-            # PRIVACY: each number is brought to the range, and then takes the same operations, wherever it lies. It
-            # takes as long on boundaries as elsewhere, and when it is subnormal, which processors multiply in a time of
-            # their own: `_NOTHING` leaves none.
+            # PRIVACY: each number is brought to the range, and then takes the same operations wherever it lies. It
+            # takes as long on boundaries as elsewhere, and also if it is subnormal: processors multiply subnormal
+            # numbers in a different time, but `_NOTHING` leaves none.
             rate, halves, power = self.boundaries
             bounded = between(number, *self._ends) + _NOTHING
-            # Off by less than a cell: cells have less than 15 digits, products of doubles are right in the first 15.
+            # The error is less than a cell: cells have fewer than 15 digits, and products of doubles have 15 correct
+            # digits.
             near = floored(bounded * rate + 0.5)
-            # The doubles of the decimals at which it begins and ends: both parts are exact, the quotient is nearest.
+            # The doubles of the decimals at which the cell begins and ends: both parts are exact, and the quotient is
+            # rounded to nearest.
             begin, end = (2 * near - 1) * halves / power, (2 * near + 1) * halves / power
             return between(near + (bounded >= end) - (bounded < begin), self.low, self.high)
         if isinstance(number, np.ndarray):
             return np.array([self.within(one) for one in number.tolist()], np.int64)
-        # PRIVACY: on a boundary or off it, tiny or far outside, the same operations on integers of one size are done:
-        # what is outside is brought to the range first. docs/guarantee.md says what remains of a number in the time.
+        # PRIVACY: on a boundary or off it, tiny or far outside, a number takes the same operations on integers of one
+        # size, because a number outside is brought to the range first. docs/guarantee.md says what the time still
+        # reveals about it.
         return self.clamp(self.nearest(between(number, *self._ends)))
 
     @overload
@@ -118,11 +125,11 @@ class Axis:
     def width(self, cells: int, over: Ints) -> Doubles: ...
 
     def width(self, cells: int, over: Any) -> Any:
-        """Return the width of so many cells divided by an integer, rounded once to a double."""
+        """Return the width of ``cells`` cells divided by an integer, rounded once to a double."""
         return ratio(cells, self._unit, over, self._units)
 
     def within_exactly(self, numerator: int, denominator: int) -> int:
-        """Return the cell of ``low .. high`` that is nearest to a raw rational."""
+        """Return the cell of ``low .. high`` that is nearest to a raw rational number."""
         rate = self.cells_per_unit
         twice = 2 * denominator * rate.denominator
         return self.clamp((2 * numerator * rate.numerator + denominator * rate.denominator) // twice)
@@ -148,5 +155,5 @@ class Axis:
     def double(self, cell: Ints) -> Doubles: ...
 
     def double(self, cell: Any) -> Any:
-        """Return the number that ``cell`` stands for, rounded once to a double."""
+        """Return the number that ``cell`` represents, rounded once to a double."""
         return ratio(cell, self._unit, 1, self._units)

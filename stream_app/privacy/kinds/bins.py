@@ -1,9 +1,9 @@
-"""Statistics of a step's units by bin: histograms of what units hold, and sums or means by local time.
+"""Statistics of a step's units by bin: histograms of unit values, and sums or means by local time.
 
-Every unit stands in one bin. In a histogram it moves to another bin where neighbours differ, so a units change the bins
-by at most 2*a in L1, and noise of rate ``e/(2*w)`` in each loses at most ``e*a/w``. The bin of local time follows from
-when a unit starts, which is public: a units that differ divide their ``a*D`` among the bins, and the noise of rate
-``e/(w*D)`` in each loses at most ``e*a/w`` over all of them.
+Every unit is in one bin. In a histogram, a unit that differs between neighbours moves to another bin. So a units change
+the bins by at most 2*a in L1, and noise of rate ``e/(2*w)`` in each bin loses at most ``e*a/w``. The bin of local time
+follows from when a unit starts, which is public: a units that differ divide their ``a*D`` among the bins, and noise of
+rate ``e/(w*D)`` in each loses at most ``e*a/w`` over all of them.
 """
 
 from bisect import bisect_right
@@ -24,15 +24,15 @@ By = Literal["hour", "weekday", "hour-of-week"]
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
 _EPOCH_DAY: Final = 3
-"""1970-01-01 was a Thursday: so many days after a Monday."""
+"""1970-01-01 was a Thursday, this many days after a Monday."""
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram(OfUnits):
-    """How many of a step's units hold a cell of each bin; cells hold these numbers, and that of all units.
+    """The number of a step's units in each bin; cells hold these numbers, then that of all units.
 
     Bins of numbers are divided by ``edges``, in cells: below the first, ``[a, b)``, from the last one on. Bins of
-    categories are these, in their order.
+    categories are the categories, in their order.
     """
 
     edges: tuple[int, ...] = ()
@@ -40,16 +40,16 @@ class Histogram(OfUnits):
 
     @property
     def bins(self) -> int:
-        """Return how many bins there are."""
+        """Return the number of bins."""
         return len(self.item.categories) if isinstance(self.item, Category) else len(self.edges) + 1
 
     @property
     def sensitivity(self) -> int:
-        """Return how far w units move the bins in L1: each leaves one, and enters another."""
+        """Return the L1 distance by which w units move the bins: each leaves one, and enters another."""
         return 2 * self.window
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
-        """Return how many of a step's units that count each bin holds, and their number; None: there is none."""
+        """Return how many of a step's counted units each bin holds, and their total; None if there are none."""
         found = [0] * self.bins
         for _, cell in units:
             found[cell if isinstance(self.item, Category) else bisect_right(self.edges, cell)] += 1
@@ -58,7 +58,7 @@ class Histogram(OfUnits):
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return each bin plus discrete Laplace noise of rate ``e / (2*w)``, and the number of units."""
-        # PRIVACY: a units that hold something else change the bins by 2*a in L1: the noise loses at most e*a/w. The
+        # PRIVACY: a units that hold something else change the bins by 2*a in L1, so the noise loses at most e*a/w. The
         # number of units is the same for all neighbours.
         *bins, number = cells
         noisy = [cell + discrete_laplace(stream, spend_nano, self.sensitivity * NANO) for cell in bins]
@@ -69,11 +69,11 @@ class Histogram(OfUnits):
         return self.sensitivity * NANO / spend_nano
 
     def scales(self, spend_nano: int, _cells: ReleasedCells) -> float:
-        """Return the noise scale as it stands in a release."""
+        """Return the noise scale in the form of a release."""
         return self.scale(spend_nano)
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether ``bins * 2 * w / e`` exceeds the L1 distance of two measurements."""
+        """Return whether ``bins * 2 * w / e`` exceeds the L1 distance between two measurements."""
         pairs = zip(list(current)[:-1], list(previous)[:-1], strict=True)
         change = sum(abs(new - old) for new, old in pairs)
         return self.bins * self.sensitivity * NANO > change * spend_nano
@@ -83,13 +83,13 @@ class Histogram(OfUnits):
         return ReleasedCells(tuple(max(0, cell) for cell in list(cells))) if self.item.clamped else cells
 
     def publish(self, cells: ReleasedCells) -> list[int] | dict[str, int]:
-        """Return the numbers in the order of the bins; of categories by name."""
+        """Return the numbers in the order of the bins, or by name for categories."""
         bins = list(cells)[:-1]
         names = self.names
         return dict(zip(names, bins, strict=True)) if names else bins
 
     def read(self, published: object, count: object = 1) -> ReleasedCells:
-        """Return the cells of a histogram over so many units from a release."""
+        """Return the cells of a histogram over ``count`` units from a release."""
         names = self.names
         if names and isinstance(published, Mapping):
             published = [published[name] for name in names]
@@ -98,12 +98,12 @@ class Histogram(OfUnits):
         return ReleasedCells((*map(int, published), number_of(count)))
 
     def count(self, cells: ReleasedCells) -> Count:
-        """Return how many units were counted."""
+        """Return the number of units counted."""
         return cells[-1]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the categories' names in a release; none for numbers."""
+        """Return the categories' names in a release; empty for numbers."""
         return named(self.item) if isinstance(self.item, Category) else ()
 
     @property
@@ -118,10 +118,10 @@ class Histogram(OfUnits):
 
 
 class LocalTime(NamedTuple):
-    """How the units of a step are divided: by the hour, the ISO weekday or the hour of the week that they start in.
+    """How the units of a step are divided: by the hour, ISO weekday or hour of the week of their start.
 
-    From the time of a transition on, local time is UTC and its offset; before the first one its offset holds, too.
-    Without transitions it is UTC.
+    From a transition on, local time is UTC plus the transition's offset; the first offset also applies before the first
+    transition. Without transitions it is UTC.
     """
 
     by: By
@@ -129,12 +129,12 @@ class LocalTime(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the bins: hours 0 to 23, weekdays 1 (Monday) to 7, hours 0 to 167 from Monday 00:00."""
+        """Return the bins: hours 0 to 23, weekdays 1 (Monday) to 7, or hours 0 to 167 from Monday 00:00."""
         first, end = {"hour": (0, 24), "weekday": (1, 8), "hour-of-week": (0, 168)}[self.by]
         return tuple(map(str, range(first, end)))
 
     def bin_of(self, start_ms: int) -> int:
-        """Return the place of the bin that a unit which starts then belongs to."""
+        """Return the index of the bin of a unit that starts at ``start_ms``."""
         at = bisect_right(self.transitions, start_ms, key=itemgetter(0))
         local_ms = start_ms + (self.transitions[max(0, at - 1)][1] if self.transitions else 0)
         weekday, hour = (local_ms // DAY_MS + _EPOCH_DAY) % 7, local_ms // HOUR_MS % 24
@@ -149,20 +149,20 @@ class LocalTime(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ByBins:
-    """A sum or a mean for each bin of local time; cells hold total and number of units of each bin, in turn.
+    """A sum or a mean for each bin of local time; cells alternate between a bin's total and unit count.
 
-    Bins without a unit have neither noise nor a place in the release.
+    Bins without a unit have no noise and do not appear in the release.
     """
 
     of: UnitSum | UnitMean
     local: LocalTime
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cell of one raw reading; the substitute, or None, when it is invalid."""
+        """Return the cell of one raw reading, or the substitute or None if it is invalid."""
         return self.of.quantise(raw)
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
-        """Return total and number of the units in each bin that count, or None: there is none."""
+        """Return the total and the number of counted units in each bin, or None if there are none."""
         found = [0] * self.width
         for start_ms, cell in units:
             at = 2 * self.local.bin_of(start_ms)
@@ -171,41 +171,41 @@ class ByBins:
         return RawCells(tuple(found)) if any(found[1::2]) else None
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return each bin's total plus discrete Laplace noise of rate ``e / (w*D)``, where it has a unit."""
-        # PRIVACY: units that differ lie in bins that their start, which is public, chooses: together they move the
-        # totals by a*D in L1, and the noise loses at most e*a/w. Numbers of units are the same for all neighbours.
+        """Return each bin's total plus discrete Laplace noise of rate ``e / (w*D)``, if it has a unit."""
+        # PRIVACY: units that differ lie in bins that their start, which is public, determines: together they move the
+        # totals by a*D in L1, and the noise loses at most e*a/w. The numbers of units are the same for all neighbours.
         noisy: list[int] = []
         for total, number in _pairs(list(cells)):
             noisy += self.of.perturb(stream, RawCells((total, number)), spend_nano) if number else (0, 0)
         return ReleasedCells(tuple(noisy))
 
     def scale(self, spend_nano: int, number: int = 1) -> float:
-        """Return the noise scale of a bin with so many units, in the value's unit."""
+        """Return the noise scale of a bin with ``number`` units, in the value's unit."""
         return self.of.scale(spend_nano, number)
 
     def scales(self, spend_nano: int, cells: ReleasedCells) -> float | dict[str, float]:
-        """Return the noise scale as it stands in a release: of means by bin, of sums a single one."""
+        """Return the noise scale in the form of a release: by bin for means, a single one for sums."""
         if isinstance(self.of, UnitSum):
             return self.of.scale(spend_nano)
         return {name: self.of.scales(spend_nano, part) for name, part in self._parts(cells)}
 
     def still(self, _previous: ReleasedCells, _current: ReleasedCells, _spend_nano: int) -> bool:
-        """Raise: no scheme of a sampling rate is by bin."""
+        """Raise: no scheme with a sampling rate supports bins."""
         raise AssertionError("a statistic by local time has no sampling rate")
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return estimates within the declared range, if they are means (unless ``clamp`` is false)."""
+        """Return estimates within the declared range if they are means (unless ``clamp`` is false)."""
         clamped: list[int] = []
         for total, number in _pairs(list(cells)):
             clamped += self.of.clamp(ReleasedCells((total, number))) if number else (0, 0)
         return ReleasedCells(tuple(clamped))
 
     def publish(self, cells: ReleasedCells) -> dict[str, float]:
-        """Return the numbers by bin; those without a unit are missing."""
+        """Return the numbers by bin, without bins that have no unit."""
         return {name: self.of.publish(part) for name, part in self._parts(cells)}
 
     def read(self, published: object, count: object = None) -> ReleasedCells:
-        """Return the cells from a release that counts so many units in each bin."""
+        """Return the cells from a release; ``count`` is its number of units in each bin."""
         if not isinstance(published, Mapping) or not isinstance(count, Mapping) or set(published) != set(count):
             raise TypeError(
                 "a release by local time must contain an object of numbers and an object of counts, with the same bins"
@@ -216,7 +216,7 @@ class ByBins:
         return ReleasedCells(tuple(cells))
 
     def count(self, cells: ReleasedCells) -> Count:
-        """Return how many units were counted, by bin."""
+        """Return the number of units counted, by bin."""
         return {name: part[1] for name, part in self._parts(cells)}
 
     def _parts(self, cells: ReleasedCells) -> list[tuple[str, ReleasedCells]]:
@@ -225,12 +225,12 @@ class ByBins:
 
     @property
     def item(self) -> Number:
-        """Return what a unit holds."""
+        """Return the kind of what a unit holds."""
         return self.of.item
 
     @property
     def sensitivity(self) -> int:
-        """Return how far w units move the totals in L1: w*D."""
+        """Return the L1 distance by which w units move the totals: w*D."""
         return self.of.sensitivity
 
     @property
@@ -250,7 +250,7 @@ class ByBins:
 
 
 def named(kind: Category) -> tuple[str, ...]:
-    """Return the categories as names in a JSON object."""
+    """Return the categories as the names of members in a JSON object."""
     return tuple([str(name).lower() if isinstance(name, bool) else name for name in kind.categories])
 
 

@@ -1,7 +1,7 @@
 """One answer of a few: a series' category, or the item that most contributors sent.
 
-Mechanisms: k-ary randomized response (Kairouz et al., JMLR 2016), and the exponential one (McSherry and Talwar, FOCS
-2007).
+Mechanisms: k-ary randomized response (Kairouz et al., JMLR 2016), and the exponential mechanism (McSherry and Talwar,
+FOCS 2007).
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 
 
 class _Answer:
-    """What answers have in common: two are the same, or they are not."""
+    """The common part of answers: two are either the same or not."""
 
     __slots__ = ()
 
     def scale(self, spend_nano: int) -> float:
-        """Return ``1 / e``, what a change of 0 or 1 is compared with."""
+        """Return ``1 / e``, with which a change of 0 or 1 is compared."""
         return NANO / spend_nano
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
@@ -27,7 +27,7 @@ class _Answer:
         return previous == current or spend_nano < NANO
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return the estimate: every answer is one of the few."""
+        """Return the estimate unchanged: every answer is valid."""
         return cells
 
 
@@ -52,16 +52,16 @@ class Category(_Answer):
         object.__setattr__(self, "_longest", longest)
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the index of a category; the substitute or None when it is not one."""
+        """Return the index of a category; for anything else, the substitute or None."""
         sought = raw if isinstance(raw, str | bool) else None
         if isinstance(sought, str) and len(sought) > self._longest:
-            sought = None  # it is none of them, and would be long to look up
-        # PRIVACY: one look-up, wherever the category stands in the list, and whether it is one.
+            sought = None  # not one of them, and slow to look up
+        # PRIVACY: there is one look-up, wherever the category stands in the list, and whether or not it is one.
         return self._cells.get(sought, self.substitute)
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the truth with probability ``exp(e) / (exp(e) + k - 1)``; loss at most ``spend_nano``."""
-        # PRIVACY: every answer has at least probability 1/(exp(e) + k - 1) and at most exp(e) times that.
+        # PRIVACY: every answer has at least probability 1/(exp(e) + k - 1), and at most exp(e) times that.
         return ReleasedCells((randomized_response(stream, cells[0], len(self.categories), spend_nano),))
 
     def publish(self, cells: ReleasedCells) -> str | bool:
@@ -84,9 +84,9 @@ class Category(_Answer):
 
 @dataclass(frozen=True, slots=True)
 class Choice(_Answer):
-    """One of ``items``, at least two; raw cells count how often each was sent, released ones hold an index.
+    """One of at least two ``items``; raw cells count how often each was sent, released ones hold an index.
 
-    ``replace``: neighbours differ in one contributor's item; else in whether one takes part.
+    ``replace``: neighbours differ in one contributor's item; otherwise in whether one contributor takes part.
     """
 
     items: tuple[str, ...]
@@ -100,15 +100,15 @@ class Choice(_Answer):
         object.__setattr__(self, "_cells", {item: index for index, item in enumerate(self.items)})
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the index of one contributor's item; None when it is none."""
+        """Return the index of one contributor's item, or None if it is not one."""
         index = self._cells.get(raw) if isinstance(raw, str) else None
         return None if index is None else RawCells((index,))
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return an item, with weight ``exp(e * n / 2)`` under replace, else ``exp(e * n)``; loss at most e."""
-        # PRIVACY: an item that is replaced moves two of the counts by one, each weight by at most exp(e/2), and so does
-        # their sum (theorem 6). A contributor who takes part raises one weight by exp(e), and the sum by no less than
-        # nothing and no more than that: the halving is not needed where scores move one way.
+        # PRIVACY: replacing an item changes two of the counts by one, each weight by a factor of at most exp(e/2), and
+        # so their sum (theorem 6). A contributor who takes part raises one weight by exp(e), and the sum by a factor
+        # between 1 and exp(e), so the halving is not needed if scores move one way.
         doubled_nano = spend_nano if self.replace else 2 * spend_nano
         return ReleasedCells((chosen(stream, cells, doubled_nano),))
 

@@ -7,12 +7,12 @@ from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 
 LARGEST_COUNT = 2**53 - 1
-"""The largest integer that every JSON reader keeps; measurements beyond it saturate there."""
+"""The largest integer that every JSON reader preserves; measurements beyond it saturate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Non-negative integers under fixed, public keys; ``sensitivity`` is the L1 distance of neighbours."""
+    """Non-negative integers under fixed, public keys; ``sensitivity`` is neighbours' L1 distance."""
 
     keys: tuple[str, ...]
     sensitivity: int
@@ -20,7 +20,7 @@ class Counts:
     substitute: RawCells | None = None
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the counts in the order of the keys, missing ones 0; the substitute or None for anything else."""
+        """Return the counts in the order of the keys, missing ones as 0; the substitute or None if invalid."""
         table = isinstance(raw, dict) and len(raw) <= len(self.keys)
         found = raw if isinstance(raw, dict) and table else {}
         counts = tuple([found.get(key, 0) for key in self.keys])
@@ -32,7 +32,8 @@ class Counts:
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return every count plus discrete Laplace noise of rate ``e / sensitivity``; loss at most ``spend_nano``."""
         denominator = self.sensitivity * NANO
-        # PRIVACY: noise of rate e/sensitivity a cell; neighbours differ by at most `sensitivity` summed over the cells.
+        # PRIVACY: each cell has noise of rate e/sensitivity; neighbours differ by at most `sensitivity`, summed over
+        # the cells.
         noisy = (cell + discrete_laplace(stream, spend_nano, denominator) for cell in list(cells))
         return ReleasedCells(tuple(max(-LARGEST_COUNT, min(cell, LARGEST_COUNT)) for cell in noisy))
 
@@ -41,7 +42,7 @@ class Counts:
         return self.sensitivity * NANO / spend_nano
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether ``keys * sensitivity / e`` exceeds the L1 distance of two measurements."""
+        """Return whether ``keys * sensitivity / e`` exceeds the L1 distance between two measurements."""
         change = sum(abs(new - old) for new, old in zip(list(current), list(previous), strict=True))
         return len(self.keys) * self.sensitivity * NANO > change * spend_nano
 

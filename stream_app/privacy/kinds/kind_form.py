@@ -1,4 +1,4 @@
-"""From the form of a policy's `value` to its kind: grids, sensitivities, bounds, and what they must satisfy."""
+"""The kind of a policy's `value` from its form: grids, sensitivities, bounds, and their conditions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -50,12 +50,12 @@ class KindFault(NamedTuple):
 
 
 def twice(member: str) -> KindFault:
-    """Return the fault of a list with an entry twice."""
+    """Return the fault of a list that has an entry twice."""
     return KindFault(member, "an entry is listed twice; list each entry once")
 
 
 def kind_of(form: ValueForm) -> OfStep | KindFault:
-    """Return the kind of a policy's `value`, or what is wrong with it."""
+    """Return the kind of a policy's `value`, or its fault."""
     kind: OfStep | KindFault
     match form:
         case NumberForm():
@@ -84,14 +84,14 @@ def kind_of(form: ValueForm) -> OfStep | KindFault:
 
 
 def of_one(kind: Kind) -> OfStep:
-    """Return the kind of what neighbours differ in: a step's value, or what a unit holds."""
+    """Return the kind of what differs between neighbours: a step's value, or what a unit holds."""
     return kind.item if isinstance(kind, UnitStatistic) else kind
 
 
 def takes_substitute(kind: Kind) -> bool:
-    """Return whether a substitute can hide that a value was invalid: only where any two values are neighbours.
+    """Return whether a substitute can hide an invalid value: only if any two values are neighbours.
 
-    Else the valid value and the substitute may be none, and releases tell them apart without error.
+    Otherwise the valid value and the substitute might not be neighbours, and releases distinguish them without error.
     """
     kind = of_one(kind)
     match kind:
@@ -106,12 +106,12 @@ def takes_substitute(kind: Kind) -> bool:
 
 
 def takes_filter(kind: Kind) -> bool:
-    """Return whether the filter `level` may follow measurements of the kind; the others are published as measured."""
+    """Return whether the filter `level` may follow measurements; other kinds are published as measured."""
     return not isinstance(kind, Unfiltered)
 
 
 def substitute_fault(kind: Kind) -> KindFault | None:
-    """Return why no policy may be adopted with the kind's substitute; those adopted before this was asked have one."""
+    """Return why a policy with the kind's substitute may not be adopted; older policies may have one."""
     kind = of_one(kind)
     if kind.substitute is None or takes_substitute(kind):
         return None
@@ -147,7 +147,7 @@ def _grid(form: RangeForm) -> Axis | KindFault:
 
 
 def _vector(form: VectorForm) -> Vector | KindFault:
-    # In the order of the names: members of a JSON object have none, and whoever writes a record anew may move them.
+    # Sorted by name: members of a JSON object have no order, and rewriting a record may move them.
     names = tuple(sorted(form.parts))
     parts: list[Number] = []
     for name in names:
@@ -188,7 +188,7 @@ def _location(form: LocationForm) -> Location | KindFault:
         )
         return KindFault("bounds", message)
     resolution, radius = exact(form.resolution), exact(form.radius)
-    # cos and pi rounded once to doubles: libm's differ between machines, and the lattice must not.
+    # cos and pi are rounded once to doubles: libm's differ between machines, and the lattice must not.
     metres = EARTH_RADIUS_METRES * Fraction(float(PI)) / DEGREES
     shrink = Fraction(float(cosine(max(abs(north), abs(south)))))
     latitude = _axis(south, north, metres / resolution)
@@ -214,7 +214,7 @@ def _axis(low: Fraction, high: Fraction, cells_per_degree: Fraction) -> Axis:
 
 
 def projects(span_degrees: Fraction) -> bool:
-    """Return whether a box of this span keeps its promise: plane distance at most 1.005 times distance on the sphere.
+    """Return whether plane distances in a box of this span are at most 1.005 times those on the sphere.
 
     By the haversine formula, ``sin^2(d/2R) >= sinc^2(span/2) * (plane/2R)^2``, because both cosines of latitude are at
     least the plane's; so ``plane <= d / sinc(span/2)``.
@@ -224,7 +224,7 @@ def projects(span_degrees: Fraction) -> bool:
 
 
 def cosine(degrees: Fraction) -> Decimal:
-    """Return the cosine of an angle, to 40 digits."""
+    """Return the cosine of an angle to 40 digits."""
     return _series(DECIMAL.multiply(DECIMAL.divide(PI, Decimal(DEGREES)), _decimal(degrees)), first=0)
 
 

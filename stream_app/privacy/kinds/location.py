@@ -11,22 +11,22 @@ from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_number
 
 EARTH_RADIUS_METRES = Fraction(63_710_088, 10)
-"""Mean radius R1 of the Earth (IUGG); distances of the promise are on this sphere."""
+"""Mean radius R1 of the Earth (IUGG); distances in the guarantee are on this sphere."""
 DEGREE_DECIMALS = 10**7
 """Degrees are published with 7 decimals, about 1 cm."""
 DEGREES = 180
 ROOT_TWO = Fraction(141421356237309504881, 10**20)
 """sqrt(2) rounded up, so that the rate is rounded down."""
 PROJECTION = Fraction(1005, 1000)
-"""The plane stretches distances at most so much within the bounds, which the policy checks."""
+"""Upper bound on how much the plane stretches distances within the bounds; the policy checks it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
     """Positions on a square lattice over declared bounds; cells are ``(x, y)``.
 
-    ``longitude`` and ``latitude`` read degrees, ``plane`` reads metres. Neighbours are positions up to
-    ``radius_metres`` apart: the promise covers where within that radius, not in which town.
+    ``longitude`` and ``latitude`` read degrees, ``plane`` reads metres. Neighbours are positions up to ``radius``
+    metres apart: the guarantee covers where within that radius a position is, not in which town.
     """
 
     longitude: Axis
@@ -41,21 +41,21 @@ class Location:
     width: ClassVar[int] = 2
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the lattice point of a position, clamped to the bounds; the substitute or None for anything else."""
+        """Return the lattice point of a position, clamped to the bounds; the substitute or None if invalid."""
         found = raw if isinstance(raw, dict) and len(raw) == 2 else {}
         latitude, longitude = found.get("latitude"), found.get("longitude")
         north = float(latitude) if is_number(latitude) else nan
         east = float(longitude) if is_number(longitude) else nan
         valid = isfinite(north) and isfinite(east)
-        # PRIVACY: what is no position takes as long as one, so that the time does not tell which it was.
+        # PRIVACY: a value that is not a position takes as long as one, so that the time does not reveal which it was.
         x = self.longitude.within(east if valid else self.east[1])
         y = self.latitude.within(north if valid else self.north[1])
         return RawCells((x, y)) if valid else self.substitute
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the lattice point plus planar Laplace noise; loss at most ``spend_nano`` within the radius."""
-        # PRIVACY: points up to `radius` apart are at most 1.005*radius + sqrt(2)*resolution apart on the lattice, over
-        # which noise of this rate loses at most e.
+        # PRIVACY: points up to `radius` apart are at most 1.005*radius + sqrt(2)*resolution apart on the lattice. Over
+        # that distance, noise of this rate loses at most e.
         x, y = planar_laplace(stream, self.rate_per_nano * spend_nano)
         return ReleasedCells((saturated(cells[0] + x), saturated(cells[1] + y)))
 
@@ -64,7 +64,7 @@ class Location:
         return self.radius.numerator * NANO / (self.radius.denominator * spend_nano)
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether ``radius / e`` exceeds the distance of two measurements; squares are compared exactly."""
+        """Return whether ``radius / e`` exceeds the distance between two measurements, by their exact squares."""
         per_metre = self.plane.cells_per_unit
         square = (current[0] - previous[0]) ** 2 + (current[1] - previous[1]) ** 2
         reach = self.radius.numerator * NANO * per_metre.numerator
@@ -81,7 +81,10 @@ class Location:
         return {"latitude": _degrees(self.latitude, cells[1]), "longitude": _degrees(self.longitude, cells[0])}
 
     def read(self, published: object) -> ReleasedCells:
-        """Return the lattice point of a position from a release (a lattice step is wider than the last decimal)."""
+        """Return the lattice point of a position from a release.
+
+        A lattice step is wider than the last decimal.
+        """
         if not isinstance(published, dict):
             raise TypeError(f"a location release must contain an object, but found {type(published).__name__}")
         east, north = float(published["longitude"]), float(published["latitude"])
@@ -96,7 +99,7 @@ class Location:
 
 
 def _degrees(axis: Axis, cell: int) -> float:
-    """Return a cell's degrees, rounded half up to 7 decimals."""
+    """Return the degrees of a cell, rounded half up to 7 decimals."""
     per_degree = axis.cells_per_unit
     twice = 2 * cell * per_degree.denominator * DEGREE_DECIMALS + per_degree.numerator
     return (twice // (2 * per_degree.numerator)) / DEGREE_DECIMALS

@@ -1,7 +1,7 @@
-"""A bounded number, or several of one moment, under the discrete Laplace mechanism (Ghosh et al., STOC 2009).
+"""Bounded numbers, one or several at a time, under the discrete Laplace mechanism.
 
-Neighbours may differ in all parts of a vector. Each of its d parts is told with loss e/d, so all of them with e
-(sequential composition: Dwork and Roth 2014, theorem 3.16).
+Source: Ghosh et al., STOC 2009. Neighbours may differ in all parts of a vector. Each of its d parts is published with
+loss e/d, so all of them with e (sequential composition: Dwork and Roth 2014, theorem 3.16).
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, is_num
 class Number:
     """Numbers on a grid of ``resolution`` within ``lower .. upper``; ``sensitivity`` D in cells.
 
-    With D below the whole range only values at most D cells apart are neighbours: a narrower promise.
+    If D is less than the whole range, only values at most D cells apart are neighbours: a narrower guarantee.
     """
 
     axis: Axis
@@ -36,28 +36,29 @@ class Number:
     width: ClassVar[int] = 1
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cell of a raw number, clamped to the range; the substitute or None when it is no finite number."""
+        """Return the cell of a finite raw number, clamped to the range; otherwise the substitute or None."""
         number = float(raw) if is_number(raw) else nan
         valid = isfinite(number)
         cell = self.cell(number if valid else self.upper, valid=valid)
         return RawCells((cell,)) if valid or self.substitute is not None else None
 
     def quantise_each(self, numbers: Doubles) -> Ints:
-        """Return `quantise` of many raw values, NaN for what is no number; only a substitute may stand for these."""
+        """Return `quantise` of many raw values, with NaN for non-numbers, which only a substitute may replace."""
         valid = np.isfinite(numbers)
         cells: Ints = self.cell(np.where(valid, numbers, self.upper), valid=valid)
         return cells
 
     def cell(self, number: Any, *, valid: Flag) -> Any:
-        """Return the cell of a raw number, clamped to the range, or the substitute where it is not ``valid``."""
-        # PRIVACY: what is no number takes the operations of one: the time does not tell what a substitute hides.
+        """Return the cell of a raw number, clamped to the range, or the substitute if it is not ``valid``."""
+        # PRIVACY: a value that is not a number takes the operations of one, so the time does not reveal what a
+        # substitute hides.
         cell = self.axis.within(number)
         return cell if self.substitute is None else where(valid, cell, self.substitute[0])
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the cell plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
-        # PRIVACY: the raw cell leaves with noise of rate e/D per cell; any two cells are at most D apart (or are no
-        # neighbours, when a sensitivity was given), so no output is more than exp(e) times likelier under either.
+        # PRIVACY: the raw cell leaves with noise of rate e/D per cell; any two cells are at most D apart (or are not
+        # neighbours, if a sensitivity was given), so no output is more than exp(e) times likelier under either.
         return ReleasedCells((saturated(cells[0] + discrete_laplace(stream, spend_nano, self.sensitivity * NANO)),))
 
     def scale(self, spend_nano: int) -> float:
@@ -65,7 +66,7 @@ class Number:
         return self.axis.width(self.sensitivity * NANO, spend_nano)
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether the noise scale exceeds the distance of two measurements."""
+        """Return whether the noise scale exceeds the distance between two measurements."""
         # distance * spend < D * 10^9, in integers that fit into columns; spends are above 0.
         return abs(current[0] - previous[0]) <= (self.sensitivity * NANO - 1) // spend_nano
 
@@ -74,7 +75,7 @@ class Number:
         return ReleasedCells((self.axis.clamp(cells[0]),)) if self.clamped else cells
 
     def publish(self, cells: ReleasedCells) -> float:
-        """Return the number of a cell."""
+        """Return the number that a cell represents."""
         return self.axis.double(cells[0])
 
     def read(self, published: object) -> ReleasedCells:
@@ -92,9 +93,9 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """Numbers by name, in the order of the names; cells, noise and what is published follow that order.
+    """Numbers by name, in the order of the names; cells, noise and published values follow that order.
 
-    A part of d is a number whose sensitivity is d times its range, so that a spend e adds noise of e/d to it.
+    Each of d parts is a number whose sensitivity is d times its range, so that a spend e adds the noise of e/d to it.
     """
 
     names: tuple[str, ...]
@@ -103,10 +104,11 @@ class Vector:
     substitute: RawCells | None = None
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cells of all parts, each clamped to its range; the substitute or None for anything else."""
+        """Return the cells of all parts, each clamped to its range; the substitute or None if invalid."""
         table = isinstance(raw, dict) and len(raw) == len(self.names)
         found = raw if isinstance(raw, dict) and table else {}
-        # PRIVACY: all parts are read, whatever was found in the first ones, and what is no number takes as long as one.
+        # PRIVACY: all parts are read, whatever the first ones contained, and a value that is not a number takes as long
+        # as one.
         read = [part.quantise(Raw(found.get(name))) for name, part in zip(self.names, self.parts, strict=True)]
         fit = sum([cell is not None for cell in read])
         cells = RawCells(tuple([0 if cell is None else cell[0] for cell in read]))
@@ -114,8 +116,8 @@ class Vector:
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return every part plus discrete Laplace noise of rate ``e / (d * D)``; loss at most ``spend_nano``."""
-        # PRIVACY: neighbours differ by at most D cells in each of d parts; each is told with loss at most e/d, with
-        # noise of its own from the one stream, so all of them together with e.
+        # PRIVACY: neighbours differ by at most D cells in each of d parts. Each part is published with loss at most
+        # e/d, with its own noise from the one stream, so all of them together lose at most e.
         noisy = [part.perturb(stream, RawCells((cell,)), spend_nano) for part, cell in self._each(cells)]
         return ReleasedCells(tuple(cell for (cell,) in noisy))
 
@@ -124,10 +126,10 @@ class Vector:
         return {name: part.scale(spend_nano) for name, part in zip(self.names, self.parts, strict=True)}
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether ``d * d / e`` exceeds the distances of two measurements, each over its range, in all."""
+        """Return whether ``d * d / e`` exceeds the sum of the parts' distances, each divided by its range."""
         changes = zip(self.parts, previous, current, strict=True)
         change = sum((Fraction(abs(new - old), part.sensitivity) for part, old, new in changes), Fraction(0))
-        return change * spend_nano < len(self.parts) * NANO  # both d times less: a sensitivity is d ranges
+        return change * spend_nano < len(self.parts) * NANO  # both divided by d: a sensitivity is d ranges
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
         """Return an estimate with each part within its range (unless ``clamp`` is false)."""
@@ -161,5 +163,5 @@ class Vector:
 
 @lru_cache(maxsize=1024)
 def number_axis(lower: Fraction, upper: Fraction, resolution: Fraction) -> Axis:
-    """Return the axis of the grid points within ``lower .. upper``: one object for all policies that have this grid."""
+    """Return the axis of the grid points within ``lower .. upper``, shared by all policies with this grid."""
     return Axis(1 / resolution, -((-lower) // resolution), upper // resolution)

@@ -1,10 +1,10 @@
-"""Sums and means over the items of contributors, under discrete Laplace noise (Dwork et al. 2006; Ghosh et al. 2009).
+"""Sums and means over the items of contributors, under discrete Laplace noise.
 
-An item is a number of the policy's grid, rounded and clamped to its range before it is added: so no item moves a sum by
-more than the range allows. With lo..hi the cells of the range, c = (lo + hi) // 2, and neighbours that differ in one
-item of a step:
+Sources: Dwork et al. 2006; Ghosh et al. 2009. An item is a number of the policy's grid, rounded and clamped to its
+range before it is added, so that no item moves a sum by more than the range allows. Let lo..hi be the cells of the
+range and c = (lo + hi) // 2. Neighbours differ in one item of a step:
 
-* ``replace``: one item is another; how many there are is public. A sum of cells changes by at most hi - lo.
+* ``replace``: one item is replaced; the number of items is public. A sum of cells changes by at most hi - lo.
 * ``add-remove``: a contributor takes part or does not. The sum of cells k changes by at most max(|lo|, |hi|), the sum
   of k - c by at most max(hi - c, c - lo), their number by one.
 """
@@ -20,27 +20,31 @@ from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, exact
 
 LARGEST_ITEM: Final = 2**31
-"""Cells of an item, either way: sums of 2^31 of them fit into a counter of 64 bits."""
+"""Largest absolute size of an item, in cells: a 64-bit counter holds the sum of 2^31 such items."""
 MOST_ITEMS: Final = 2**31
-"""Where a noisy number of items saturates: so many would not fit into any memory."""
+"""Limit at which a noisy number of items saturates; no memory could hold that many items."""
 
 
 @dataclass(frozen=True, slots=True)
 class _OfItems:
-    """What is made of contributors' items: ``item.sensitivity`` is D, how far sums of neighbours lie apart."""
+    """Base of the statistics over contributors' items.
+
+    ``item.sensitivity`` is D: sums of neighbours lie at most D apart.
+    """
 
     item: Number
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cell of one raw item; None when it is no finite number."""
+        """Return the cell of one raw item, or None if the item is not a finite number."""
         return self.item.quantise(raw)
 
 
 @dataclass(frozen=True, slots=True)
 class Sum(_OfItems):
-    """The sum of a step's items; cells hold it.
+    """The sum of a step's items; the cells hold this sum.
 
-    In memory each item counts less ``centre``, which `gathered` adds again: only where their number is public.
+    In memory, ``centre`` is subtracted from each item and `gathered` adds it again, but only if the number of items is
+    public.
     """
 
     replace: bool
@@ -51,13 +55,13 @@ class Sum(_OfItems):
     width: ClassVar[int] = 1
 
     def gathered(self, total: int, number: int) -> RawCells:
-        """Return the cells of a step whose ``number`` items, each less the centre, add up to ``total``."""
+        """Return the cells of a step; ``total`` adds up its ``number`` items, each minus the centre."""
         return RawCells((total + number * self.centre,))
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the sum plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
         # PRIVACY: each item was clamped before it was added, so sums of neighbours lie at most D apart, and the noise
-        # of rate e/D makes no output more than exp(e) times likelier under either.
+        # of rate e/D makes no output more than exp(e) times likelier under either sum.
         return self.item.perturb(stream, cells, spend_nano)
 
     def scale(self, spend_nano: int) -> float:
@@ -65,19 +69,19 @@ class Sum(_OfItems):
         return self.item.scale(spend_nano)
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether the noise scale exceeds the distance of two measurements."""
+        """Return whether the noise scale exceeds the distance between two noisy values."""
         return self.item.still(previous, current, spend_nano)
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return the estimate, which is the measurement: a sum has no declared range."""
+        """Return the estimate, which equals the noisy value because a sum has no declared range."""
         return cells
 
     def publish(self, cells: ReleasedCells) -> float:
-        """Return the number of a sum's cells."""
+        """Return the cells of a sum as a number."""
         return self.item.publish(cells)
 
     def read(self, published: object) -> ReleasedCells:
-        """Return the cells of a sum from a release."""
+        """Return the cells of a sum read from a release."""
         return self.item.read(published)
 
     @property
@@ -88,9 +92,9 @@ class Sum(_OfItems):
 
 @dataclass(frozen=True, slots=True)
 class Mean(_OfItems):
-    """The mean of a step's items, whose number is public; cells hold their sum and their number n.
+    """The mean of a step's items, whose number n is public; the cells hold their sum and n.
 
-    A step without items counts as one item c.
+    A step without items counts as having one item, c.
     """
 
     centre: int = 0
@@ -101,12 +105,16 @@ class Mean(_OfItems):
     width: ClassVar[int] = 2
 
     def gathered(self, total: int, number: int) -> RawCells:
-        """Return the cells of a step whose ``number`` items, each less the centre, add up to ``total``."""
+        """Return the cells of a step; ``total`` adds up its ``number`` items, each minus the centre."""
         return RawCells((total + (number * self.centre if number else middle(self.item)), number))
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return the sum plus discrete Laplace noise of rate ``e / D``, and the number; loss at most ``spend_nano``."""
-        # PRIVACY: as of a sum. The number of items is the same for all neighbours: one item becomes another.
+        """Return the sum plus discrete Laplace noise of rate ``e / D``, and the number of items.
+
+        The loss is at most ``spend_nano``.
+        """
+        # PRIVACY: same argument as for a sum. All neighbours have the same number of items, because they differ by
+        # replacing one.
         total, number = cells
         return ReleasedCells((*self.item.perturb(stream, RawCells((total,)), spend_nano), number))
 
@@ -115,20 +123,20 @@ class Mean(_OfItems):
         return self.item.axis.width(self.item.sensitivity * NANO, spend_nano * max(1, number))
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether the noise scale exceeds the distance of two measurements, each over its own number."""
+        """Return whether the noise scale exceeds the distance between two means, each over its own number."""
         return still_means(self.item.sensitivity, previous, current, spend_nano)
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return an estimate within the declared range (unless ``clamp`` is false)."""
+        """Return an estimate within the declared range unless ``clamp`` is false."""
         return clamped_mean(cells, self.item.axis.low, self.item.axis.high) if self.clamped else cells
 
     def publish(self, cells: ReleasedCells) -> float:
-        """Return the mean of a sum and a number, rounded once to a double."""
+        """Return the mean, the sum divided by the number, rounded once to a double."""
         total, number = cells
         return self.item.axis.width(total, max(1, number))
 
     def read(self, published: object, number: int = 1) -> ReleasedCells:
-        """Return the cells of a mean over ``number`` items from a release."""
+        """Return the cells of a mean over ``number`` items read from a release."""
         if not isinstance(published, float | int):
             raise TypeError(f"a mean's release must contain a number, but found {type(published).__name__}")
         return ReleasedCells((nearest(self.item, float(published), max(1, number)), number))
@@ -141,9 +149,9 @@ class Mean(_OfItems):
 
 @dataclass(frozen=True, slots=True)
 class HiddenMean(_OfItems):
-    """The mean of a step's items, whose number is a secret, too; cells hold the sum of k - c, and the number.
+    """The mean of a step's items if their number is secret too.
 
-    D is max(hi - c, c - lo).
+    The cells hold the sum of k - c and the number of items. D is max(hi - c, c - lo).
     """
 
     clamped: bool = True
@@ -154,17 +162,20 @@ class HiddenMean(_OfItems):
 
     @property
     def centre(self) -> int:
-        """Return c, what each item counts less."""
+        """Return c, which is subtracted from each item."""
         return middle(self.item)
 
     def gathered(self, total: int, number: int) -> RawCells:
-        """Return the cells of a step whose ``number`` items, each less the centre, add up to ``total``."""
+        """Return the cells of a step; ``total`` adds up its ``number`` items, each minus the centre."""
         return RawCells((total, number))
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return sum and number, each plus discrete Laplace noise of its half of at least two nano-epsilon."""
-        # PRIVACY: one contributor more moves the sum of k - c by at most D and the number by one; half of the spend,
-        # rounded down, is lost on the one and the rest on the other (sequential composition).
+        """Return the sum and the number, each with discrete Laplace noise for half of the spend.
+
+        A spend is at least two nano-epsilon.
+        """
+        # PRIVACY: one more contributor moves the sum of k - c by at most D and the number by one. Half of the spend,
+        # rounded down, is lost on the sum and the rest on the number (sequential composition).
         half_nano = spend_nano // 2
         total, number = cells
         noisy = self.item.perturb(stream, RawCells((total,)), half_nano)
@@ -172,31 +183,31 @@ class HiddenMean(_OfItems):
         return ReleasedCells((*noisy, max(-MOST_ITEMS, min(number, MOST_ITEMS))))
 
     def scale(self, spend_nano: int) -> dict[str, float]:
-        """Return the noise scales of sum, in the value's unit, and number."""
+        """Return the noise scales of the sum, in the value's unit, and of the number."""
         half_nano = spend_nano // 2
         return {"sum": self.item.scale(half_nano), "count": NANO / (spend_nano - half_nano)}
 
     def still(self, _previous: ReleasedCells, _current: ReleasedCells, _spend_nano: int) -> bool:
-        """Raise: no scheme of a sampling rate is one of these means."""
+        """Raise an error: no scheme with a sampling rate uses this mean."""
         raise AssertionError("a mean of a hidden number has no sampling rate")
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return a sum and a number whose mean lies within the declared range (unless ``clamp`` is false)."""
+        """Return a sum and a number whose mean lies within the declared range unless ``clamp`` is false."""
         low, high = (end - self.centre for end in (self.item.axis.low, self.item.axis.high))
         return clamped_mean(cells, low, high) if self.clamped else cells
 
     def publish(self, cells: ReleasedCells) -> float:
-        """Return the mean of a sum and a number, ``c + sum / max(1, number)``, rounded once to a double."""
+        """Return the mean ``c + sum / max(1, number)``, rounded once to a double."""
         total, number = cells
         return self.item.axis.width(self.centre * max(1, number) + total, max(1, number))
 
     def parts(self, cells: ReleasedCells) -> dict[str, float]:
-        """Return the noisy sum of what items lie above c, in the value's unit, and their noisy number."""
+        """Return the noisy sum of the items' distances above c, in the value's unit, and the noisy number."""
         total, number = cells
         return {"sum": self.item.axis.double(total), "count": number}
 
     def read(self, published: object) -> ReleasedCells:
-        """Return the cells of a measurement from a release."""
+        """Return the cells of a noisy value read from a release."""
         if not isinstance(published, dict):
             raise TypeError(f"a mean's measurement must be an object, but found {type(published).__name__}")
         return ReleasedCells((*self.item.read(published["sum"]), int(published["count"])))
@@ -208,7 +219,7 @@ class HiddenMean(_OfItems):
 
 
 Statistic: TypeAlias = Sum | Mean | HiddenMean
-"""What is made of the numbers of contributors."""
+"""A statistic computed from contributors' numbers."""
 
 
 def middle(item: Number) -> int:
@@ -217,24 +228,30 @@ def middle(item: Number) -> int:
 
 
 def reach(item: Number) -> int:
-    """Return how far, in cells, an item may lie from the middle of its range."""
+    """Return the largest distance, in cells, of an item from the middle of its range."""
     return max(item.axis.high - middle(item), middle(item) - item.axis.low)
 
 
 def nearest(item: Number, number: float, parts: int) -> int:
-    """Return the integer of cells whose ``parts``-th part is nearest to a number; exact below 2^50."""
+    """Return the whole number of cells that, divided by ``parts``, is closest to ``number``.
+
+    Exact below 2^50.
+    """
     return floor(exact(number) * item.axis.cells_per_unit * parts + Fraction(1, 2))
 
 
 def still_means(sensitivity: int, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-    """Return whether the noise scale exceeds the distance of two means, each a total over its own number."""
+    """Return whether the noise scale exceeds the distance between two means.
+
+    Each mean is a total over its own number.
+    """
     (old, before), (new, number) = previous, current
     before, number = max(1, before), max(1, number)
     return sensitivity * NANO * before > abs(new * before - old * number) * spend_nano
 
 
 def clamped_mean(cells: ReleasedCells, low: int, high: int) -> ReleasedCells:
-    """Return a total over a number, at least one, whose mean lies in ``low .. high``."""
+    """Return a total and a number whose mean lies in ``low .. high``; a number below 1 counts as 1."""
     total, number = cells
     return ReleasedCells((max(low * max(1, number), min(total, high * max(1, number))), number))
 

@@ -1,11 +1,13 @@
-"""Sums, means and shares over the units of a step, under discrete Laplace noise (Dwork et al. 2006; Ghosh et al. 2009).
+"""Sums, means and shares over a step's units, under discrete Laplace noise.
 
-A unit is what is protected: all that was read in it is one cell of the policy's range, lo..hi, D = hi - lo. How many
-units of a step have a reading, n, is public. Histories that differ in a units of a step have totals at most a*D apart,
-so noise of rate ``e/(w*D)`` loses at most ``e*a/w``. Any w units in a row have a's that add up to at most w, over all
-steps that they meet: together they lose at most the largest e.
+Sources: Dwork et al. 2006; Ghosh et al. 2009.
 
-Cells hold the total and n.
+A unit is what is protected: everything read in it becomes one cell of the policy's range lo..hi, with D = hi - lo. The
+number n of units of a step that have a reading is public. If two histories differ in a units of a step, their totals
+differ by at most a*D, so noise of rate ``e/(w*D)`` loses at most ``e*a/w``. For any w consecutive units, the values of
+a add up to at most w over all steps that these units meet, so together they lose at most the largest e.
+
+The cells hold the total and n.
 """
 
 from collections.abc import Iterable
@@ -21,26 +23,29 @@ from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, exact, is_number
 
 UnitCell: TypeAlias = tuple[int, int]
-"""When a unit starts, in ms, and the cell that it holds."""
+"""When a unit starts, in ms, and the cell it holds."""
 Count: TypeAlias = int | dict[str, int]
-"""How many units a release counts, in all or by bin."""
+"""The number of units that a release counts, in total or by bin."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfUnits:
-    """What statistics of units have in common: ``item`` is what a unit holds, ``window`` is w, in units."""
+    """Base of the statistics over units: ``item`` is what a unit holds, ``window`` is w, in units."""
 
     item: Number | Category
     window: int
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the cell of one raw reading; the substitute, or None, when it is invalid."""
+        """Return the cell of one raw reading; for an invalid reading, the substitute or None."""
         return self.item.quantise(raw)
 
 
 @dataclass(frozen=True, slots=True)
 class _Total(OfUnits):
-    """A total over units; cells hold it, and the number of units. Scale and distance are those of the mean of both."""
+    """A total over units; the cells hold the total and the number of units.
+
+    Scale and distance are those of the mean, total over number.
+    """
 
     item: Number
     statistic: ClassVar[str]
@@ -48,23 +53,24 @@ class _Total(OfUnits):
 
     @property
     def reach(self) -> int:
-        """Return how far one unit moves the total: D, at least 1."""
+        """Return the most that one unit moves the total: D, at least 1."""
         return max(1, self.item.axis.high - self.item.axis.low)
 
     @property
     def sensitivity(self) -> int:
-        """Return how far w units move totals: w*D."""
+        """Return the most that w units move the totals: w*D."""
         return self.window * self.reach
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
-        """Return the cells of a step's units that count, or None: there is none."""
+        """Return the cells of a step's units, or None if there are no units."""
         cells = [cell for _, cell in units]
         return RawCells((sum(cells), len(cells))) if cells else None
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the total plus discrete Laplace noise of rate ``e / (w*D)``, and the number of units."""
-        # PRIVACY: each unit was brought to the range, so a units move the total by at most a*D, and the noise loses at
-        # most e*a/w. The number of units is the same for all neighbours: these differ in what is read, not where.
+        # PRIVACY: each unit was brought into the range, so a units move the total by at most a*D, and the noise loses
+        # at most e*a/w. All neighbours have the same number of units, because they differ in what is read, not in which
+        # units have a reading.
         total, number = cells
         return ReleasedCells((saturated(total + discrete_laplace(stream, spend_nano, self.sensitivity * NANO)), number))
 
@@ -73,15 +79,15 @@ class _Total(OfUnits):
         return self.item.axis.width(self.sensitivity * NANO, spend_nano * number)
 
     def scales(self, spend_nano: int, cells: ReleasedCells) -> float:
-        """Return the noise scale as it stands in a release."""
+        """Return the noise scale in the form that a release shows."""
         return self.scale(spend_nano, cells[1])
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether the noise scale exceeds the distance of two measurements, each over its own number."""
+        """Return whether the noise scale exceeds the distance between two means, each over its own number."""
         return still_means(self.sensitivity, previous, current, spend_nano)
 
     def count(self, cells: ReleasedCells) -> Count:
-        """Return how many units were counted."""
+        """Return the number of units counted."""
         return cells[1]
 
     @property
@@ -92,7 +98,7 @@ class _Total(OfUnits):
 
 @dataclass(frozen=True, slots=True)
 class UnitSum(_Total):
-    """The sum over a step's units, which has no declared range."""
+    """The sum over a step's units; it has no declared range."""
 
     statistic: ClassVar[str] = "sum"
 
@@ -101,30 +107,30 @@ class UnitSum(_Total):
         return self.item.axis.width(self.sensitivity * NANO, spend_nano)
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
-        """Return whether the noise scale exceeds the distance of two measurements."""
+        """Return whether the noise scale exceeds the distance between two noisy values."""
         return abs(current[0] - previous[0]) * spend_nano < self.sensitivity * NANO
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return the estimate, which is the measurement."""
+        """Return the estimate, which equals the noisy value."""
         return cells
 
     def publish(self, cells: ReleasedCells) -> float:
-        """Return the number of a sum."""
+        """Return the sum in the value's unit."""
         return self.item.publish(cells)
 
     def read(self, published: object, count: object = 1) -> ReleasedCells:
-        """Return the cells of a sum from a release that counts so many units."""
+        """Return the cells of a sum over ``count`` units read from a release."""
         return ReleasedCells((*self.item.read(published), number_of(count)))
 
 
 @dataclass(frozen=True, slots=True)
 class UnitMean(_Total):
-    """The mean over a step's units; the estimate lies in the declared range (unless ``clamp`` is false)."""
+    """The mean over a step's units; the estimate lies in the declared range unless ``clamp`` is false."""
 
     statistic: ClassVar[str] = "mean"
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return an estimate within the declared range."""
+        """Return an estimate within the declared range unless ``clamp`` is false."""
         axis = self.item.axis
         return clamped_mean(cells, axis.low, axis.high) if self.item.clamped else cells
 
@@ -133,7 +139,7 @@ class UnitMean(_Total):
         return self.item.axis.width(cells[0], cells[1])
 
     def read(self, published: object, count: object = 1) -> ReleasedCells:
-        """Return the cells of a mean over so many units from a release."""
+        """Return the cells of a mean over ``count`` units read from a release."""
         number = number_of(count)
         return ReleasedCells((nearest(self.item, real_of(published), number), number))
 
@@ -148,11 +154,11 @@ class Share(_Total):
 
     @property
     def reach(self) -> int:
-        """Return how far one unit moves the total: it is among the units in the interval, or not."""
+        """Return the most that one unit moves the total: 1, because a unit is in the interval or not."""
         return 1
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
-        """Return how many of a step's units lie in the interval, and how many count; None: there is none."""
+        """Return how many of a step's units lie in the interval and how many count, or None without units."""
         inside = [(self.start <= cell) & (cell < self.end) for _, cell in units]
         return RawCells((sum(inside), len(inside))) if inside else None
 
@@ -161,7 +167,7 @@ class Share(_Total):
         return self.sensitivity * NANO / (spend_nano * number)
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
-        """Return an estimate in 0..1 (unless ``clamp`` is false)."""
+        """Return an estimate in 0..1 unless ``clamp`` is false."""
         return clamped_mean(cells, 0, 1) if self.item.clamped else cells
 
     def publish(self, cells: ReleasedCells) -> float:
@@ -169,7 +175,7 @@ class Share(_Total):
         return cells[0] / cells[1]
 
     def read(self, published: object, count: object = 1) -> ReleasedCells:
-        """Return the cells of a share of so many units from a release."""
+        """Return the cells of a share of ``count`` units read from a release."""
         number = number_of(count)
         return ReleasedCells((round(exact(real_of(published)) * number), number))
 
@@ -180,14 +186,14 @@ class Share(_Total):
 
 
 def number_of(count: object) -> int:
-    """Return the number of units that a release counts; raises `TypeError` where it is none."""
+    """Return the number of units that a release counts; raise `TypeError` if it is not a number."""
     if type(count) is not int or count < 1:
         raise TypeError(f"a release of units must count at least one unit, but found {type(count).__name__}")
     return count
 
 
 def real_of(published: object) -> float:
-    """Return the number of a release; raises `TypeError` where it is none."""
+    """Return the published number of a release; raise `TypeError` if it is not a number."""
     if not is_number(published):
         raise TypeError(f"a release of units must contain a number, but found {type(published).__name__}")
     return float(published)

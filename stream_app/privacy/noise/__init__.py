@@ -1,1 +1,1 @@
-"""Keyed randomness and the exact mechanisms that draw from it."""
+"""Keyed randomness and the exact mechanisms that use it."""

@@ -1,14 +1,15 @@
-"""What steps draw under the noise key: coins and noise of one event, or of one event of each of many series.
+"""The random draws of steps under the noise key: coins and noise, for one series or many at once.
 
-Both draw the same: the quick sampling of many falls back to the exact one of one, and gives what that would. Which bits
-an event draws is a function of key, policy, series and step.
+One event, or one event of each of many series, gets the same draws: the fast sampling of many series falls back to
+exact sampling and gives its results. The bits that an event draws are a function of the key, policy, series and step.
 
-Noise message: every parameter of the mechanism and the policy version (``Policy.identity``), spend, series, step and
-the clamped value in a fixed width, under the epoch's key: the same noise at another scale or on another value would
-reveal the value exactly. Coin message: the same without value and spend, so that which events are approximated, which
-anyone sees, depends on nothing raw. Dissimilarity message (level w-event): the noise message with what the comparison
-is with, the cells last released, and its budget instead of the spend. No offset, batch position or clock is in any, so
-a replay draws the same; each has a person (BLAKE2b's) of its own, so none ever draws another's bits.
+Noise message: every parameter of the mechanism and the policy version (``Policy.identity``), the spend, series, step
+and the clamped value in a fixed width, under the epoch's key. The same noise at another scale or on another value would
+reveal the value exactly. Coin message: the same without value and spend, so that nothing raw affects which events are
+repeated, which is visible to anyone. Dissimilarity message (level w-event): the noise message with the cells last
+released, which the value is compared with, and the comparison's budget instead of the spend. No message contains an
+offset, batch position or clock, so a replay draws the same bits. Each kind of message has its own BLAKE2b
+personalization (``person``), so no two kinds share bits.
 """
 
 from collections.abc import Sequence
@@ -41,13 +42,16 @@ _COIN_HEAD: Final = Struct(">QQH").pack
 
 
 def noise_message(epoch: int, start_ms: int, spend_nano: int, name: bytes, cells: bytes) -> bytes:
-    """Return the noise message of an event, without the policy's identity; ``cells`` are integers of 64 bits."""
-    # PRIVACY: the raw cells enter a keyed hash whose bits cannot be told from uniform ones without the key.
+    """Return the noise message of an event without the policy's identity.
+
+    ``cells`` are 64-bit integers.
+    """
+    # PRIVACY: the raw cells enter a keyed hash whose bits are indistinguishable from uniform ones without the key.
     return _NOISE_HEAD(epoch, start_ms, spend_nano, len(name)) + name + cells
 
 
 def coin_message(epoch: int, start_ms: int, name: bytes) -> bytes:
-    """Return the coin message of an event, without the policy's identity."""
+    """Return the coin message of an event without the policy's identity."""
     return _COIN_HEAD(epoch, start_ms, len(name)) + name
 
 
@@ -60,10 +64,10 @@ def noise_stream(
 
 
 def start_stream(seed: bytes, policy: Policy, series: str, step_ms: int, rate_nano: int, looks: int) -> BitStream:
-    """Return the bits of the noise that a step's counters start with, or take up after an announced intrusion.
+    """Return the bits of the noise added to a step's counters at its start or after an intrusion.
 
-    ``seed`` is the opening watermark's or the announcement's, ``looks`` the number of announced intrusions before, so
-    that an announcement sent twice adds other noise.
+    ``seed`` comes from the opening watermark or the announcement. ``looks`` is the number of announced intrusions, this
+    one included, so that an announcement sent twice adds different noise.
     """
     name = series.encode()
     head = pack(">QQQH", step_ms, rate_nano, looks, len(name))
@@ -73,8 +77,9 @@ def start_stream(seed: bytes, policy: Policy, series: str, step_ms: int, rate_na
 def closing_stream(
     seed: bytes, policy: Policy | Rule, series: str, step_ms: int, spend_nano: int, cells: RawCells
 ) -> BitStream:
-    """Return the bits of a collected step's noise, from its closing watermark's seed."""
-    # PRIVACY: as above. Under the resident key it would protect nothing from who saw that key and the counters.
+    """Return the bits of a collected step's noise, derived from the seed of its closing watermark."""
+    # PRIVACY: as above. Under the resident key, this noise would protect nothing from anyone who saw that key and the
+    # counters.
     name = series.encode()
     head = pack(">QQH", step_ms, spend_nano, len(name))
     message = b"%b%b%b%b" % (policy.identity, head, name, pack(f">{len(cells)}q", *cells))
@@ -96,9 +101,9 @@ def dissimilarity_stream(  # noqa: PLR0913, PLR0917 (all that the noise may depe
     cells: RawCells,
     released: ReleasedCells,
 ) -> BitStream:
-    """Return the bits of the noise on one event's distance from the last release."""
-    # PRIVACY: as for noise: the raw cells enter a keyed hash alone. The same noise on another distance would show the
-    # difference of the two, so all that the distance is made of is in the message.
+    """Return the bits of the noise added to the distance of one event from the last release."""
+    # PRIVACY: as for noise, the raw cells enter only a keyed hash. The same noise on another distance would show the
+    # difference between the two distances, so the message contains everything that the distance is computed from.
     name = series.encode()
     head = pack(">QQQH", epoch, step_ms, level.charge_nano, len(name))
     both = pack(f">{2 * len(cells)}q", *cells, *released)
@@ -111,7 +116,7 @@ _CELL: Final = Struct(">q").pack
 @final
 @dataclass(slots=True, repr=False)
 class Draw:
-    """The bits of one event under the key of its epoch; its noise is drawn from ``seed`` where that is given."""
+    """The bits of one event under its epoch's key; its noise is drawn from ``seed`` if one is given."""
 
     _secret: bytes
     _epoch: int
@@ -119,7 +124,7 @@ class Draw:
     _seed: bytes | None = None
 
     def coins(self, policy: Policy | Rule, start_ms: int, rate_nano: int, asked: bool) -> bool:  # noqa: FBT001, ARG002 (as of many)
-        """Return whether the coin allows a publication at a rate."""
+        """Return whether the coin allows a publication at ``rate_nano``."""
         return happens_rational(coin_stream(self._secret, self._epoch, policy, self._series, start_ms), rate_nano, NANO)
 
     def differs(
@@ -131,12 +136,12 @@ class Draw:
         released: ReleasedCells,
         spend_nano: int,
     ) -> bool:
-        """Return whether the cells differ enough from those last released (`mechanisms.differs`)."""
+        """Return whether the cells differ enough from the last released cells (`mechanisms.differs`)."""
         stream = dissimilarity_stream(self._secret, self._epoch, policy, self._series, start_ms, level, cells, released)
         return differs(stream, level, cells, released, spend_nano)
 
     def noise(self, policy: Policy | Rule, start_ms: int, spend_nano: int, cells: RawCells) -> ReleasedCells:
-        """Return the cells with the noise that the spend buys."""
+        """Return the cells with noise of the scale that the spend allows."""
         seed, series = self._seed, self._series
         if seed is None:
             stream = noise_stream(self._secret, self._epoch, policy, series, start_ms, spend_nano, cells)
@@ -147,13 +152,13 @@ class Draw:
 
 @final
 class Draws:
-    """The bits of one event of each of many series under the key of one epoch; ``names`` are these in UTF-8."""
+    """The bits of one event of each of many series under one epoch's key; ``names`` are UTF-8."""
 
     def __init__(self, secret: bytes, epoch: int, names: Sequence[bytes]) -> None:
         self._secret, self._epoch, self._names = secret, epoch, names
 
     def coins(self, policy: Rule, starts_ms: Ints, rates_nano: Ints, asked: Flags) -> Flags:
-        """Return whether the coin of each event allows a publication at its rate, where that is ``asked``."""
+        """Return, for each event ``asked`` about, whether its coin allows a publication at its rate."""
         (at,) = np.nonzero(asked)
         names, starts, rates = [self._names[place] for place in at.tolist()], starts_ms[at].tolist(), rates_nano[at]
         messages = map(coin_message, repeat(self._epoch), starts, names)
@@ -168,9 +173,9 @@ class Draws:
         return allowed
 
     def noise(self, policy: Rule, starts_ms: Ints, spends_nano: Ints, cells: tuple[Ints]) -> tuple[Ints]:
-        """Return the cells with the noise that each spend buys, saturated; 0 where nothing is spent."""
-        # PRIVACY: as `Number.perturb` and `noise_stream`: each raw cell leaves in a keyed hash, and with discrete
-        # Laplace noise of rate e/D. What doubles do not decide depends on the draws, not on the cells.
+        """Return the saturated cells with the noise that each spend allows, or 0 if nothing is spent."""
+        # PRIVACY: as `Number.perturb` and `noise_stream`: each raw cell leaves only in a keyed hash and with discrete
+        # Laplace noise of rate e/D. Whether doubles suffice to decide a draw depends on the draws, not on the cells.
         (at,) = np.nonzero(spends_nano)
         names, starts, paid = [self._names[place] for place in at.tolist()], starts_ms[at].tolist(), spends_nano[at]
         spends, own, rate = paid.tolist(), cells[0][at], policy.kind.sensitivity * NANO
@@ -182,7 +187,7 @@ class Draws:
             raw, name = RawCells((int(own[n]),)), names[n].decode()
             stream = noise_stream(self._secret, self._epoch, policy, name, starts[n], spends[n], raw)
             exact = discrete_laplace(stream, spends[n], rate)
-            drawn[n] = max(-2 * LARGEST_CELL, min(exact, 2 * LARGEST_CELL))  # beyond it the sum saturates anyway
+            drawn[n] = max(-2 * LARGEST_CELL, min(exact, 2 * LARGEST_CELL))  # beyond this the sum saturates anyway
         found = np.zeros(len(spends_nano), np.int64)
         found[at] = saturated(own + drawn)
         return (found,)

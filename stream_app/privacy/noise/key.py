@@ -1,7 +1,8 @@
 """Noise keys: a one-way ratchet over epochs of event time.
 
-``k[e+1] = KDF(k[e])``: who seizes a later key cannot go back, so the noise of erased epochs cannot be drawn again.
-Source of the shape: forward-secret key evolution (Bellare and Yee, Forward-security in private-key cryptography, 2003).
+``k[e+1] = KDF(k[e])``: anyone who seizes a later key cannot compute earlier keys, so the noise of erased epochs cannot
+be drawn again. Source of the construction: forward-secret key evolution (Bellare and Yee, Forward-security in
+private-key cryptography, 2003).
 """
 
 from dataclasses import dataclass, field
@@ -12,23 +13,26 @@ from stream_app.privacy.amounts import Flag, Whole
 
 SECRET_BYTES = 32
 SEALING_BYTES = 64
-"""Of a key of AES-SIV: two of AES-256."""
+"""Length of an AES-SIV key: two AES-256 keys."""
 MINIMUM_EPOCH_MS = 86_400_000
-"""One day: shorter epochs would make an event of the year 9999 ratchet for minutes."""
+"""One day: with shorter epochs, the ratchet to an event of the year 9999 would take minutes."""
 
 MILESTONE_STEPS = 16_384
-"""Epochs between two keys on the way to a far epoch that stay in memory."""
+"""Epochs between two keys kept in memory on the way to a distant epoch."""
 
 
 @lru_cache(maxsize=256)
 def _ratchet(secret: bytes, steps: int) -> bytes:
-    """Return ``secret`` moved ``steps`` epochs on."""
+    """Return ``secret`` advanced by ``steps`` epochs."""
     return _turned(_milestone(secret, steps // MILESTONE_STEPS), steps % MILESTONE_STEPS)
 
 
 @lru_cache(maxsize=256)
 def _milestone(secret: bytes, number: int) -> bytes:
-    """Return ``secret`` moved on to a milestone; kept, so that only the first far-future event takes seconds."""
+    """Return ``secret`` advanced to a milestone.
+
+    The result is cached, so only the first far-future event takes seconds.
+    """
     return _turned(_milestone(secret, number - 1), MILESTONE_STEPS) if number else secret
 
 
@@ -45,7 +49,10 @@ def _sealing(secret: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """The key of ``first_epoch`` and by it of all later ones; ``epoch_ms`` None is one epoch for all time."""
+    """The key of ``first_epoch``, which gives the keys of all later epochs.
+
+    If ``epoch_ms`` is None, one epoch covers all time.
+    """
 
     fingerprint: str
     first_epoch: int
@@ -61,36 +68,38 @@ class KeyRing:
         return epoch < self.first_epoch
 
     def secret_of(self, epoch: int) -> bytes | None:
-        """Return the epoch's key, or None when it was erased."""
+        """Return the epoch's key, or None if it was erased."""
         if self.erased(epoch):
             return None
         return _ratchet(self.secret, epoch - self.first_epoch) if epoch > self.first_epoch else self.secret
 
     def sealing_of(self, epoch: int) -> bytes | None:
-        """Return the key that seals rows of open steps of an epoch, or None when the epoch's key was erased.
+        """Return the key that seals the rows of an epoch's open steps, or None if the epoch's key was erased.
 
-        Guarantee: noise tells nothing of it, nor it of the noise, as keyed BLAKE2b is pseudo-random.
+        Guarantee: the noise reveals nothing about this key, nor the key about the noise, because keyed BLAKE2b is
+        pseudo-random.
         """
         secret = self.secret_of(epoch)
         return None if secret is None else _sealing(secret)
 
     def erased_before(self, epoch: int) -> "KeyRing | None":
-        """Return the ring without the keys of the epochs before ``epoch``, or None when that one's own is gone.
+        """Return the ring without the keys of epochs before ``epoch``, or None if its own key was erased.
 
-        Guarantee: no key of an earlier epoch can be computed from it, as keyed BLAKE2b is one-way.
+        Guarantee: no key of an earlier epoch can be computed from the result, because keyed BLAKE2b is one-way.
         """
         secret = self.secret_of(epoch)
         return None if secret is None else KeyRing(self.fingerprint, epoch, secret, self.epoch_ms)
 
     def derived(self, digest: bytes) -> "KeyRing":
-        """Return the ring that belongs to ``digest``; no two digests have one.
+        """Return the ring derived from ``digest``; no two digests share a ring.
 
-        Guarantee: who knows rings of other digests knows nothing of this one, as keyed BLAKE2b is pseudo-random.
+        Guarantee: anyone who knows the rings of other digests knows nothing about this one, because keyed BLAKE2b is
+        pseudo-random.
         """
         secret = blake2b(digest, key=self.secret, digest_size=SECRET_BYTES, person=b"landmark-derive").digest()
         named = blake2b(digest, key=self.secret, digest_size=len(self.fingerprint) // 2, person=b"landmark-named")
         return KeyRing(named.hexdigest(), self.first_epoch, secret, self.epoch_ms)
 
     def mixed(self, seed: bytes) -> bytes:
-        """Return another seed, made of that of a watermark or an intrusion; another ring makes another one of it."""
+        """Return a seed derived from that of a watermark or an intrusion; every ring derives a different one."""
         return blake2b(seed, key=self.secret, digest_size=SECRET_BYTES, person=b"landmark-seed").digest()

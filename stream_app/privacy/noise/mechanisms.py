@@ -1,4 +1,4 @@
-"""The mechanisms, sampled exactly: Laplace noise, randomized response, private dissimilarity, the exponential one.
+"""Exact samplers: Laplace noise, randomized response, private dissimilarity, exponential mechanism.
 
 * Discrete Laplace: ``P(k) = (1 - q) / (1 + q) * q**|k|`` with ``q = exp(-rate)``. The inverse of the geometric
   distribution by a lazily extended uniform U: ``floor(-ln(U) / rate)`` has ``P(>= g) = P(U <= exp(-rate * g))``, which
@@ -7,17 +7,17 @@
   least significant bits, CCS 2012 (why not in floating point).
 * Planar Laplace on an integer lattice: ``P(x, y)`` proportional to ``exp(-rate * norm(x, y))``. Rejection from two
   independent discrete Laplace draws, whose product dominates it because ``|x| + |y|`` is at most ``sqrt(2) * norm``.
-  Source: Andres et al., Geo-indistinguishability, CCS 2013 (the continuous mechanism); the lattice and the exact
-  acceptance are this project's, against the precision attacks that the paper leaves open.
-* k-ary randomized response: the truth with probability ``exp(e) / (exp(e) + k - 1)``, else any other answer. Source:
+  Source: Andres et al., Geo-indistinguishability, CCS 2013 (the continuous mechanism). The lattice and the exact
+  acceptance test are this project's, against the precision attacks that the paper leaves open.
+* k-ary randomized response: the truth with probability ``exp(e) / (exp(e) + k - 1)``, otherwise another answer. Source:
   Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, JMLR 2016 (section 4).
-* Private dissimilarity: whether a step differs enough from the last release to be worth a publication. The mean
-  distance of the value from that release, under Laplace noise, is compared with the noise that a publication brings.
+* Private dissimilarity: whether a step differs enough from the last release to be worth publishing. The mean
+  distance of the value from that release, under Laplace noise, is compared with the noise that a publication adds.
   Source: Kellaris et al., VLDB 2014, section 5.2 (sub mechanism M_{i,1}).
-* Exponential mechanism over scored options: option i with probability in proportion to ``exp(e * u_i / 2)``. Scores are
-  rationals of sensitivity 1. One lazily extended uniform is compared with the cumulated weights, which `decimal` gives
-  to as many digits as that takes. Source: McSherry and Talwar, Mechanism design via differential privacy, FOCS 2007
-  (theorem 6: loss at most e).
+* Exponential mechanism over scored options: option i with probability proportional to ``exp(e * u_i / 2)``. Scores are
+  rationals of sensitivity 1. One lazily extended uniform is compared with the cumulative weights, which `decimal`
+  computes to as many digits as needed. Source: McSherry and Talwar, Mechanism design via differential privacy, FOCS
+  2007 (theorem 6: loss at most e).
 """
 
 from bisect import bisect_right
@@ -38,7 +38,10 @@ from stream_app.privacy.values import NANO, RawCells, ReleasedCells
 
 UNIT = 2.0**-FAST_BITS
 TOLERANCE = 2.0**-47
-"""Relative error of ``log`` (at most 4 ulp, numpy's too), of the rate's quotient and of the product, 10 times over."""
+"""Ten times the relative error of ``log``, of the rate's quotient and of the product.
+
+The error of ``log`` is at most 4 ulp, numpy's too.
+"""
 
 
 def discrete_laplace(stream: BitStream, numerator: int, denominator: int) -> int:
@@ -55,7 +58,7 @@ def discrete_laplace(stream: BitStream, numerator: int, denominator: int) -> int
 
 
 def geometric(top: Real, scale: Real) -> tuple[Real, Flag]:
-    """Return ``floor(-ln(U) * scale)`` for U in ``[top, top + 1) / 2^53`` by doubles, and whether these decide it.
+    """Return ``floor(-ln(U) * scale)`` for U in ``[top, top + 1) / 2^53``, and whether doubles decide it.
 
     ``top`` is an integer below 2^53, as a double.
     """
@@ -71,10 +74,9 @@ _LARGEST_MAGNITUDE = 2.0**62
 
 
 def discrete_laplace_by(words: Words, numerators: Ints, denominator: int) -> tuple[Ints, Flags]:
-    """Return `discrete_laplace` of many streams, and for which of them their first 54 bits and doubles decide it.
+    """Return `discrete_laplace` of many streams, and for which of them 54 bits and doubles decide it.
 
-    The others are to be drawn by `discrete_laplace`; what stands for them here means nothing. ``denominator`` is below
-    2^63.
+    `discrete_laplace` must draw the others; their entries in the result mean nothing. ``denominator`` is below 2^63.
     """
     top = ((words >> np.uint64(1)) & np.uint64((1 << FAST_BITS) - 1)).astype(np.float64)
     negative = (words & np.uint64(1)).astype(np.bool_)
@@ -85,10 +87,14 @@ def discrete_laplace_by(words: Words, numerators: Ints, denominator: int) -> tup
 
 
 def geometric_precise(stream: BitStream, top: int, numerator: int, denominator: int) -> int:
-    """Return the same floor by as many bits and digits as it takes; ``top`` holds the first 53 bits of U."""
+    """Return the exact floor of `geometric`, using as many bits and digits as needed.
+
+    ``top`` holds the first 53 bits of U.
+    """
     bits = FAST_BITS
     while True:
-        # A logarithm near U = 1 loses as many digits as U has bits: carry twice that, keep a margin of the first half.
+        # A logarithm near U = 1 loses as many digits as U has bits, so carry twice as many and trust only the first
+        # half.
         guard = int(bits * DIGITS_PER_BIT) + 30
         context = Context(prec=2 * guard + len(str(numerator)) + len(str(denominator)))
         if top:
@@ -110,7 +116,7 @@ def _quantile(top: int, bits: int, numerator: int, denominator: int, context: Co
 
 
 HALF_ROOT = Fraction(70710678118654752440, 10**20)
-"""1/sqrt(2) rounded down: a slower rate of the proposal still dominates."""
+"""1/sqrt(2) rounded down: with a slower rate the proposal still dominates."""
 
 
 def planar_laplace(stream: BitStream, rate: Fraction) -> tuple[int, int]:
@@ -124,13 +130,16 @@ def planar_laplace(stream: BitStream, rate: Fraction) -> tuple[int, int]:
 
 
 def accepts(stream: BitStream, x: int, y: int, rate: Fraction) -> bool:
-    """Return True with probability ``exp(-rate*norm(x, y) + rate*HALF_ROOT*(|x| + |y|))``; not for the origin."""
+    """Return True with probability ``exp(-rate*norm(x, y) + rate*HALF_ROOT*(|x| + |y|))``.
+
+    Not defined for the origin.
+    """
     square, corner = x * x + y * y, abs(x) + abs(y)
     slope = rate.numerator / rate.denominator
     far, near = slope * sqrt(square), slope * float(HALF_ROOT) * corner
 
     def precise(digits: int) -> Decimal:
-        # far and near may agree in their first 20 digits, as HALF_ROOT does with 1/sqrt(2).
+        # `far` and `near` may agree in their first 20 digits, as HALF_ROOT does with 1/sqrt(2).
         context = Context(prec=digits + 50 + len(str(corner)) + max(0, len(str(int(far)))))
         norm = context.sqrt(Decimal(square))
         less = context.multiply(context.divide(Decimal(HALF_ROOT.numerator), Decimal(HALF_ROOT.denominator)), corner)
@@ -144,7 +153,7 @@ DIGITS = 40
 
 
 def truth_precise(spend_nano: int, answers: int, digits: int) -> Decimal:
-    """Return the probability of the truth at ``spend_nano`` nano-epsilon, within relative ``10**-digits``."""
+    """Return the probability of the truth at ``spend_nano``, within relative ``10**-digits``."""
     context = Context(prec=digits + 20)
     falls = context.exp(context.divide(Decimal(-spend_nano), Decimal(NANO)))
     return context.divide(Decimal(1), context.add(Decimal(1), context.multiply(Decimal(answers - 1), falls)))
@@ -152,7 +161,10 @@ def truth_precise(spend_nano: int, answers: int, digits: int) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def truth_probability(spend_nano: int, answers: int) -> float:
-    """Return the same, computed with `decimal` and rounded once to a double: equal on every machine."""
+    """Return `truth_precise`, computed with `decimal` and rounded once to a double.
+
+    Equal on every machine.
+    """
     return float(truth_precise(spend_nano, answers, DIGITS))
 
 
@@ -168,30 +180,33 @@ def randomized_response(stream: BitStream, truth: int, answers: int, spend_nano:
 def differs(stream: BitStream, level: WindowLevel, cells: RawCells, released: ReleasedCells, spend_nano: int) -> bool:
     """Return whether ``(sum|c - o| + noise) * x > d*D*10^9``; loss at most ``level.charge_nano``.
 
-    c are the cells now, o those last released, d their number, x the spend that a publication would have, all in grid
-    units. Both sides are whole numbers: no rounding.
+    c are the current cells, o the last released cells, d their number and x the spend of a publication, all in grid
+    units. Both sides are integers, so nothing is rounded.
     """
     distance = sum(abs(cell - old) for cell, old in zip(list(cells), list(released), strict=True))
-    # PRIVACY: neighbours' cells are at most D apart in L1, so their distances from the same released cells are, too
+    # PRIVACY: neighbours' cells are at most D apart in L1, so their distances from the same released cells are too
     # (triangle inequality); noise of rate e1/D makes the noisy distance, and so this branch, lose at most e1. The guard
-    # counts e1 for every event of a window, whether or not its distance was asked for.
+    # counts e1 for every event of a window, whether or not its distance was requested.
     noisy = distance + discrete_laplace(stream, level.charge_nano, level.sensitivity * NANO)
     return noisy * spend_nano > len(cells) * level.sensitivity * NANO
 
 
 GUARD_DIGITS = 20
-"""Beyond those of the uniform: for up to 16,384 roundings, and so that hardly any second round is needed."""
+"""Digits beyond those of the uniform: they cover 16,384 roundings and make a second round rare."""
 SPARE_DIGITS = 30
-"""Of the arithmetic: exponents are below 1e22, so a weight is right to far beyond its last digit, then cut off."""
+"""Extra digits of the arithmetic.
+
+Exponents are below 1e22, so a weight is correct far beyond its last digit and is then cut off.
+"""
 SHOWN_DIGITS = 40
 
 
 MARGIN = 2.0**-44
-"""Of cumulated weights in doubles, for each option: 16 times what rounding can make of the largest sum."""
+"""Margin per option for cumulative weights in doubles: 16 times the rounding error of the sum."""
 
 
 def chosen(stream: BitStream, scores: Sequence[Fraction | int], epsilon_nano: int) -> int:
-    """Return the index of an option, drawn at ``epsilon_nano`` nano-epsilon; there is at least one."""
+    """Return the index of an option, drawn at ``epsilon_nano`` nano-epsilon; there is at least one option."""
     if len(scores) == 1:
         return 0
     top = stream.take(MORE_BITS)
@@ -200,10 +215,11 @@ def chosen(stream: BitStream, scores: Sequence[Fraction | int], epsilon_nano: in
 
 
 def chosen_fast(top: int, scores: Sequence[Fraction | int], epsilon_nano: int) -> int | None:
-    """Decide by the first 64 bits in double precision, or return None: too close to tell."""
+    """Choose by the first 64 bits in double precision, or return None if the choice is too close."""
     best = max(scores)
     falls = np.array([float(score - best) for score in scores]) * (epsilon_nano / (2 * NANO))
-    # A weight w = exp(-x) is off by less than w * (2x + 4) ulp, and w * x is below 1/2; a sum by an ulp an option more.
+    # A weight w = exp(-x) has an error below w * (2x + 4) ulp, and w * x is below 1/2; each option adds an ulp to a
+    # sum.
     sums = np.cumsum(np.exp(falls))
     aim = top * TOP_UNIT * sums[-1]
     found = min(int(np.searchsorted(sums, aim, side="right")), len(scores) - 1)
@@ -214,7 +230,7 @@ def chosen_fast(top: int, scores: Sequence[Fraction | int], epsilon_nano: int) -
 
 
 def chosen_precise(stream: BitStream, top: int, scores: Sequence[Fraction | int], epsilon_nano: int) -> int:
-    """Decide by as many bits and digits as it takes; ``top`` holds the first 64 bits."""
+    """Choose with as many bits and digits as needed; ``top`` holds the first 64 bits."""
     bits = MORE_BITS
     while True:
         sums = [0, *accumulate(weights(scores, epsilon_nano, int(bits * DIGITS_PER_BIT) + GUARD_DIGITS))]
@@ -225,15 +241,15 @@ def chosen_precise(stream: BitStream, top: int, scores: Sequence[Fraction | int]
 
 
 def _certain(sums: Sequence[int], found: int, top: int, bits: int) -> bool:
-    """Return whether every uniform that begins with ``top`` chooses ``found``, whatever the weights' last digit is."""
-    doubt = len(sums)  # of a sum, either way: one for each weight, and more
+    """Return whether every uniform that begins with ``top`` chooses ``found``, despite rounded weights."""
+    doubt = len(sums)  # error of a sum, both ways: one per weight, and one
     after = found == 0 or (sums[found] + doubt) << bits <= top * (sums[-1] - doubt)
     before = found == len(sums) - 2 or (top + 1) * (sums[-1] + doubt) <= (sums[found + 1] - doubt) << bits
     return after and before
 
 
 def weights(scores: Sequence[Fraction | int], epsilon_nano: int, digits: int) -> list[int]:
-    """Return ``exp(e * (u - max u) / 2)`` of each score in units of ``10**-digits``, less than 1.1 off."""
+    """Return ``exp(e * (u - max u) / 2)`` of each score in units of ``10**-digits``; error below 1.1."""
     context = Context(prec=digits + SPARE_DIGITS)
     best = max(scores)
     found = []

@@ -1,7 +1,8 @@
 """Replay-safe randomness: a stream of bits that is a function of a secret key and a message.
 
-The same (key, message) gives the same bits on any machine, so a replayed event never draws fresh noise. Guarantee: the
-bits are indistinguishable from uniform ones without the key, as keyed BLAKE2b is a pseudo-random function (RFC 7693).
+The same (key, message) gives the same bits on any machine, so a replayed event never draws fresh noise. Guarantee:
+without the key, the bits are indistinguishable from uniform ones, because keyed BLAKE2b is a pseudo-random function
+(RFC 7693).
 """
 
 from collections.abc import Callable, Iterable
@@ -19,7 +20,7 @@ from stream_app.privacy.amounts import Flag, Real, Whole
 BLOCK_BYTES = 64
 WORD_BYTES = 8
 FAST_BITS = 53
-"""Bits that decide in double precision; every integer below 2^53 is a double."""
+"""Bits that double precision can decide by; every integer below 2^53 is a double."""
 MORE_BITS = 64
 TOP_UNIT = 2.0**-MORE_BITS
 RATIONAL_MARGIN = 2.0**-50
@@ -32,21 +33,22 @@ def _fresh(key: bytes, person: bytes) -> blake2b:
 
 @lru_cache(maxsize=64)
 def _keyed(key: bytes, person: bytes) -> blake2b:
-    """Return a hash that has taken up its key, which costs as much as a message; keeps key and hash."""
+    """Return a hash that has absorbed its key, which costs as much as a message; the cache holds both."""
     return _fresh(key, person)
 
 
 class BitStream:
-    """A stream of bits; taking some moves it on. Lives for one draw, never stored."""
+    """A stream of bits that advances as bits are taken; it lives for one draw and is never stored."""
 
     __slots__ = ("_block", "_keyed", "_left", "_message", "_pool")
 
     def __init__(self, key: bytes, person: bytes, message: bytes, *, once: bool = False) -> None:
         """Start the stream of ``message`` under ``key``; ``person`` (at most 16 bytes) separates purposes.
 
-        ``once``: the key is a seed, which nothing keeps when the stream is gone.
+        If ``once``, the key is a seed, and nothing keeps it after the stream is gone.
         """
-        # PRIVACY: a hash that has taken up its key holds it: who looks at the memory later would read a kept seed.
+        # PRIVACY: a hash that has absorbed its key holds it, so anyone who looks at the memory later would read a
+        # cached seed.
         self._keyed = _fresh(key, person) if once else _keyed(key, person)
         self._message = message
         self._block = 0
@@ -54,7 +56,7 @@ class BitStream:
         self._left = 0
 
     def take(self, bits: int) -> int:
-        """Return the next ``bits`` bits (1 to 512) as an integer: of each block, the last ones come first."""
+        """Return the next ``bits`` bits (1 to 512) as an integer; the last bits of each block come first."""
         while self._left < bits:
             block = self._keyed.copy()
             block.update(self._message + self._block.to_bytes(8, "big"))
@@ -91,18 +93,18 @@ def happens_rational(stream: BitStream, numerator: int, denominator: int) -> boo
 
 
 def happens_quickly(word: Real, numerator: Whole, denominator: int) -> tuple[Flag, Flag]:
-    """Return `happens_rational` by the first 64 bits of a stream, as a double, and whether these decide it."""
-    # The doubles are off by less than 2^-51 in all: beyond that margin they decide as the integers would.
+    """Return `happens_rational` from the first 64 bits, as a double, and whether these bits decide it."""
+    # The total error of the doubles is below 2^-51; beyond that margin they decide as the integers would.
     difference = numerator / denominator - word * TOP_UNIT
     return difference > 0.0, abs(difference) > RATIONAL_MARGIN
 
 
 def first_words(base: blake2b, messages: Iterable[bytes]) -> npt.NDArray[np.uint64]:
-    """Return the first 64 bits of the stream of each message; ``base`` is `keyed_hash`, and may hold their beginning.
+    """Return the first 64 bits of the stream of each message, as `BitStream.take` would.
 
-    They are what `BitStream.take` gives of 64 bits.
+    ``base`` is a `keyed_hash` and may already hold a common prefix of the messages.
     """
-    first = bytes(WORD_BYTES)  # the number of the block
+    first = bytes(WORD_BYTES)  # the block number
     blocks: list[bytes] = []
     take = blocks.append
     copy = base.copy
@@ -116,7 +118,7 @@ def first_words(base: blake2b, messages: Iterable[bytes]) -> npt.NDArray[np.uint
 
 
 def keyed_hash(key: bytes, person: bytes, beginning: bytes) -> blake2b:
-    """Return the hash from which the streams of messages go that begin alike; it keeps the key."""
+    """Return a hash for the streams of all messages that share ``beginning``; the hash keeps the key."""
     base = _keyed(key, person).copy()
     base.update(beginning)
     return base
@@ -126,7 +128,8 @@ def happens(stream: BitStream, chance: float, tolerance: float, precise: Callabl
     """Return True with probability exactly p, a real number.
 
     ``chance`` is p within relative ``tolerance``; ``precise(digits)`` is p within relative ``10**-digits``. A lazily
-    extended uniform is compared with p: 53 bits and double precision decide when they can, else more bits and digits.
+    extended uniform is compared with p: 53 bits and double precision decide if they can, otherwise more bits and digits
+    do.
     """
     top = stream.take(FAST_BITS)
     decided = happens_fast(top, chance, tolerance)
@@ -134,17 +137,17 @@ def happens(stream: BitStream, chance: float, tolerance: float, precise: Callabl
 
 
 def happens_fast(top: int, chance: float, tolerance: float) -> bool | None:
-    """Decide by the first 53 bits in double precision, or return None: too close to tell."""
+    """Decide by the first 53 bits in double precision, or return None if they are too close to p."""
     if (top + 1) * 2.0**-FAST_BITS <= chance * (1.0 - tolerance):
         return True
-    # top 0 says nothing against a chance too small for a double.
+    # A ``top`` of 0 cannot rule out a chance too small for a double.
     if top > 0 and top * 2.0**-FAST_BITS >= chance * (1.0 + tolerance):
         return False
     return None
 
 
 def happens_precise(stream: BitStream, top: int, precise: Callable[[int], Decimal]) -> bool:
-    """Decide by as many bits and digits as it takes; ``top`` holds the first 53 bits."""
+    """Decide with as many bits and digits as needed; ``top`` holds the first 53 bits."""
     bits = FAST_BITS
     while True:
         digits = int(bits * DIGITS_PER_BIT) + 20

@@ -1,1 +1,1 @@
-"""Steps of many units, each protected: what a unit holds, which units a step counts, and the decision about it."""
+"""Steps of many protected units: what a unit holds, which units count, and the publishing decision."""

@@ -1,7 +1,7 @@
-"""Steps of units: the units that count, the decision of a step that closes, and what a new version does with open ones.
+"""Steps of units: which units count, processing a closed step, and open steps under a new version.
 
-Readings and watermarks open and close these steps as `collected.plain` says; a step without a unit that counts is
-passed over: it has no release, no entry, and spends nothing.
+Readings and watermarks open and close these steps as described in `collected.plain`. A step without a unit that counts
+is skipped: it has no release and no entry, and it spends nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,9 +29,9 @@ from stream_app.privacy.values import RawCells
 
 
 def tallied(policy: Policy, landmarks: LandmarkSet, index: int, units: Sequence[OpenUnit]) -> RawCells | None:
-    """Return what the units of step ``index`` come to, in order, or None: none of them counts.
+    """Return the cells of step ``index`` computed from its units, in order, or None if no unit counts.
 
-    Those count that have a reading and are no landmarks.
+    A unit counts if it has a reading and is not a landmark.
     """
     kind = policy.kind
     assert isinstance(kind, UnitStatistic), "the policy's steps have units"
@@ -45,7 +45,7 @@ def _counted(
     assert divided is not None, "the policy's steps have units"
     grid = divided.grid
     for at, unit in zip(divided.of_step(index), units, strict=True):
-        # PRIVACY: landmarks and which units have a reading are public: the values have no part in what counts.
+        # PRIVACY: landmarks, and which units have a reading, are public: the values have no influence on what counts.
         if unit.readings and at not in landmarks:
             yield grid.start_of(at), unit.cell(divided, kind)
 
@@ -53,20 +53,20 @@ def _counted(
 def decide_units(
     keys: KeyRing, policy: Policy, state: State, series: str, index: int, units: Sequence[OpenUnit]
 ) -> Stepped | None:
-    """Decide a step by its units, in order, and none left out; it lies after the last decided one.
+    """Process a step, after the last processed one, given all its units in order.
 
-    None: no unit counts, or the key of the step's epoch was erased; nothing is released and no entry written.
-    Guarantee: histories that differ on landmark units and on any w units in a row lose at most the budget over all
-    steps of a period, where the landmarks are those at its end (`guard`).
+    Return None if no unit counts or the key of the step's epoch was erased; then nothing is released and no entry is
+    written. Guarantee: histories that differ on landmark units and on any w consecutive units lose at most the budget
+    over all steps of a period, where the landmarks are those at its end (`guard`).
     """
     cells = tallied(policy, state.promise.landmarks, index, units)
     return None if cells is None else decide_step(keys, policy, state, series, index, cells)
 
 
 def takes_over(policy: Policy, before: Policy) -> bool:
-    """Return whether a version goes on with the open steps of the one before it, unless it is marked weaker.
+    """Return whether a version not marked weaker continues the open steps of the previous version.
 
-    It does if it reads them alike; any other version drops them unread.
+    It does if both read them alike; any other version drops them unread.
     """
     if policy.units is None or (policy.units, policy.step_ms) != (before.units, before.step_ms):
         return False
@@ -74,7 +74,7 @@ def takes_over(policy: Policy, before: Policy) -> bool:
 
 
 def _as_read(kind: Kind) -> tuple[object, ...]:
-    """Return what readings become in a statistic: neither its zone, nor what stands for invalid ones, nor the clamp."""
+    """Return what affects how readings enter a statistic: not its zone, substitute or clamp."""
     match kind:
         case ByBins():
             return (kind.local.by, *_as_read(kind.of))

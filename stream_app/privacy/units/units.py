@@ -1,6 +1,6 @@
-"""The members `unit`, `offset` and `value.statistic` of a policy: what is protected is what was read in one unit.
+"""The members `unit`, `offset` and `value.statistic` of a policy: each unit's readings are protected.
 
-A step holds many units, and a release is a statistic of them. The window of the level counts units.
+A step holds many units, and a release is a statistic of them. The level's window counts units.
 """
 
 from collections.abc import Iterator
@@ -36,20 +36,21 @@ from stream_app.privacy.parameters import (
 from stream_app.privacy.value_forms import CategoryForm, NumberForm
 
 MOST_OPEN_UNITS: Final = 65_536
-"""Units of all open steps of a series, 16 bytes each."""
+"""Most units in all open steps of a series, 16 bytes each."""
 MOST_STEP_UNITS: Final = 10_000
-"""Units of a step: one record decides it."""
+"""Most units of a step, because one record completes it."""
 OF_STATISTIC: Final = {"share": ("from", "to"), "histogram": ("edges",), "mean": ("by",), "sum": ("by",)}
-"""Members of `value` that belong to a statistic of numbers alone."""
+"""Members of `value` that only belong to a statistic of numbers."""
 NEEDED: Final = {"share": ("from", "to"), "histogram": ("edges",)}
 _OWN: Final = ("from", "to", "edges", "by")
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """How steps are divided into units, and what a unit holds; ``open_steps`` steps take readings at the same time.
+    """How steps are divided into units, and what a unit holds.
 
-    ``window`` w units in a row are protected together. Steps and units start at ``offset_ms`` and multiples after it.
+    ``open_steps`` steps accept readings at the same time. ``window`` w consecutive units are protected together. Steps
+    and units start at ``offset_ms`` and at multiples after it.
     """
 
     unit_ms: int
@@ -61,26 +62,26 @@ class Units:
 
     @property
     def grid(self) -> Grid:
-        """Return the units, by their index; step i holds those from ``i * per_step`` on."""
+        """Return the grid of units; step i holds the units from index ``i * per_step`` on."""
         return Grid(self.unit_ms, self.offset_ms)
 
     @property
     def span_ms(self) -> int:
-        """Return how long a window is."""
+        """Return the length of a window, in ms."""
         return self.window * self.unit_ms
 
     def of_step(self, index: int) -> range:
-        """Return the units of a step, by their index."""
+        """Return the indices of a step's units."""
         return range(index * self.per_step, (index + 1) * self.per_step)
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """Return every parameter of what a step's units hold."""
+        """Return every parameter of what the units of a step hold."""
         return ("unit", str(self.unit_ms), str(self.offset_ms), self.aggregate, str(self.open_steps))
 
 
 def units_of(form: ProtectionForm) -> Units | None:
-    """Return how a policy's steps are divided into units, or None: a step is what is protected. It has no faults."""
+    """Return how a valid policy's steps are divided into units, or None if whole steps are protected."""
     if form.unit is None:
         return None
     aggregate = form.within or "last"
@@ -89,7 +90,7 @@ def units_of(form: ProtectionForm) -> Units | None:
 
 
 def unit_kind(kind: Kind, form: ParametersForm) -> Kind:
-    """Return what a policy's `value` is when its steps hold units; the form has no faults."""
+    """Return the kind of a valid policy's `value` if its steps hold units."""
     value, window = form.value, form.protection.window or 1
     if isinstance(value, CategoryForm) and isinstance(kind, Category) and value.statistic is not None:
         return Histogram(kind, window)
@@ -117,7 +118,10 @@ def _cells(axis: Axis, edges: tuple[float, ...] | None) -> tuple[int, ...]:
 
 
 def unit_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
-    """Yield the members that make no steps of units, and why; ``kind`` is what a unit holds, None: it has faults."""
+    """Yield the members that do not form steps of units, and why.
+
+    ``kind`` is what a unit holds, or None if it has faults.
+    """
     protection, value = form.protection, form.value
     statistic = value.statistic if isinstance(value, NumberForm | CategoryForm) else None
     if protection.unit is None:
