@@ -76,8 +76,7 @@ async def covered(reader: Reader, names: TopicNames, partition: int, key: Signin
 def missing(told: Folded, heads: Covered | None) -> set[str]:
     """Return the known series that have no row, or an older row than the signed checkpoints show.
 
-    Series are known from checkpoints, releases or entries. Persons are included, by the names of their chains, also
-    those that rows of series name.
+    Series are known from checkpoints, releases or entries; persons, from the names of their chains and rows of series.
     """
     signed = heads.sequences if heads is not None else {}
     known = {name: row.sequence for name, row in (told.rows | told.members).items()}
