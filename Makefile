@@ -44,7 +44,7 @@ style: $(TEST)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-TYPED ?= stream_app landmark_stream benchmarks experiments tests examples
+TYPED ?= stream_app landmark_stream benchmarks experiments docs tests examples
 types: $(TEST)
 	$(BIN)/mypy $(TYPED)
 
@@ -52,7 +52,7 @@ layers: $(TEST)
 	$(BIN)/lint-imports --no-cache
 
 docstrings: $(TEST)
-	$(BIN)/interrogate --quiet stream_app landmark_stream benchmarks experiments tests deploy
+	$(BIN)/interrogate --quiet stream_app landmark_stream benchmarks experiments docs tests deploy
 
 spelling: $(TEST)
 	$(BIN)/codespell
@@ -62,7 +62,7 @@ format: $(TEST)  ## Put the code in the formatter's shape
 	$(BIN)/ruff format
 
 reference: $(TEST)  ## Write docs/reference anew from the code
-	$(BIN)/python -m tests.reference
+	$(BIN)/python -m docs.generator
 
 bench: $(DEMO)  ## Measure against bare clients: make bench NAME=worker ARGS="--events 1000" (without NAME: all)
 	@$(BIN)/python -m benchmarks $(NAME) $(ARGS)

@@ -6,11 +6,11 @@ from typing import get_args
 
 import pytest
 
+from docs.generator import metrics
+from docs.generator.pages import FOLDER, PAGES
 from stream_app.audit.finding import CODES, Code
 from stream_app.kafka import stops
 from stream_app.privacy import reason
-from tests.reference import metrics
-from tests.reference.pages import FOLDER, PAGES
 from tests.schemas.catalogue import schema, schemas
 
 

@@ -1,7 +1,7 @@
 """The page of exit codes."""
 
+from docs.generator.markdown import code, pages_top, sentence, table
 from stream_app.cli.exits import EXIT_CODES, OWN
-from tests.reference.markdown import code, pages_top, sentence, table
 
 TOP = "Every command ends with one of these. A message of code 2 goes to standard error and names the remedy.\n\n"
 MIDDLE = "\nThe same more exactly, where a command has more to say:\n\n"

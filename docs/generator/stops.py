@@ -2,9 +2,9 @@
 
 import re
 
+from docs.generator.markdown import code, pages_top, sentence, table
 from stream_app.kafka.stops import REASONS
 from stream_app.manual import SERVED, page_url
-from tests.reference.markdown import code, pages_top, sentence, table
 
 TOP = """\
 A partition stops rather than decide something twice. The worker's log says what was wanted, what was found and the

@@ -5,8 +5,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from docs.generator.markdown import code, pages_top, table
 from tests.deploy import ROOT
-from tests.reference.markdown import code, pages_top, table
 
 PACKAGE, NAME = ROOT / "stream_app", ROOT / "landmark_stream"
 TOP = """\

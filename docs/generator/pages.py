@@ -1,7 +1,6 @@
 """All pages under docs/reference."""
 
-from tests.deploy import ROOT
-from tests.reference import (
+from docs.generator import (
     commands,
     exit_codes,
     findings,
@@ -15,6 +14,7 @@ from tests.reference import (
     stops,
     topics,
 )
+from tests.deploy import ROOT
 
 FOLDER = ROOT / "docs" / "reference"
 PAGES = {

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from docs.generator.markdown import code, pages_top, table
 from tests.cli.mistakes.commands import COMMANDS
 from tests.cli.mistakes.exports import EXPORTS
 from tests.cli.mistakes.files import FILES
 from tests.cli.mistakes.mistake import ENERGY, Mistake, policy
 from tests.cli.mistakes.policies import POLICIES
 from tests.cli.mistakes.times import TIMES
-from tests.reference.markdown import code, pages_top, table
 
 TOP = f"""What people do wrong, and what they are told: the tests make each of these mistakes, and compare every line
 with the one here. A message names the file with its line, the column or the member, what was found, and the remedy.

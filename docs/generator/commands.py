@@ -3,8 +3,8 @@
 import argparse
 from collections.abc import Iterator
 
+from docs.generator.markdown import anchor, code, pages_top, sentence, table
 from stream_app.cli import COMMANDS, parser_of
-from tests.reference.markdown import anchor, code, pages_top, sentence, table
 
 TOP = """\
 Every command has `--help`; `landmark-stream --version` prints the version. What commands print in a pipe is plain text,

@@ -3,8 +3,8 @@
 import inspect
 from typing import get_args
 
+from docs.generator.markdown import code, pages_top, table
 from stream_app.kafka.owner.life import LIFE, Away, State
-from tests.reference.markdown import code, pages_top, table
 
 TOP = """\
 One object a partition, `kafka/owner/partition.py`, is always in one of these states, from the assignment of the

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.reference.markdown import code
+from docs.generator.markdown import code
 
 _FORMATS = {"path": "path", "password": "text, shown nowhere"}
 _LONG = 40

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from docs.generator.markdown import code, pages_top, sentence, table
+from docs.generator.schema import domain
 from stream_app.setup.settings import PREFIX, Settings
-from tests.reference.markdown import code, pages_top, sentence, table
-from tests.reference.schema import domain
 
 UNITS = {
     "_ms": "ms",

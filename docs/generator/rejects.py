@@ -1,7 +1,7 @@
 """The page of reject reasons."""
 
+from docs.generator.markdown import code, pages_top, sentence, table
 from stream_app.privacy.reason import REASONS
-from tests.reference.markdown import code, pages_top, sentence, table
 
 TOP = """\
 A record of the events topic that changes nothing becomes a record of `landmark.rejects`. It names the record by topic,

@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
+from docs.generator.markdown import code, pages_top, sentence, table
 from stream_app.monitoring.metric import Metric
 from stream_app.monitoring.metrics import AUDIT_TABLE, TABLE
 from tests.deploy import ROOT
-from tests.reference.markdown import code, pages_top, sentence, table
 
 TOP = """\
 A worker serves them at `/metrics` of `http_host:http_port` in Prometheus' text format, beside `/healthz` and `/readyz`.

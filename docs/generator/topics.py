@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.reference.markdown import anchor, code, pages_top, sentence, table
+from docs.generator.markdown import anchor, code, pages_top, sentence, table
 from tests.schemas.catalogue import asyncapi, resolved, schema
 
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tests.reference.markdown import anchor, code, pages_top, table
-from tests.reference.schema import domain
+from docs.generator.markdown import anchor, code, pages_top, table
+from docs.generator.schema import domain
 from tests.schemas.catalogue import DOCUMENTS, asyncapi, file_of, resolved, schemas
 
 TOP = """\

@@ -1,8 +1,8 @@
 """The page of audit findings."""
 
+from docs.generator.markdown import code, pages_top, sentence, table
 from stream_app.audit import CODES
 from stream_app.audit.finding import REMARKS, kind_of
-from tests.reference.markdown import code, pages_top, sentence, table
 
 TOP = """\
 What `landmark-stream audit` reports: one finding a fault, with its code, the series and the sequence number of the

@@ -1,0 +1,1 @@
+"""The pages of the docs, and what generates those of the reference."""

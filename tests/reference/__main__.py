@@ -1,5 +1,0 @@
-"""``python -m tests.reference`` writes the pages under docs/reference."""
-
-from tests.reference.pages import write
-
-write()
