@@ -1,1 +1,4 @@
-"""The benchmarks: ratios of one run on one machine; client and broker run on cores of their own. `make bench`."""
+"""The benchmarks: ratios within one run on one machine, with separate cores for client and broker.
+
+`make bench` runs them.
+"""

@@ -1,4 +1,7 @@
-"""``make bench NAME=.. ARGS=..``, or ``python -m benchmarks NAME ..``: runs benchmarks, prints figures and targets."""
+"""``make bench NAME=.. ARGS=..`` or ``python -m benchmarks NAME ..``: run benchmarks.
+
+It prints their figures and targets.
+"""
 
 import argparse
 import importlib
@@ -42,20 +45,24 @@ BENCHES: Mapping[str, str] = {
     "feeder": "the error of a released sum of 200 homes, and of 200 private series added up, without Kafka",
     "audit": "entries/s of an audit over those of parsing and hashing them, and its memory",
 }
-"""What each benchmark measures. Its module in ``measures`` offers ``DEFAULT`` sizes and ``run(ground, sizes, show)``.
+"""What each benchmark measures.
 
-``BROKER`` are further settings of the broker, ``table(result)`` shows people more than the list of figures. Where
-``NEEDS_BROKER`` is False, ``run`` gets the empty folder instead of the ground.
+Its module in ``measures`` has ``DEFAULT`` sizes and ``run(ground, sizes, show)``. ``BROKER`` holds further settings of
+the broker, and ``table(result)`` shows people more than the list of figures. If ``NEEDS_BROKER`` is False, ``run`` gets
+the empty folder instead of the ground.
 """
 _OF_ALL = ("events", "series", "partitions", "repeats", "scheme", "filter", "kind")
 _OF_PEERS = ("only", "tree", "warm", "seconds")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure; 0 when everything ran, whatever was found, 1 when a client or the broker failed, 2 without a broker."""
+    """Measure; return 0 if everything ran, whatever was found.
+
+    Returns 1 if a client or the broker failed, 2 without a broker.
+    """
     parser = _parser()
     arguments = parser.parse_args(argv)
-    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it tells of each retry, as with topics just made
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # it logs each retry, as for newly created topics
     machine = Machine.this()
     out = Console(stderr=arguments.json)
     if not out.is_terminal:
@@ -84,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measured(name: str, folder: Path, given: Mapping[str, Any]) -> Result:
-    """Run a benchmark in an empty ``folder``, in its default sizes but for those ``given``.
+    """Run a benchmark in an empty ``folder`` with its default sizes, except for those in ``given``.
 
     Raises:
         ClientError: when a program under measurement fails.

@@ -1,4 +1,4 @@
-"""What a benchmark finds (figures of all repeats, targets), and how it shows how far it is."""
+"""Results of a benchmark (figures of all repeats, targets), and its progress bars."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -20,12 +20,12 @@ class Figure:
 
     @classmethod
     def of(cls, unit: str, runs: Iterable[float]) -> "Figure":
-        """Return the figure of these runs, at least one."""
+        """Return the figure of these runs; there must be at least one."""
         return cls(unit, tuple(runs))
 
     @property
     def median(self) -> float:
-        """The middle of the runs."""
+        """The median of the runs."""
         return median(self.runs)
 
     def document(self) -> dict[str, object]:
@@ -41,21 +41,21 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a figure should be."""
+    """A bound that a figure should meet."""
 
     figure: str
     bound: Literal["at least", "at most"]
     value: float
 
     def met(self, figures: Mapping[str, Figure]) -> bool:
-        """Tell whether the median keeps the bound."""
+        """Return whether the median meets the bound."""
         found = figures[self.figure].median
         return found >= self.value if self.bound == "at least" else found <= self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one benchmark found."""
+    """The result of one benchmark."""
 
     bench: str
     sizes: Mapping[str, object]
@@ -81,26 +81,26 @@ class Result:
 
 
 Show = Callable[[str, int, int], None]
-"""Shows progress: of what, how many are done, and of how many."""
+"""Shows progress: what is counted, how many are done, and the total."""
 
 
 class Bars:
-    """A bar for each thing that is waited for; none without a terminal."""
+    """One progress bar for each task; none without a terminal."""
 
     def __init__(self) -> None:
-        """Show nothing yet."""
+        """Start without bars."""
         self._progress = Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True)
         self._bars: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
-        """Begin to show."""
+        """Start the display."""
         self._progress.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the bars away."""
+        """Remove the bars."""
         self._progress.stop()
 
     def show(self, what: str, done: int, total: int) -> None:

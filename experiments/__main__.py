@@ -1,4 +1,4 @@
-"""``make experiments ARGS=..``, or ``python -m experiments ..``: the papers' experiments on real data."""
+"""``make experiments ARGS=..`` or ``python -m experiments ..``: the papers' experiments on real data."""
 
 import sys
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from stream_app.cli import Parser, UsageError, printable
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Evaluate; return 0, 2 for unusable input, or 130 after Ctrl-C."""
+    """Run the experiments; return 0, 2 for unusable input, or 130 after Ctrl-C."""
     parser = Parser(prog="experiments", description="Compare the schemes' error, temporal loss and time on real data.")
     add_arguments(parser)
     try:

@@ -1,4 +1,4 @@
-"""Options and run of the experiments of the source papers, on real data, as tables, JSON and plots."""
+"""Options and main function of the papers' experiments on real data, with tables, JSON and plots."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ DOCUMENT = "evaluation.json"
 STEPS = 1_000
 EVERY_STEP = 10**9
 SEEDS = 30
-PIPE_WIDTH = 10_000  # width of tables in a pipe, in characters: no line is cut or broken
+PIPE_WIDTH = 10_000  # width of tables in a pipe, in characters: no line is cut or wrapped
 UNITS = {"location": "m", "category": SHARE_WRONG, "counts": "items a key", "vector": "of a part's range"}
 EPSILON = number(f"{{}} is not a budget; use a number from 1e-9 to {LARGEST_EPSILON:g}", 1e-9, LARGEST_EPSILON)
 SHARE = whole_number("is not a share; use a whole number from 0 to 100 (per cent)", 0, 100)
@@ -45,7 +45,7 @@ Word = TypeVar("Word")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "Without FILE, the data come from the package bokeh_sampledata. With FILE, --policies gives the kind of the "
         "values, the step and epsilon; landmarks and schemes come from the experiments.\n"
@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Evaluate; 0 when all is done. Raises `UsageError` for data or a folder that cannot be used."""
+    """Evaluate and return 0; raise `UsageError` for unusable data or an unusable folder."""
     if not arguments.no_plots:
         try:
             prepare()
@@ -137,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _notes(found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """Yield what stands below the tables on what methods are compared with."""
+    """Yield the notes below the tables on what the methods are compared with."""
     if any(row.get("method") in HELD_AGAINST or "constant_error" in row for rows in found.values() for row in rows):
         yield NOTE
     if found.get("statistics"):
@@ -145,7 +145,7 @@ def _notes(found: Mapping[str, Sequence[Row]]) -> Iterator[str]:
 
 
 def _every_step(arguments: argparse.Namespace, data: Sequence[DataSet]) -> list[DataSet]:
-    """Return the data under names of their own, with all of their steps unless ``--steps`` says how many."""
+    """Return the data under new names, with all steps unless ``--steps`` gives their number."""
     if arguments.steps is not None:
         found = list(data)
     elif arguments.file is not None:
@@ -170,7 +170,7 @@ def _data(arguments: argparse.Namespace) -> list[DataSet]:
 
 
 def _named(experiments: Mapping[str, Sequence[Row]], file: Path | None) -> dict[str, list[Row]]:
-    """Return the rows with data named for people: of a FILE it is what fits a policy's glob, which alone may be *."""
+    """Return the rows with readable data names; with a FILE, its name follows the glob, which may be *."""
     of = "" if file is None else f" of {file.name if file.name != '-' else 'standard input'}"
     return {name: [{**row, "data": f"{row['data']}{of}"} for row in rows] for name, rows in experiments.items()}
 
@@ -188,9 +188,9 @@ def _method(text: str) -> str:
 
 
 def data_in(arguments: argparse.Namespace, steps: int | None = STEPS) -> list[DataSet]:
-    """Return a data set for each policy that rules a series, with its first ``steps`` steps, or all of them.
+    """Return a data set for each policy that applies to a series, with its first ``steps`` steps or all.
 
-    Raises `UsageError` when there is nothing to evaluate.
+    Raises `UsageError` if there is nothing to evaluate.
     """
     if arguments.policies is None:
         raise UsageError("--policies: required with FILE, because a policy gives the kind of the values and the step")
@@ -211,8 +211,8 @@ def data_in(arguments: argparse.Namespace, steps: int | None = STEPS) -> list[Da
                 f"{arguments.policies}: {default.glob}: the policy collects what contributors send, but experiments "
                 "measure series with one value per step; use `plan` for the cost of a collected step, or remove collect"
             )
-        # PRIVACY: raw values decide what is evaluated; all that comes of it is for the publisher alone.
-        # A substitute would have no error: what is not valid is left out.
+        # PRIVACY: raw values decide what is evaluated, and all results are for the publisher alone. A substitute would
+        # have no error, so invalid values are omitted.
         if default is not None and strict(default.policy).quantise(record.value) is not None:
             found[default.glob].append(record)
     defaults = {default.glob: default for default in reversed(context.defaults)}
@@ -229,7 +229,7 @@ def _set(default: DefaultPolicy, observations: list[Observation], column: str) -
     value = policy.parameters["value"]
     if not isinstance(value, dict):
         raise TypeError("a policy's value is an object")
-    # Experiments make statistics of their own of single readings.
+    # Experiments compute their own statistics from single readings.
     value = {name: member for name, member in value.items() if name not in OF_STATISTICS}
     step_ms = policy.step_ms if policy.units is None else policy.units.unit_ms
     epsilon = policy.epsilon_nano / NANO

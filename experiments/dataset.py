@@ -1,9 +1,9 @@
-"""The data of an evaluation: series of raw readings of one kind, how their values are declared, and packaged data.
+"""Data of an evaluation: series of raw readings of one kind, declared kinds of values, packaged data.
 
-The package ``bokeh_sampledata`` brings one set a kind of value. Glucose and ride are those of the demo, whose origin
-stands there. ``commits.txt.gz`` (public domain) holds the times of 4,916 commits of one GitHub user up to April 2017:
-whether there was one in six hours stands in for the contacts of the source papers. Ranges are declared without a look
-at the readings.
+The package ``bokeh_sampledata`` supplies one data set per kind of value. Glucose and ride are those of the demo, which
+names their origin. ``commits.txt.gz`` (public domain) holds the times of 4,916 commits of one GitHub user up to April
+2017; whether there was a commit in six hours stands in for the contacts of the source papers. Ranges are declared
+without looking at the readings.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,26 +19,26 @@ from stream_app.formats import wire
 from stream_app.formats.records import Observation
 from stream_app.privacy.values import Raw
 
-SHARE_WRONG = "share wrong"  # the unit of errors of categories, from 0 to 1
+SHARE_WRONG = "share wrong"  # unit of errors of categories, from 0 to 1
 
 SLOT_MS = 6 * HOUR_MS
 COMMITS = {"kind": "category", "categories": [False, True]}
 
 
 class Reading(NamedTuple):
-    """A raw value; plain, so that it goes to other processes. Its repr shows the time alone."""
+    """A raw value, as a plain tuple that can be sent to other processes. Its repr shows only the time."""
 
     timestamp_ms: int
     value: Raw
 
     def __repr__(self) -> str:
-        # PRIVACY: whatever prints a reading, a traceback too, shows no value.
+        # PRIVACY: nothing that prints a reading shows its value, not even a traceback.
         return f"Reading({self.timestamp_ms})"
 
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """Series in the order of time, at most one reading a step, every reading of the declared kind."""
+    """Series sorted by time, with at most one reading per step and every reading of the declared kind."""
 
     name: str
     unit: str  # unit of the errors
@@ -57,19 +57,19 @@ class DataSet:
         return replace(declared, series={name: tuple(steps.values()) for name, steps in sorted(by_series.items())})
 
     def first(self, steps: int) -> "DataSet":
-        """Return the first ``steps`` steps with a reading of every series."""
+        """Return the first ``steps`` steps that have a reading, for every series."""
         return replace(self, series={name: tuple(islice(found, steps)) for name, found in self.series.items()})
 
     def __len__(self) -> int:
         return sum(len(found) for found in self.series.values())
 
     def stated(self) -> dict[str, Any]:
-        """Return what is declared of it, as results have it."""
+        """Return the declaration of the data set, as results contain it."""
         named = {"name": self.name, "unit": self.unit, "epsilon": self.epsilon}
         return {**named, "step": self.step_ms, "value": self.value}
 
     def digest(self) -> str:
-        """Return a digest of all of it, the raw values too."""
+        """Return a digest of the whole data set, including the raw values."""
         digest = blake2b(digest_size=16, person=b"evaluation-data")
         parts = [list(self.stated().values()), *([name, *map(tuple, found)] for name, found in self.series.items())]
         for part in parts:
@@ -78,7 +78,7 @@ class DataSet:
 
 
 def commits() -> Iterator[tuple[int, bool]]:
-    """Return whether there was a commit, six hours after six hours from the first."""
+    """Return, for each six-hour slot from the first commit on, whether it contains a commit."""
     times_ms = [int(parsedate_to_datetime(line.strip()).timestamp()) * 1000 for line in lines("commits.txt.gz")]
     found = {time_ms // SLOT_MS for time_ms in times_ms}
     return ((slot * SLOT_MS, slot in found) for slot in range(min(found), max(found) + 1))
@@ -94,4 +94,4 @@ PACKAGED: Mapping[str, Callable[[int], DataSet]] = {
     "ride": partial(_set, DataSet("ride", "m", 10.0, 1_000, RIDE, {}), ride),
     "commits": partial(_set, DataSet("commits", SHARE_WRONG, 10.0, SLOT_MS, COMMITS, {}), commits),
 }
-"""The first steps of each set: a reading every five minutes, every second, every six hours."""
+"""The first steps of each set; a step is five minutes, one second and six hours."""

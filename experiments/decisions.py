@@ -1,4 +1,4 @@
-"""The decisions of the fold on the readings of a series, under the noise key of a seed."""
+"""Run the publishing decision on the readings of a series, with a noise key derived from a seed."""
 
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
@@ -17,13 +17,13 @@ from stream_app.privacy.state import State
 
 
 def key_of(seed: int) -> KeyRing:
-    """Return the noise key of a seed: of the form of every other one, but known to all, so never to publish with."""
+    """Return the noise key of a seed, in the usual form. It is known to everybody: never publish with it."""
     secret = blake2b(seed.to_bytes(8, "big"), digest_size=SECRET_BYTES, person=b"evaluation-key").digest()
     return KeyRing("0" * 16, 0, secret)
 
 
 def begun(keys: KeyRing, policy: Policy, name: str) -> tuple[Policy, State]:
-    """Return the policy that rules a new series, whose dummies are drawn, and the state at its start."""
+    """Return the policy of a new series, after its dummies were drawn, and the initial state."""
     ruling = drawn_policy(keys, named_by_series(name), policy)
     if isinstance(ruling, Refused):
         raise TypeError(f"the dummies were rejected: {ruling.reason}")
@@ -39,7 +39,7 @@ def begun(keys: KeyRing, policy: Policy, name: str) -> tuple[Policy, State]:
 
 
 def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading]) -> Iterator[Stepped]:
-    """Yield what the fold decides of every reading of a new series."""
+    """Yield the decision on each reading of a new series."""
     policy, state = begun(keys, policy, name)
     for timestamp_ms, value in readings:
         outcome = fold.step(keys, policy, state, name, timestamp_ms, value)
@@ -50,7 +50,7 @@ def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading
 
 
 def published(policy: Policy, outcome: Stepped) -> object:
-    """Return the value of the release, or a guess where it has none."""
+    """Return the value of the release, or a guess if it has none."""
     match outcome.release:
         case Perturbed() | Approximated():
             return policy.kind.publish(outcome.release.estimate)

@@ -1,4 +1,4 @@
-"""An evaluation: runs the trials that the chosen experiments need, on several cores, and returns the results."""
+"""An evaluation: runs the trials of the chosen experiments on several cores and returns the results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
@@ -27,13 +27,13 @@ EXPERIMENTS: Mapping[str, str] = {
     "releases",
 }
 MOST_SEEDS: Mapping[str, int] = {"time": 5, "statistic": 10}
-"""Runs of a measure, at most: a statistic has an error for every span of all data."""
+"""Maximum number of runs for a measure. A statistic already has an error for every span of all data."""
 
 Trial = tuple[Setting, int]  # a setting and a seed
-Show = Callable[[int, int], None]  # shows how many trials of how many are done
+Show = Callable[[int, int], None]  # shows how many of all trials are done
 
 _held: dict[str, DataSet] = {}
-"""The data of a process that runs trials, given once at its start: they are larger than all else it is told."""
+"""The data of a process that runs trials, sent once at its start because they are large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Evaluation:
         comparison: Comparison,
         whole: Sequence[DataSet] = (),
     ) -> "Evaluation":
-        """Return the experiments named, on at least one data set; ``comparison`` is that of the name `compare`.
+        """Return the named experiments on at least one data set; ``comparison`` is the experiment `compare`.
 
-        ``whole`` are the data of `statistics`, of other names: more steps than the other experiments take.
+        ``whole`` is the data of `statistics`, under other names: it has more steps than the other experiments use.
         """
         statistics = ErrorOfStatistics.of(whole)
         made: dict[str, Experiment] = {
@@ -72,9 +72,9 @@ class Evaluation:
         return cls([*data, *statistics.data], {name: made[name] for name in EXPERIMENTS if name in only}, seeds)
 
     def run(self, store: Store, jobs: int, show: Show) -> None:
-        """Run the trials that the store lacks, on ``jobs`` processes, and keep each result as it comes.
+        """Run the trials missing from the store in ``jobs`` processes, and store each result when it arrives.
 
-        Times are taken last, one by one.
+        Times are measured last, one trial at a time.
         """
         trials = self.trials()
         lacking = [trial for trial in trials if trial not in store]
@@ -89,12 +89,12 @@ class Evaluation:
                 show(done, len(trials))
 
     def trials(self) -> list[Trial]:
-        """Return all trials, each once."""
+        """Return all trials without duplicates."""
         settings = dict.fromkeys(setting for one in self.experiments.values() for setting in one.settings())
         return [(setting, seed) for setting in settings for seed in range(self._seeds(setting))]
 
     def rows(self, store: Store) -> dict[str, list[Row]]:
-        """Return the results of every experiment, all of whose trials are in the store."""
+        """Return the results of every experiment; all their trials must be in the store."""
 
         def found(setting: Setting) -> list[Measures]:
             return [store.found(setting, seed) for seed in range(self._seeds(setting))]
@@ -102,7 +102,7 @@ class Evaluation:
         return {name: one.rows(found) for name, one in self.experiments.items()}
 
     def document(self, store: Store) -> dict[str, Any]:
-        """Return everything as JSON values: figures over many steps and seeds, no value of a step."""
+        """Return everything as JSON values: figures over many steps and seeds, but no value of a single step."""
         return {
             "code": code_digest(),
             "seeds": self.seeds,

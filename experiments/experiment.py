@@ -1,4 +1,4 @@
-"""The experiments: which trials each needs, and its rows, the same for JSON, tables and plots."""
+"""The experiments: the trials that each one needs, and its rows for JSON, tables and plots."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from experiments.units import AVERAGED, UNIT, YESTERDAY, placed, targets_of, uni
 from stream_app.calendar.words import duration_in_words
 from stream_app.privacy.dummies.request import MOST_STEPS, MethodName
 
-SHARES = (0, 20, 40, 60, 80, 100)  # per cent of the steps that are landmarks, as in the source papers
+SHARES = (0, 20, 40, 60, 80, 100)  # percentages of steps that are landmarks, as in the source papers
 COMPARED_SHARES = (0, 5, 20, 40, 60, 80, 100)
 TIMED_SHARE = 20
 SMOOTHINGS: Mapping[str, float] = {"weak": 1.0, "moderate": 0.1, "strong": 0.01}
@@ -21,42 +21,42 @@ SMOOTHINGS: Mapping[str, float] = {"weak": 1.0, "moderate": 0.1, "strong": 0.01}
 METHODS = ("uniform", "adaptive", "skip", "balanced", "balanced+level")
 WINDOWS = (1, 5, 10, 20, 40, 80)  # steps of a window
 PRIVATE = "private"
-BESIDE = 12  # steps of a window beside landmarks: an hour of the packaged glucose readings
-BESIDE_SHARES = (0, 1, 2, 5, 10, 20)  # per cent of the steps that are landmarks beside windows
+BESIDE = 12  # steps of a window beside landmarks: an hour of packaged glucose readings
+BESIDE_SHARES = (0, 1, 2, 5, 10, 20)  # percentages of steps that are landmarks beside windows
 BESIDE_METHODS = ("uniform", "uniform+level", "bd", "ba", "balanced", "balanced+level")
-"""The first four serve windows without landmarks as well."""
+"""The first four also serve windows without landmarks."""
 WINDOW_METHODS = ("uniform", "uniform+level", "bd", "ba", f"bd-{PRIVATE}", f"ba-{PRIVATE}")
-ORDERED = ("number", "counts")  # kinds whose private dissimilarity is defined
-RELEASED = ("perturbed", "withheld")  # shares of the steps that stand beside an error
+ORDERED = ("number", "counts")  # kinds with a defined private dissimilarity
+RELEASED = ("perturbed", "withheld")  # shares of the steps, shown beside an error
 LOSS_METHODS = ("uniform", "adaptive", "balanced")
 NO_DUMMIES = "none"
 PAID_DUMMIES: Sequence[MethodName] = ("heuristic", "partitioned")
 DUMMIES: Sequence[MethodName] = (*PAID_DUMMIES, "padding")
 DUMMY_METHODS = ("uniform", "balanced+level")
 FRACTIONS = (0.01, 0.1, 0.25, 0.5)
-"""Shares of the budget that pay for the draw of dummies; the first is the default of policies."""
+"""Shares of the budget spent on drawing dummies; the first is the default in policies."""
 EPSILONS = (0.1, 1.0, 4.0)  # of statistics
-PAID_SHARE = 20  # per cent of landmarks where the share of the budget varies
+PAID_SHARE = 20  # percentage of landmarks if the share of the budget varies
 
-Row = Mapping[str, Any]  # a line of an experiment's results: JSON values
-Found = Callable[[Setting], Sequence[Measures]]  # returns what the trials of a setting found, a seed an item
+Row = Mapping[str, Any]  # a row of an experiment's results: JSON values
+Found = Callable[[Setting], Sequence[Measures]]  # returns the measures of a setting's trials, one per seed
 
 
 @dataclass(frozen=True, slots=True)
 class MeanErrors:
-    """Mean errors by what its settings vary, and what all of them are held against."""
+    """Mean errors by the parameters that the settings vary, and the baselines for comparison."""
 
     data: Sequence[DataSet]
     released: Sequence[Setting]
-    varied: tuple[str, ...]  # the members that rows have for it: of share, window, dummies and fraction
-    means: Sequence[str] = RELEASED  # of what, besides
+    varied: tuple[str, ...]  # the members of its rows: some of share, window, dummies and fraction
+    means: Sequence[str] = RELEASED  # further measures
 
     def settings(self) -> list[Setting]:
-        """Return the settings whose trials it needs."""
+        """Return the settings whose trials this experiment needs."""
         return [*_held_against(self.data), *self.released]
 
     def rows(self, found: Found) -> list[Row]:
-        """Return a row a setting: what it varies is None where nothing is released, and a share at level w-event."""
+        """Return one row per setting; parameters that do not apply, such as a share at level w-event, are None."""
         units, rows = {one.name: one.unit for one in self.data}, list[Row]()
         shares = {one.share for one in self.released}
         for setting in self.settings():
@@ -82,7 +82,7 @@ def errors_by_share(data: Sequence[DataSet]) -> MeanErrors:
 
 
 def errors_by_window(data: Sequence[DataSet]) -> MeanErrors:
-    """Return mean errors at level w-event by the length of the window, for its schemes."""
+    """Return mean errors at level w-event by window length, for the schemes of that level."""
     settings = [
         Setting(one.name, method, one.epsilon, window=window)
         for one, method, window in product(data, WINDOW_METHODS, WINDOWS)
@@ -92,7 +92,7 @@ def errors_by_window(data: Sequence[DataSet]) -> MeanErrors:
 
 
 def errors_beside_windows(data: Sequence[DataSet]) -> MeanErrors:
-    """Return mean errors at level landmark with a window by the share of landmarks, and at level w-event with it."""
+    """Return mean errors with a window, at level landmark by the share of landmarks and at level w-event."""
     places = [None, *(Placement(share) for share in BESIDE_SHARES)]
     settings = [
         Setting(one.name, method, one.epsilon, placement, window=BESIDE)
@@ -103,12 +103,12 @@ def errors_beside_windows(data: Sequence[DataSet]) -> MeanErrors:
 
 
 def errors_by_dummies(data: Sequence[DataSet]) -> MeanErrors:
-    """Return mean errors with each method of dummies, and without, at the default share of the budget."""
+    """Return mean errors for each dummy method and without dummies, at the default share of the budget."""
     return _with_dummies(data, SHARES, (NO_DUMMIES, *DUMMIES), FRACTIONS[:1])
 
 
 def errors_by_fraction(data: Sequence[DataSet]) -> MeanErrors:
-    """Return mean errors with dummies by the share of the budget that their draw takes."""
+    """Return mean errors with dummies by the share of the budget spent on drawing them."""
     return _with_dummies(data, (PAID_SHARE,), PAID_DUMMIES, FRACTIONS)
 
 
@@ -124,7 +124,7 @@ def _with_dummies(
 
 
 def _takes_dummies(data: DataSet) -> bool:
-    """Return whether all series are short enough to draw dummies for."""
+    """Return whether every series is short enough for drawing dummies."""
     most = min(MOST_STEPS[dummies] for dummies in DUMMIES)
     spans_ms = (readings[-1].timestamp_ms - readings[0].timestamp_ms for readings in data.series.values())
     return all(span_ms // data.step_ms < most for span_ms in spans_ms)
@@ -132,7 +132,7 @@ def _takes_dummies(data: DataSet) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How many times the error of the second method the first one's is, at equal epsilon."""
+    """The error of the first method divided by that of the second, at equal epsilon."""
 
     data: Sequence[DataSet]
     first: str
@@ -141,11 +141,11 @@ class Comparison:
     shares: Sequence[int] = COMPARED_SHARES
 
     def settings(self) -> list[Setting]:
-        """Return the settings whose trials it needs."""
+        """Return the settings whose trials this experiment needs."""
         return _held_against(self.data) + [setting for _, pair in self._pairs() for setting in pair]
 
     def rows(self, found: Found) -> list[Row]:
-        """Return a row a data set, epsilon and share."""
+        """Return one row for each data set, epsilon and share."""
         rows: list[Row] = []
         for data, (first, second) in self._pairs():
             errors = [[measures["error"] for measures in found(setting)] for setting in (first, second)]
@@ -177,16 +177,16 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class LossByCorrelation:
-    """Temporal loss by where landmarks lie and how strong the correlation is, on the first data set."""
+    """Temporal loss by the distribution of landmarks and the correlation strength, on the first data set."""
 
     data: DataSet
 
     def settings(self) -> list[Setting]:
-        """Return the settings whose trials it needs."""
+        """Return the settings whose trials this experiment needs."""
         return [setting for _, _, setting in self._named()]
 
     def rows(self, found: Found) -> list[Row]:
-        """Return a row a method, distribution, strength and share."""
+        """Return one row for each method, distribution, strength and share."""
         rows: list[Row] = []
         for name, distribution, setting in self._named():
             measures = found(setting)
@@ -214,19 +214,19 @@ class LossByCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class TimeByMethod:
-    """Processor time of one decision, for all methods on all data."""
+    """Processor time per decision, for all methods on all data."""
 
     data: Sequence[DataSet]
 
     def settings(self) -> list[Setting]:
-        """Return the settings whose trials it needs."""
+        """Return the settings whose trials this experiment needs."""
         places = Placement(TIMED_SHARE)
         return [
             Setting(data.name, method, data.epsilon, places, "time") for data, method in product(self.data, METHODS)
         ]
 
     def rows(self, found: Found) -> list[Row]:
-        """Return a row a data set and method."""
+        """Return one row for each data set and method."""
         return [
             {
                 "data": setting.data,
@@ -241,22 +241,22 @@ class TimeByMethod:
 
 @dataclass(frozen=True, slots=True)
 class ErrorOfStatistics:
-    """Mean error of means and shares over days, weeks and months by epsilon, on all of the data."""
+    """Mean error of means and shares over days, weeks and months by epsilon, on all data."""
 
     data: Sequence[DataSet]
 
     @classmethod
     def of(cls, data: Sequence[DataSet]) -> "ErrorOfStatistics":
-        """Return the experiment on numbers, categories and, as places, positions that hold spans to compare."""
+        """Return the experiment on numbers, categories and positions (as places) with spans to compare."""
         kinds = {"number", "category", "location"}
         return cls([placed(one) for one in data if one.value["kind"] in kinds and targets_of(one)])
 
     def settings(self) -> list[Setting]:
-        """Return the settings whose trials it needs."""
+        """Return the settings whose trials this experiment needs."""
         return [setting for _, _, setting in self._named()]
 
     def rows(self, found: Found) -> list[Row]:
-        """Return a row a data set, span, method and epsilon; epsilon is None where nothing is released."""
+        """Return one row for each data set, span, method and epsilon; epsilon is None if nothing is released."""
         rows: list[Row] = []
         for data, method, setting in self._named():
             measures = found(setting)
@@ -284,16 +284,16 @@ Experiment = MeanErrors | Comparison | LossByCorrelation | TimeByMethod | ErrorO
 
 
 def _held_against(data: Sequence[DataSet]) -> list[Setting]:
-    """Return the settings in which nothing is released, of all data: what each method is compared with."""
+    """Return the baselines: settings of all data that release nothing, for comparison with each method."""
     return [Setting(one.name, name, one.epsilon, Placement(0)) for one in data for name in UNRELEASED]
 
 
 def mean_of(name: str, measures: Sequence[Measures]) -> float:
-    """Return the mean over seeds of one measure."""
+    """Return the mean of one measure over all seeds."""
     return SeedMean.of([each[name] for each in measures]).mean
 
 
 def spread_of(name: str, measures: Sequence[Measures]) -> Row:
-    """Return the mean over seeds of one measure, with its interval, as members of a row."""
+    """Return the mean of one measure over all seeds and its confidence interval, as members of a row."""
     mean = SeedMean.of([each[name] for each in measures])
     return {name: mean.mean, "low": mean.low, "high": mean.high}

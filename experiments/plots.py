@@ -1,4 +1,4 @@
-"""The plots of the experiments: a picture each, by matplotlib, which is an extra."""
+"""The plots of the experiments: one picture each, drawn with matplotlib, an optional extra."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -26,9 +26,9 @@ SINGLE_WIDTH: Final = 1.5 * PANEL_WIDTH
 PANEL_HEIGHT: Final = 3.4
 LEGEND_HEIGHT: Final = 0.8
 HEADING_HEIGHT: Final = 0.3
-LETTERS: Final = 10  # letters of a title that fit into an inch
+LETTERS: Final = 10  # letters of a title per inch
 MOST_COLUMNS: Final = 3
-SPAN_OF_LOG: Final = 10.0  # from this ratio of the largest to the least on, heights are drawn on a logarithmic scale
+SPAN_OF_LOG: Final = 10.0  # ratio of the largest to the smallest height above which the axis is logarithmic
 LOOKS: Final[Sequence[tuple[str, str, str]]] = (
     ("#4c72b0", "o", "-"),
     ("#c44e52", "s", "-"),
@@ -38,19 +38,19 @@ LOOKS: Final[Sequence[tuple[str, str, str]]] = (
     ("#55a868", "P", "-"),
     ("#8172b3", "X", "-"),
 )
-"""Colour, marker and line of the first, second.. curve: told apart without colours too."""
+"""Colour, marker and line style of each curve, so that curves are distinguishable without colours too."""
 
 UNRELEASED: Final = {
     NOTHING: ("no release: guessed", ":"),
     CONSTANT: ("constant baseline", "-."),
     YESTERDAY: ("true value of the previous span", ":"),
 }
-"""Label and line of what every method is held against."""
+"""Label and line style of each baseline."""
 SHARE: Final = ("share", "landmarks (% of steps)")
-CROWDED: Final = 5  # stands too near to 0 for a tick of its own
+CROWDED: Final = 5  # too close to 0 for its own tick
 WINDOW: Final = ("window", "window (steps)")
 FRACTION: Final = ("fraction", "share of the budget spent on drawing dummies")
-"""What curves are drawn over: its member in a row, and its name."""
+"""The horizontal axis of a plot: the member of a row, and its label."""
 
 HEADINGS: Final[Mapping[str, str]] = {
     "share": "Mean error by share of landmarks",
@@ -63,14 +63,14 @@ HEADINGS: Final[Mapping[str, str]] = {
     "time": "Processor time per decision",
     "statistics": "Mean error of statistics: protected units, compared with averages of single releases",
 }
-"""What each picture shows, in its rows' words."""
+"""The heading of each picture, a template for row members."""
 
 Groups = Mapping[str, Sequence[Row]]
 Panel = Callable[["Axes", Sequence[Row]], None]
 
 
 def draw(folder: Path, experiments: Mapping[str, Sequence[Row]]) -> list[Path]:
-    """Write a PNG an experiment into ``folder`` and return their paths; raises `OSError`."""
+    """Write one PNG per experiment into ``folder`` and return the paths; raises `OSError`."""
     drawers: Mapping[str, Callable[[Sequence[Row]], tuple[Groups, Panel]]] = {
         "share": _errors,
         "compare": _ratios,
@@ -98,7 +98,7 @@ def _errors(
     curve: str = "{method}",
     over: tuple[str, str] = SHARE,
 ) -> tuple[Groups, Panel]:
-    """Return a panel a title ``of``, in it a line a ``curve`` over what varies, and what all are held against."""
+    """Return one panel per title ``of``, with the baselines and one line per ``curve`` over ``over``."""
 
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         for row in unreleased:
@@ -154,7 +154,7 @@ def _times(rows: Sequence[Row]) -> tuple[Groups, Panel]:
 
 
 def _statistics(rows: Sequence[Row]) -> tuple[Groups, Panel]:
-    """Return a panel a data set and span, with a line a method over epsilon."""
+    """Return one panel per data set and span, with one line per method over epsilon."""
 
     def panel(axes: "Axes", found: Sequence[Row]) -> None:
         for row in found:
@@ -175,11 +175,11 @@ def _statistics(rows: Sequence[Row]) -> tuple[Groups, Panel]:
 
 
 _NAMES: Final = {0: "uniform, averaged", 1: "balanced, averaged", 2: "unit: one reading", 3: "unit: the next longer"}
-"""Lines have one name over all panels, for one legend; units differ by the data."""
+"""Names of lines that are the same in all panels, for one legend; the units depend on the data."""
 
 
 def _curves(axes: "Axes", lines: Groups, member: str, over: tuple[str, str] = SHARE) -> None:
-    """Draw a line each over the share of landmarks, or what else it is over, with its confidence interval."""
+    """Draw each line with its confidence interval, by default over the share of landmarks."""
     abscissa, label = over
     for (name, rows), (colour, marker, style) in zip(lines.items(), cycle(LOOKS), strict=False):
         places = [row[abscissa] for row in rows]
@@ -198,7 +198,7 @@ def _curves(axes: "Axes", lines: Groups, member: str, over: tuple[str, str] = SH
 
 
 def _logarithmic(axes: "Axes", least: float) -> None:
-    """Scale heights by their logarithm and write them out; an interval that reaches 0 does not stretch the axis."""
+    """Set a logarithmic vertical axis with plain numbers; an interval that reaches 0 does not stretch it."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - an optional extra
 
     axes.set_yscale("log")
@@ -209,7 +209,7 @@ def _logarithmic(axes: "Axes", least: float) -> None:
 
 
 def _picture(path: Path, heading: str, panels: Groups, panel: Panel) -> None:
-    """Write panels, some in a row, with a heading above and one legend below them all."""
+    """Write the panels in rows, with a heading above and one legend below."""
     columns = min(MOST_COLUMNS, len(panels))
     lines = ceil(len(panels) / columns)
     width = SINGLE_WIDTH if columns == 1 else PANEL_WIDTH
@@ -230,7 +230,7 @@ def _picture(path: Path, heading: str, panels: Groups, panel: Panel) -> None:
 
 
 def _legend(figure: "Figure", labels: Mapping[str, Any]) -> None:
-    """Put the legend below, in as many columns as fit: a wider one would be cut off at both sides."""
+    """Put the legend below in as many columns as fit; a wider one would be cut off at both sides."""
     for columns in (4, 3, 2, 1):
         place: Any = "outside lower center"
         legend = figure.legend(labels.values(), labels.keys(), loc=place, ncols=columns, frameon=False)

@@ -1,7 +1,8 @@
-"""What a trial is of: data, a method such as ``balanced+level``, and where landmarks lie.
+"""What a trial runs on: data, a method such as ``balanced+level``, and the positions of landmarks.
 
-Katsomallos 2022 (thesis, section 4.2) samples landmarks without replacement from truncated normal distributions:
-skewed ones about the centre of a half, bimodal ones about the centres of both; their scale is a part of the length.
+Katsomallos 2022 (thesis, section 4.2) samples landmarks without replacement from truncated normal distributions. Skewed
+distributions are centred on the middle of one half, bimodal ones on the middles of both halves. Their scale is a
+fraction of the length.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +18,7 @@ from stream_app.privacy.scheme import SCHEMES as KNOWN
 
 Distribution = Literal["uniform", "skewed", "bimodal"]
 DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "skewed", "bimodal")
-SPREAD = 10  # the length of a series over the standard deviation of a mode
+SPREAD = 10  # series length divided by the standard deviation of a mode
 DRAW_BITS = 53
 
 
@@ -28,10 +29,11 @@ class Placement(NamedTuple):
     distribution: Distribution = "uniform"
 
     def of(self, series: str, steps: int, seed: int) -> list[int]:
-        """Return the places (from 0) of the landmarks among ``steps`` steps, in order; their number rounds half up.
+        """Return the sorted positions (from 0) of the landmarks among ``steps`` steps; halves round up.
 
-        Sampling without replacement by weight: the steps with the largest ``log(u) / weight`` (Efraimidis and
-        Spirakis 2006). Draws do not depend on the share: the landmarks of a smaller one are among those of a larger.
+        Weighted sampling without replacement: the steps with the largest ``log(u) / weight`` (Efraimidis and Spirakis
+        2006). The draws do not depend on the share, so the landmarks of a smaller share are among those of a larger
+        one.
         """
         wanted = (2 * steps * self.share_percent + 100) // 200
         stream = BitStream(seed.to_bytes(8, "big"), b"evaluation-marks", f"{self.distribution}\0{series}".encode())
@@ -53,7 +55,7 @@ class Placement(NamedTuple):
 
 
 def _bell(distance: float) -> float:
-    """Return the density of the normal distribution, up to a factor; ``distance`` in lengths of the series."""
+    """Return the density of the normal distribution up to a factor; ``distance`` is in series lengths."""
     return exp(-((distance * SPREAD) ** 2) / 2)
 
 
@@ -62,20 +64,20 @@ _RISKY, _PRIVATE = {"accept_risk": True}, {"dissimilarity": "private"}
 SCHEMES: Mapping[str, Mapping[str, Any]] = {
     name: {"name": name, **(_RISKY if "accept_risk" in members else {})} for name, members in _MEMBERS.items()
 } | {f"{name}-private": {"name": name, **_PRIVATE} for name, members in _MEMBERS.items() if "dissimilarity" in members}
-LANDMARK_SCHEMES = KNOWN["event"]  # those that spread budget over landmarks; uniform and the rest are for windows
+LANDMARK_SCHEMES = KNOWN["event"]  # spread budget over landmarks; uniform and the rest are for windows
 FILTERS = ("none", "level")
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A scheme with its own defaults, and a filter."""
+    """A scheme with its default parameters, and a filter."""
 
     scheme: str
     filter: str
 
     @classmethod
     def named(cls, name: str, schemes: Iterable[str] = SCHEMES) -> "Method":
-        """Return the method of a name, SCHEME or SCHEME+FILTER; raises `ValueError` that lists what there is."""
+        """Return the method named SCHEME or SCHEME+FILTER; raises `ValueError` that lists the known names."""
         scheme, _, found = name.partition("+")
         if scheme not in schemes or (found or "none") not in FILTERS:
             known = f"{', '.join(schemes)}, each alone or with +{' or +'.join(FILTERS[1:])}"
@@ -85,7 +87,7 @@ class Method:
     def policy(
         self, data: DataSet, epsilon: float, protection: Mapping[str, Any], dummies: Mapping[str, Any] | None = None
     ) -> Policy:
-        """Return the policy of a series of ``data``; raises `PolicyError` when they make none."""
+        """Return the policy of a series of ``data``; raises `PolicyError` if the parameters are invalid."""
         parameters = {
             "epsilon": epsilon,
             "protection": {**protection, "step": data.step_ms},
@@ -96,30 +98,35 @@ class Method:
         return policy_of(parameters if dummies is None else {**parameters, "dummies": dummies}, 1)
 
 
-NOTHING = "nothing"  # in place of a method: nothing is released, and every value is guessed
+NOTHING = "nothing"  # instead of a method: nothing is released, and every value is guessed
 CONSTANT = "constant"
-"""In place of a method: for each series the constant with the smallest error, which only who has the data knows."""
+"""Instead of a method: the constant with the smallest error in each series.
+
+Only someone who has the data knows it.
+"""
 UNRELEASED = (NOTHING, CONSTANT)
-"""What every method is held against: to say one thing always, without and with knowledge of the data."""
+"""The baselines of every method: one constant value, chosen without and with knowledge of the data."""
 
 
 class Setting(NamedTuple):
-    """What is measured, of which data, and under which policy."""
+    """What is measured, on which data, and under which policy."""
 
     data: str
     method: str
     epsilon: float
     placement: Placement | None = None  # of the landmarks; None: level w-event
     measure: Literal["error", "loss", "time", "statistic"] = "error"
-    """How far releases are from raw values, temporal loss of the first steps, processor time of a decision, or how far
-    statistics of spans are from those of raw values."""
-    window: int | None = None  # steps that are protected together, at level w-event or beside the landmarks
-    dummies: str | None = None  # the method of dummy landmarks that join the true ones
-    fraction: float = 0.0  # share of the budget that pays for their draw; padding needs none
-    strength: float | None = None  # of the correlation that the adversary of a loss knows
-    unit_ms: int | None = None  # length of a unit that a statistic protects; None: of single releases, or of none
+    """The error of releases, the temporal loss, the processor time, or the error of statistics.
+
+    Errors are against raw values, the loss is of the first steps, and the time is per decision.
+    """
+    window: int | None = None  # steps protected together, at level w-event or beside the landmarks
+    dummies: str | None = None  # method for dummy landmarks added to the true ones
+    fraction: float = 0.0  # share of the budget spent on drawing them; padding needs none
+    strength: float | None = None  # of the correlation known to the adversary of a loss
+    unit_ms: int | None = None  # length of a unit that a statistic protects; None: single releases, or none
 
     @property
     def share(self) -> int | None:
-        """How many per cent of the steps are landmarks; None where nothing is released, and at level w-event."""
+        """The percentage of steps that are landmarks; None if nothing is released, and at level w-event."""
         return self.placement.share_percent if self.placement and self.method not in UNRELEASED else None

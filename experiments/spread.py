@@ -9,7 +9,7 @@ CONFIDENCE = 0.95
 
 
 class SeedMean(NamedTuple):
-    """A mean over seeds; ``low`` and ``high`` are None for a single value, of whose spread nothing is known."""
+    """A mean over seeds; ``low`` and ``high`` are None for a single value, whose spread is unknown."""
 
     mean: float
     low: float | None
@@ -17,7 +17,7 @@ class SeedMean(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "SeedMean":
-        """Return the mean of at least one value, one a seed."""
+        """Return the mean of at least one value; there is one value per seed."""
         count = len(values)
         mean = fsum(values) / count
         if count == 1:
@@ -27,9 +27,9 @@ class SeedMean(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """A ratio of two means of errors, never negative; bounds are None where too few seeds leave it open.
+    """A ratio of two mean errors, never negative; bounds are None if too few seeds determine them.
 
-    That is so for one seed, and while the lower mean may be 0.
+    Bounds are None for a single seed, and if the lower mean may be 0.
     """
 
     ratio: float | None
@@ -40,7 +40,7 @@ class Ratio(NamedTuple):
     def of(cls, upper: Sequence[float], lower: Sequence[float]) -> "Ratio":
         """Return mean(upper) / mean(lower) of values paired by seed.
 
-        The interval holds the ratios r >= 0 for which mean(upper - r lower) may be 0 by a t test (Fieller 1954).
+        The interval contains the ratios r >= 0 for which a t test allows mean(upper - r lower) to be 0 (Fieller 1954).
         """
         count = len(upper)
         above, below = fsum(upper) / count, fsum(lower) / count
@@ -55,13 +55,16 @@ class Ratio(NamedTuple):
         inside = half * half - square * constant
         if square <= 0 or inside < 0:
             return cls(above / below, None, None)
-        # What is known beforehand, that errors are not negative, cuts the set and takes nothing from its confidence.
+        # Errors are known to be non-negative. Restricting the set to r >= 0 does not reduce its confidence.
         return cls(above / below, max(0.0, (half - sqrt(inside)) / square), (half + sqrt(inside)) / square)
 
 
 @lru_cache(maxsize=64)
 def student_quantile(freedom: int) -> float:
-    """Return t with P(|T| <= t) = 0.95 for Student's distribution of so many degrees of freedom, by bisection."""
+    """Return t with P(|T| <= t) = 0.95 for Student's distribution, by bisection.
+
+    ``freedom`` is the number of degrees of freedom.
+    """
     low, high = 0.0, 1.0
     while _within(high, freedom) < CONFIDENCE:
         high *= 2

@@ -1,7 +1,7 @@
-"""Finished trials in a file, by a digest of all that they depend on: a run that was interrupted goes on where it was.
+"""Finished trials in a file, so that an interrupted run continues where it stopped.
 
-A line is ``{"trial": digest, "measures": {..}}``. What was found with other code, data or parameters has another
-digest, so it is never taken for a present result; it stays in the file.
+A line is ``{"trial": digest, "measures": {..}}``. The digest covers everything that a trial depends on. Results of
+other code, data or parameters have other digests, so they are never used for the present run; they stay in the file.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,14 +19,14 @@ from experiments.trial import Measures
 from stream_app.formats import wire
 
 FILE_NAME = "trials.jsonl"
-PACKAGES = (Path(stream_app.__file__).parent / "privacy", Path(__file__).parent)  # they decide what a trial finds
+PACKAGES = (Path(stream_app.__file__).parent / "privacy", Path(__file__).parent)  # determine what a trial finds
 SHOWING = ("plots.py", "tables.py")  # files that only show results
 OWNER_ONLY = 0o600
 
 
 @cache
 def code_digest() -> str:
-    """Return a digest of the source that trials run, and of the version of the one library that takes part."""
+    """Return a digest of the source that trials run and of the version of the one library they use."""
     digest = blake2b(np.__version__.encode(), digest_size=16, person=b"evaluation-code")
     for package in PACKAGES:
         for path in sorted(path for path in package.rglob("*.py") if path.name not in SHOWING):
@@ -36,10 +36,10 @@ def code_digest() -> str:
 
 
 class Store:
-    """The finished trials of a folder."""
+    """The finished trials stored in a folder."""
 
     def __init__(self, folder: Path, data: Iterable[DataSet]) -> None:
-        """Read what is there; raises `OSError`. The last line may be torn: its writer was stopped."""
+        """Read the stored trials; raises `OSError`. The last line may be incomplete if its writer was stopped."""
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / FILE_NAME
         self._path.touch(mode=OWNER_ONLY)
@@ -64,18 +64,18 @@ class Store:
         return self._key(*trial) in self._found
 
     def found(self, setting: Setting, seed: int) -> Measures:
-        """Return what a trial found; raises `KeyError` when it has not run."""
+        """Return the measures of a trial; raises `KeyError` if it has not run."""
         return self._found[self._key(setting, seed)]
 
     def add(self, setting: Setting, seed: int, measures: Measures) -> None:
-        """Keep what a trial found, on the disk too."""
+        """Store the measures of a trial, and write them to disk."""
         key = self._key(setting, seed)
         self._found[key] = measures
         self._file.write(wire.dump({"trial": key, "measures": measures}) + b"\n")
         self._file.flush()
 
     def _key(self, setting: Setting, seed: int) -> str:
-        """Return what names a trial: a digest of code, data, setting and seed."""
+        """Return the identifier of a trial: a digest of code, data, setting and seed."""
         parts = wire.dump([code_digest(), self._digests[setting.data], repr(setting), seed])
         return blake2b(parts, digest_size=16, person=b"evaluation-trial").hexdigest()
 

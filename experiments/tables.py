@@ -1,4 +1,4 @@
-"""The results of experiments as tables for people."""
+"""The results of experiments as readable tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -14,17 +14,17 @@ from experiments.units import YESTERDAY
 
 Cell = Callable[[Row], str]
 HELD_AGAINST: Mapping[str, str] = {NOTHING: "guessed", CONSTANT: "best constant", YESTERDAY: "the span before"}
-"""What every method is held against, as tables name it."""
+"""The names of the baselines in tables."""
 NOTE = (
     "guessed and best constant publish nothing: guessed always gives the middle of the range (the first category), "
     "and best constant always gives the single value with the smallest error in hindsight"
 )
 SPAN_NOTE = "the span before is the true statistic of the previous span, which may not be published either"
-UNBOUNDED = "unbounded"  # in the place of a ratio's bounds: too few seeds
+UNBOUNDED = "unbounded"  # instead of the bounds of a ratio: too few seeds
 
 
 class Pivot(NamedTuple):
-    """What of a row names its table, its line and its column, and what stands there."""
+    """Functions that return the table, line, column and cell text of a row."""
 
     title: Cell
     line: Cell
@@ -33,7 +33,7 @@ class Pivot(NamedTuple):
 
 
 def tables(experiments: Mapping[str, Sequence[Row]]) -> list[Group]:
-    """Return the tables of all experiments, a few a piece, each under its title."""
+    """Return the tables of all experiments, one or more each, below their titles."""
     made = []
     for name, rows in experiments.items():
         made += _pivoted(rows, _PIVOTS[name])
@@ -43,7 +43,7 @@ def tables(experiments: Mapping[str, Sequence[Row]]) -> list[Group]:
 
 
 def _errors_of(comparison: Sequence[Row]) -> list[Row]:
-    """Return what was compared, and what it is held against, as rows of errors."""
+    """Return the errors of the compared methods and of the baselines as rows."""
     made: list[Row] = []
     for row in comparison:
         made += ({**row, "method": name, "share": None, "error": row[f"{name}_error"]} for name in UNRELEASED)
@@ -64,12 +64,12 @@ def _pivoted(rows: Sequence[Row], pivot: Pivot) -> list[Group]:
         table = Table(box=SIMPLE, padding=(0, 0, 0, 1))
         table.add_column("", no_wrap=True, min_width=max(map(len, cells)))
         for heading in columns:
-            # A narrow terminal breaks a cell between its figures, never within one.
+            # A narrow terminal breaks a cell between figures, never within a figure.
             figures = [figure for shown in cells.values() for figure in shown.get(heading, "").split()]
             table.add_column(heading, justify="right", min_width=max(map(len, [heading, *figures])))
         for label, shown in cells.items():
             table.add_row(label, *(shown.get(heading, "") for heading in columns))
-        made.append(Group(Text(name, "italic"), table))  # a table's own title would be broken at its width
+        made.append(Group(Text(name, "italic"), table))  # the table's own title would wrap at its width
     return made
 
 
@@ -89,7 +89,7 @@ def _share(row: Row) -> str:
 
 
 def _varied(row: Row, cell: str) -> str:
-    """Return the column of a row: where nothing is released, what varies is any."""
+    """Return the column of a row: "any" if nothing is released, else ``cell``."""
     return "any" if row["method"] in UNRELEASED else cell
 
 
@@ -98,7 +98,7 @@ def _number(value: float) -> str:
 
 
 def _half(middle: float, high: float | None) -> str:
-    """Return the upper half of the confidence interval, or nothing where it is not known or has no width."""
+    """Return the upper half of the confidence interval, or "" if it is unknown or has no width."""
     return "" if high is None or high == middle else f" ±{_number(high - middle)}"
 
 
@@ -162,4 +162,4 @@ _PIVOTS: Mapping[str, Pivot] = {
         _figure("microseconds"),
     ),
 }
-"""How the rows of each experiment are laid out."""
+"""The table layout of each experiment."""

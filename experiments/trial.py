@@ -1,6 +1,7 @@
-"""A trial: one setting of an experiment under one seed. A pure function of setting, data and seed (except for times).
+"""A trial: one setting of an experiment under one seed.
 
-The seed makes the noise key and draws the landmarks; what is measured went through the fold that the worker uses.
+Except for times, it is a pure function of setting, data and seed. The seed determines the noise key and the landmarks.
+All measured values come from the publishing decision that the worker uses.
 """
 
 import time
@@ -19,16 +20,16 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import Perturbed, Withheld
 from stream_app.privacy.values import NANO
 
-LOSS_STEPS = 100  # steps of a series whose temporal loss is looked at, as in the thesis
+LOSS_STEPS = 100  # steps of a series whose temporal loss is computed, as in the thesis
 LOSS_STATES = 2  # states of the Markov chain
 MICROSECONDS = 1e6
-PADDING = 0.25  # probability of a padding coin
+PADDING = 0.25  # probability used for padding
 
-Measures = Mapping[str, float]  # what a trial found, by name; figures over all steps, never one of a step
+Measures = Mapping[str, float]  # measures of a trial by name, each over all steps, never of one step
 
 
 def measured(setting: Setting, data: DataSet, seed: int) -> Measures:
-    """Return what the trial of a setting under one seed finds."""
+    """Return the measures of a setting's trial under one seed."""
     match setting.measure:
         case "error" if setting.method in UNRELEASED:
             return _unreleased(setting, data)
@@ -45,7 +46,7 @@ def measured(setting: Setting, data: DataSet, seed: int) -> Measures:
 
 
 def _policy(setting: Setting, data: DataSet, name: str, seed: int) -> tuple[Policy, list[int]]:
-    """Return the policy of a series, and the places of its landmarks among its readings."""
+    """Return the policy of a series, and the positions of its landmarks among its readings."""
     readings, places = data.series[name], list[int]()
     protection: dict[str, Any] = {"level": "w-event"}
     if setting.placement is not None:

@@ -1,7 +1,7 @@
-"""Trials of statistics: a person's days and weeks, from units that are each protected, and from averaged releases.
+"""Trials of statistics: a person's days and weeks, from protected units and from averaged releases.
 
-Every statistic is compared with that of all raw readings of its span. What is measured went through the fold that the
-worker uses.
+Every statistic is compared with that of all raw readings of its span. All measured values come from the publishing
+decision that the worker uses.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,18 +33,21 @@ SPANS: Final[Mapping[str, int]] = {
     "30 days": 30 * DAY_MS,
 }
 UNITS: Final[Mapping[str, int]] = {"minute": MINUTE_MS, "hour": HOUR_MS, "day": DAY_MS}
-FEWEST_STEPS: Final = 24  # readings that a span holds, for an average of them to be worth comparing
+FEWEST_STEPS: Final = 24  # readings in a span that make an average of them worth comparing
 FEWEST_SPANS: Final = 4
 PROFILE: Final = "30 days, by hour"
-PLACES: Final = 6  # rows and columns into which the declared bounds of positions are divided: the places
+PLACES: Final = 6  # rows and columns of the grid of places within the declared bounds of positions
 UNIT: Final = "unit"
 AVERAGED: Final = ("uniform", "balanced")
 YESTERDAY: Final = "yesterday"
-"""In place of a method, beside the constant: the true value of the span before, which only who has the data knows."""
+"""Instead of a method, beside the constant: the true value of the previous span.
+
+Only someone who has the data knows it.
+"""
 
 
 class Target(NamedTuple):
-    """A statistic that is compared: of each span of a series, by the hour of the day or as a whole."""
+    """A statistic to compare, for each span of a series: by the hour of the day or as a whole."""
 
     name: str
     span_ms: int
@@ -55,7 +58,7 @@ Parts = Mapping[str, float]  # a statistic by part: "" for a mean, hours of the 
 
 
 def targets_of(data: DataSet) -> tuple[Target, ...]:
-    """Return what there is to compare: spans of many steps, several of which the data hold."""
+    """Return the targets to compare: spans of many steps that occur several times in the data."""
     lengths = [each[-1].timestamp_ms - each[0].timestamp_ms for each in data.series.values() if each]
     fitting = [
         Target(name, span_ms)
@@ -68,13 +71,13 @@ def targets_of(data: DataSet) -> tuple[Target, ...]:
 
 
 def units_of(data: DataSet) -> tuple[int, ...]:
-    """Return the units to compare: one reading, and the next longer one that people name."""
+    """Return the units to compare: one reading, and the next longer usual unit."""
     longer = [unit_ms for unit_ms in UNITS.values() if unit_ms > data.step_ms]
     return (data.step_ms, *longer[:1])
 
 
 def placed(data: DataSet) -> DataSet:
-    """Return positions as places, the cells of a grid over their declared bounds; other data as they are."""
+    """Return positions as places, the cells of a grid over their declared bounds; other data unchanged."""
     if data.value["kind"] != "location":
         return data
     bounds = data.value["bounds"]
@@ -116,7 +119,10 @@ def statistics_of(setting: Setting, data: DataSet, keys: KeyRing) -> Mapping[str
 
 
 def true_statistics(data: DataSet, readings: Sequence[Reading], target: Target) -> dict[int, Parts]:
-    """Return the statistics of all raw readings by span; without those of less than half of the most readings."""
+    """Return the statistics of all raw readings by span.
+
+    Spans with less than half as many readings as the fullest span are omitted.
+    """
     spans: dict[int, list[tuple[int, Parts]]] = {}
     for at_ms, value in readings:
         raw: Any = value
@@ -131,7 +137,7 @@ def _name(category: object) -> str:
 
 
 def _means(values: Sequence[tuple[int, Parts]], target: Target) -> Parts:
-    """Return the mean of some numbers by hour or as a whole, or the shares of some categories."""
+    """Return the mean of numbers by hour or as a whole, or the shares of categories."""
     sums: dict[str, float] = {}
     counts: dict[str, int] = {}
     for at_ms, parts in values:
@@ -145,13 +151,13 @@ def _means(values: Sequence[tuple[int, Parts]], target: Target) -> Parts:
 
 
 def _best(statistics: Sequence[Parts]) -> Parts:
-    """Return the best constant in hindsight: the median of each part, 0 where a span has none of it."""
+    """Return the constant baseline: the median of each part, counting 0 for spans without that part."""
     names = dict.fromkeys(name for parts in statistics for name in parts)
     return {name: median(parts.get(name, 0.0) for parts in statistics) for name in names}
 
 
 def _error(truth: Parts, said: Parts) -> float:
-    """Return the mean error of means; of shares how much of the time stands in a wrong place."""
+    """Return the mean error of means; for shares, the fraction of the time assigned to a wrong category."""
     numbers = set(truth) <= _NUMBERED
     names = set(truth) & set(said) if numbers else set(truth) | set(said)
     errors = fsum(abs(truth.get(name, 0.0) - said.get(name, 0.0)) for name in names)
@@ -162,7 +168,7 @@ _NUMBERED: Final = frozenset({"", *map(str, range(24))})
 
 
 def _of_units(setting: Setting, data: DataSet, keys: KeyRing, name: str, target: Target) -> Iterator[tuple[int, Parts]]:
-    """Yield what the worker's decision releases of each span."""
+    """Yield the release of each span, made by the worker's publishing decision."""
     policy = unit_policy(data, setting, target)
     units, kind = policy.units, policy.kind
     assert units is not None, "the policy has units"
@@ -187,7 +193,7 @@ def _of_units(setting: Setting, data: DataSet, keys: KeyRing, name: str, target:
 
 
 def unit_policy(data: DataSet, setting: Setting, target: Target) -> Policy:
-    """Return the policy of a statistic; what a unit holds is the mean of its numbers, and its last category."""
+    """Return the policy of a statistic; a unit contributes the mean of its numbers or its last category."""
     assert setting.unit_ms is not None, "a unit is protected"
     number = data.value["kind"] == "number"
     aggregate: Aggregate = "mean" if number else "last"
@@ -200,7 +206,7 @@ def unit_policy(data: DataSet, setting: Setting, target: Target) -> Policy:
 
 
 def _averaged(data: DataSet, measured: Sequence[tuple[int, Parts]], target: Target) -> dict[int, Parts]:
-    """Return the means, or the unbiased shares, of single releases at level `landmark`, by span."""
+    """Return the means, or the shares, of single releases at level `landmark`, by span."""
     found = {}
     for index, group in groupby(measured, lambda each: each[0] // target.span_ms):
         means = _means(list(group), target)
@@ -209,16 +215,17 @@ def _averaged(data: DataSet, measured: Sequence[tuple[int, Parts]], target: Targ
 
 
 def _shares(parts: Parts) -> Parts:
-    """Return noisy shares, or counts, as shares of a whole: none below 0, and all together 1."""
+    """Return noisy shares or counts as shares of a whole: none below 0, with a sum of 1."""
     positive = {name: max(0.0, part) for name, part in parts.items()}
     whole = fsum(positive.values())
     return {name: part / whole if whole else 1 / len(parts) for name, part in positive.items()}
 
 
 def _measured(setting: Setting, data: DataSet, keys: KeyRing, name: str) -> Sequence[tuple[int, Parts]]:
-    """Return the measurements of all regular steps: of a category an unbiased share of each."""
+    """Return the measurements of all regular steps; for categories, an unbiased share of each category."""
     readings = data.series[name]
-    # Balanced splits epsilon between regular steps and landmarks: one, at the first reading, is enough for that.
+    # Balanced splits epsilon between regular steps and landmarks. One landmark, at the first reading, is enough for
+    # this.
     landmarks = (readings[0].timestamp_ms,) if setting.method == "balanced" else ()
     protection = {"level": "landmark", "landmarks": landmarks}
     policy = Method.named(setting.method).policy(data, setting.epsilon, protection)

@@ -1,7 +1,7 @@
-"""The library: ``import landmark_stream as ls``, and from a frame to audited releases in five lines.
+"""The library: ``import landmark_stream as ls`` turns a frame into audited releases in five lines.
 
 The names in ``__all__`` are stable (docs/library.md says how far), and everything else may change. Every error is an
-`Error`, which names the fields that are at fault.
+`Error`, which names the invalid fields.
 """
 
 from stream_app import api

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and in plain words why one cannot be read or written."""
+"""Files: written completely or not at all, with plain reasons why one cannot be read or written."""
 
 import os
 from collections.abc import Iterator
@@ -8,24 +8,24 @@ from stat import S_IMODE
 from uuid import uuid4
 
 NO_LOCKS = "keep it on a file system that supports locks"
-"""The remedy where a lock cannot be taken."""
+"""The remedy if a lock cannot be acquired."""
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Give a path beside a file, of its ending, to write to; what stands there takes the file's place at the end.
+    """Yield a path beside a file, with its suffix, to write to; at the end its content replaces the file.
 
-    On an error, at Ctrl-C too, nothing of it is left, and the file is as it was; a crash of the machine leaves the old
-    file or the new one. The new one has the rights of the old one, and lies where a link leads. Raises `OSError`. What
-    is no regular file, such as a pipe, is written as it is.
+    After an error or Ctrl-C nothing of it remains, and the file is unchanged. A crash of the machine leaves the old
+    file or the new one. The new file has the permissions of the old one, and a link is followed. Raises `OSError`. A
+    path that is not a regular file, such as a pipe, is written directly.
     """
-    place = Path(os.path.realpath(path))  # which knows links in a circle: there is no file then
+    place = Path(os.path.realpath(path))  # accepts links in a circle: there is no file then
     if place.exists() and not place.is_file():
         yield path
         return
     beside = place.with_name(f".new-{uuid4().hex}{place.suffix}")
     try:
-        # Made here and by nobody else: no link that somebody put there, no file of a run that writes at the same time.
+        # Created by this process alone: it is not a link that somebody put there, nor the file of a concurrent run.
         os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         if place.exists():
             beside.chmod(S_IMODE(place.stat().st_mode))
@@ -35,14 +35,14 @@ def whole(path: Path) -> Iterator[Path]:
         _settle(place.parent)
     except OSError as error:
         if error.filename is None or str(error.filename) == str(beside):
-            error.filename = str(path)  # of which the user knows
+            error.filename = str(path)  # which the user knows
         raise
     finally:
         beside.unlink(missing_ok=True)
 
 
 def _settle(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the list of names in a folder, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -74,7 +74,7 @@ def unwritten(error: OSError) -> str:
 
 
 def unusable(error: OSError) -> str:
-    """Return why a file or a folder cannot be used, where nobody knows whether it was to be read or written."""
+    """Return why a file or a folder cannot be used, if it is unknown whether it was read or written."""
     if isinstance(error, PermissionError):
         return "you have no permission to use it"
     return UNREAD.get(type(error), f"it cannot be used: {_reason(error)}")

@@ -1,1 +1,1 @@
-"""One benchmark a file, under the name that `make bench NAME=..` takes."""
+"""One module per benchmark, named as in `make bench NAME=..`."""

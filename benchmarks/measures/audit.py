@@ -1,6 +1,7 @@
-"""The benchmark `audit`: entries a second of a whole audit, over those of parsing and hashing the same lines.
+"""The benchmark `audit`: entries per second of an audit, relative to parsing and hashing them.
 
-Processor time, not the clock's: one core is what an audit uses. The ledger is what the worker would have written.
+It measures processor time rather than clock time, because an audit uses one core. The ledger is what the worker would
+have written.
 """
 
 import sys
@@ -30,7 +31,7 @@ _MEBIBYTE = 1024 * 1024
 
 
 def run(folder: Path, sizes: Sizes, show: Show) -> Result:
-    """Write a ledger into `folder`, audit it in a process of its own, and read it barely; both in turn."""
+    """Write a ledger into `folder`; in turn, audit it in a separate process, and only parse and hash it."""
     ledger = folder / "ledger.jsonl"
     entries = _write(ledger, sizes, show)
     audited: list[float] = []
@@ -53,7 +54,7 @@ def run(folder: Path, sizes: Sizes, show: Show) -> Result:
 
 
 def _write(ledger: Path, sizes: Sizes, show: Show) -> int:
-    """Decide all events into a ledger; return how many entries it has."""
+    """Process all events into a ledger; return its number of entries."""
     limits = Limits()
     policies = policies_from([Written("bench", sizes.policy())], limits)
     context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
@@ -74,7 +75,7 @@ def _write(ledger: Path, sizes: Sizes, show: Show) -> int:
 
 
 def _parse_and_hash(ledger: Path) -> float:
-    """Return the processor seconds of reading each line as JSON and hashing it: less no audit in Python can do."""
+    """Return the processor seconds for parsing and hashing each line, which no audit in Python avoids."""
     began = time.process_time()
     with ledger.open("rb") as file:
         lines = LineReader(file, ledger.stat().st_size, _each)

@@ -1,6 +1,6 @@
-"""The benchmark `collect`: contributions of one open step, without Kafka: their rate, their memory, and the close.
+"""The benchmark `collect`: rate, memory and closing of one open step's contributions, without Kafka.
 
-Contributions are decided in batches, and recalled, as a worker does it.
+Contributions are processed in batches, and recalled, as in a worker.
 """
 
 import gc
@@ -28,7 +28,7 @@ from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 
 DEFAULT = Sizes(events=1_000_000, series=1, repeats=3, kind="counts")
-"""``events`` are the contributions of a step, each of another member."""
+"""``events`` are the contributions of a step, each from a different contributor."""
 NEEDS_BROKER = False
 KEYS = 1_000
 EMPTY_STEPS = 100
@@ -39,13 +39,13 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def run(_: Path, sizes: Sizes, show: Show) -> Result:
-    """Measure contributions a second taken up, and recalled; bytes a contribution; and a closed cell."""
+    """Measure accepted and recalled contributions per second, bytes per contribution, and a closed cell."""
     found: dict[str, list[float]] = {name: [] for name in ("taken", "recalled", "closed_cell")}
     memory = 0.0
     for repeat in range(sizes.repeats):
         bench = _Bench()
         bench.collection, grown = bench.opened(), 0
-        bench.feed(1, 0, again=False)  # what is imported late does not count
+        bench.feed(1, 0, again=False)  # late imports do not count
         for name in ("taken", "recalled"):
             gc.collect()
             before = _resident_bytes()
@@ -56,7 +56,7 @@ def run(_: Path, sizes: Sizes, show: Show) -> Result:
                 seconds += bench.feed(min(_CHUNK, sizes.events - at), at, again=name == "recalled")
             grown = _resident_bytes() - before if name == "taken" else grown
             found[name].append(sizes.events / seconds)
-        # Later repeats fill memory that the first one left: theirs would look free.
+        # Later repeats fill memory that the first one left, so theirs would look free.
         memory = memory or grown / sizes.events
         found["closed_cell"].append(bench.close() / ((1 + EMPTY_STEPS) * KEYS) * 1_000_000)
     figures = {
@@ -69,7 +69,7 @@ def run(_: Path, sizes: Sizes, show: Show) -> Result:
 
 
 class _Bench:
-    """A series with one step open."""
+    """A series with an open step."""
 
     def __init__(self) -> None:
         self._context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), (), Limits(), router(1))
@@ -87,7 +87,7 @@ class _Bench:
         self._put({"type": "policy", "series": _SERIES, "version": 1, **policy}, 0)
 
     def opened(self) -> Collection:
-        """Return a collection with the step open, and nothing in it."""
+        """Return a collection with the step open and empty."""
         fresh = Collection(bytes(SECRET_BYTES))
         if self._rows[_SERIES].open_steps is None:
             self.collection = fresh
@@ -97,7 +97,7 @@ class _Bench:
         return fresh
 
     def feed(self, count: int, first: int, *, again: bool) -> float:
-        """Take up, or recall, contributions; return the processor time."""
+        """Accept or recall contributions; return the processor time."""
         records = Records.of(self._contributions(count, first))
         context, find, collection = self._context, self._rows.get, self.collection
         began = time.process_time()
@@ -112,7 +112,7 @@ class _Bench:
         return time.process_time() - began
 
     def close(self) -> float:
-        """Close the step and some empty ones; return the processor time."""
+        """Close the step and some empty steps; return the processor time."""
         began = time.process_time()
         self._put(_watermark(START_MS + (1 + EMPTY_STEPS) * STEP_MS), 2)
         return time.process_time() - began
@@ -140,7 +140,7 @@ def _watermark(timestamp_ms: int) -> dict[str, object]:
 
 
 def _record(document: dict[str, object], offset: int) -> InputRecord:
-    # A copy: bytes as they are dumped leave kilobytes behind in the heap, which is measured.
+    # A copy, because dumped bytes leave kilobytes behind in the heap, which is measured.
     return InputRecord("events", 0, offset, 0, _SERIES.encode(), bytes(bytearray(wire.dump(document))))
 
 

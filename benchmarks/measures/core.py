@@ -1,4 +1,7 @@
-"""The benchmark `core`: microseconds of one decision, without Kafka, and of each of its parts, by scheme and kind."""
+"""The benchmark `core`: microseconds per decision and for each part of it, by scheme and kind.
+
+It runs without Kafka.
+"""
 
 import gc
 import time
@@ -29,7 +32,7 @@ NEEDS_BROKER = False
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One event of a known series as each part of its decision meets it."""
+    """One event of a known series, as the input of each part of its decision."""
 
     record: InputRecord
     row: SeriesRow
@@ -40,7 +43,7 @@ class Case:
 
 
 def run(_: Path, sizes: Sizes, show: Show) -> Result:
-    """Measure every scheme with every kind, or those that are asked for."""
+    """Measure every scheme with every kind, or only the requested ones."""
     schemes = SCHEMES if sizes.scheme == ALL else (sizes.scheme,)
     kinds = tuple(VALUES) if sizes.kind == ALL else (sizes.kind,)
     figures: dict[str, Figure] = {}
@@ -53,7 +56,7 @@ def run(_: Path, sizes: Sizes, show: Show) -> Result:
 
 
 def _parts(sizes: Sizes) -> dict[str, list[float]]:
-    """Return the processor time of each part for one event, a value a repeat; parts take turns."""
+    """Return the processor time per event of each part, one value per repeat; the parts take turns."""
     context = _context(sizes)
     cases = _cases(context, sizes)
     lookups = [_finding(case.row) for case in cases]
@@ -69,7 +72,7 @@ def _parts(sizes: Sizes) -> dict[str, list[float]]:
     }
     found: dict[str, list[float]] = {part: [] for part in runs}
     gc.collect()
-    gc.disable()  # as `timeit` does; what the collector costs in the worker shows in `worker`
+    gc.disable()  # as `timeit` does; `worker` shows the collector's cost in the worker
     try:
         for _ in range(sizes.repeats):
             for part, work in runs.items():
@@ -93,7 +96,7 @@ def _context(sizes: Sizes) -> Context:
 
 
 def _cases(context: Context, sizes: Sizes) -> list[Case]:
-    """Decide all events once; return those of series that had a row, with what was before and after each part."""
+    """Process all events once; return those of series with a row, with the data around each part."""
     known: dict[str, SeriesRow] = {}
     collection = Collection(bytes(SECRET_BYTES))
     cases: list[Case] = []

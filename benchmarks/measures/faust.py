@@ -1,4 +1,4 @@
-"""The benchmark `faust`: the worker over Faust as it comes, which decides nothing and promises less."""
+"""The benchmark `faust`: the worker against stock Faust, which decides nothing and guarantees less."""
 
 from benchmarks.result import Figure, Result, Show, Target
 from benchmarks.rig.layout import Layout
@@ -11,11 +11,11 @@ from benchmarks.rig.workload import Sizes, events
 DEFAULT = Sizes(events=400_000, series=10_000)
 TARGETS = (Target("worker_over_stock", "at least", 15),)
 STOCK_SHARE = 20
-"""Stock Faust is measured over the first of so many parts of the events: all of them would take minutes."""
+"""Stock Faust processes the first 1/``STOCK_SHARE`` of the events, because all would take minutes."""
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
-    """Measure worker and stock agent in turn, each pair on topics of its own."""
+    """Measure the worker and the stock agent in turn, each pair on its own topics."""
     workers: list[Rate] = []
     stock: list[Rate] = []
     for number in range(sizes.repeats):

@@ -1,6 +1,7 @@
-"""The benchmark `feeder`: the error of one released sum of many homes, beside that of as many private series added up.
+"""The benchmark `feeder`: the error of one released sum of many homes, against summed private series.
 
-Both at the same epsilon an hour, through the worker's own decision, over loads that any machine computes alike.
+There is one private series per home. Both use the same epsilon per hour and the worker's own decision, over loads that
+every machine computes identically.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from stream_app.formats.records import InputRecord
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 
 DEFAULT = Sizes(events=100, series=200, repeats=3)
-"""``events`` are the hours, ``series`` the homes; each repeat has a key and loads of its own."""
+"""``events`` are the hours, ``series`` the homes; each repeat has its own key and loads."""
 NEEDS_BROKER = False
 FEEDER = "feeder"
 _EVENT: dict[str, Any] = {
@@ -32,11 +33,11 @@ _EVENT: dict[str, Any] = {
 }
 _SUM = {"neighbours": "add-remove", "open_steps": 1, "statistic": "sum"}
 _MEDIAN_KW, _SPREAD = -0.7, 0.8
-"""Of the logarithm of a home's load: half a kilowatt in the middle."""
+"""Mean and spread of a home's log load; the median load is half a kilowatt."""
 
 
 def run(_: Path, sizes: Sizes, show: Show) -> Result:
-    """Measure mean |error| / mean sum of the released sums, of the sums of measurements, and their ratio."""
+    """Measure mean |error| / mean sum for released sums and for summed noisy values, and their ratio."""
     found: dict[str, list[float]] = {name: [] for name in ("sum", "added", "added_over_sum")}
     for repeat in range(sizes.repeats):
         random = Random(repeat)
@@ -60,7 +61,7 @@ def run(_: Path, sizes: Sizes, show: Show) -> Result:
 
 
 class _Worker:
-    """Decides records of the feeder and of its homes."""
+    """Processes records of the feeder and of its homes."""
 
     def __init__(self, number: int) -> None:
         secret = number.to_bytes(SECRET_BYTES, "big")
@@ -80,7 +81,7 @@ class _Worker:
         return float(release["measurement"])
 
     def added(self, hour: int, homes: list[float]) -> float:
-        """Return the sum of what each home's own series measured; unclamped, or it would be biased."""
+        """Return the sum of the noisy values of all homes' own series, unclamped to avoid a bias."""
         measured = []
         for nth, load in enumerate(homes):
             if not hour:
@@ -97,7 +98,7 @@ class _Worker:
         return list(self._taken({"type": "watermark", **mark}))
 
     def _taken(self, record: dict[str, Any]) -> Iterator[Any]:
-        """Decide a record and yield its releases."""
+        """Process a record and yield its releases."""
         found = InputRecord("bench", 0, self._offset, 0, None, wire.dump(record))
         outcome = decide(self._context, self._rows.get, self._collection, found)
         self._offset += 1

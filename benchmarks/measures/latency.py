@@ -1,4 +1,4 @@
-"""The benchmark `latency`: from an event's append to its committed release, at half of the worker's full load."""
+"""The benchmark `latency`: time from append to committed release, at half of the worker's full load."""
 
 import asyncio
 import time
@@ -27,23 +27,23 @@ DEFAULT = Sizes(events=400_000, series=10_000)
 LOAD = 0.5
 POLL_SECONDS = 0.002
 WARM_SHARE = 0.25
-"""Share of the events before latencies count: a worker's first batches fill tables and caches."""
+"""Share of events before latencies count, because a worker's first batches fill tables and caches."""
 TICK_SECONDS = 0.01
-"""Events that fall due within it are sent together."""
+"""Interval whose due events are sent together."""
 
 
 class Pace:
-    """A sender that holds its rate, whatever its answers take."""
+    """A sender that keeps its rate, however long the answers take."""
 
     def __init__(self, settings: Settings, events: Sequence[Event], per_second: float) -> None:
-        """Take events, made beforehand, and the rate to send them at."""
+        """Accept prepared events and the rate at which to send them."""
         self._settings = settings
         self._events = events
         self._per_second = per_second
         self._appended: dict[int, list[tuple[int, int]]] = {}
 
     async def send(self) -> None:
-        """Send everything; raises aiokafka's errors when something is not acknowledged."""
+        """Send everything; raise aiokafka's errors if something is not acknowledged."""
         topic = TopicNames.of(self._settings.prefix, self._settings.application).events
         partition_of = router(self._settings.partitions)
         placed = [(partition_of(event.key or b""), event) for event in self._events]
@@ -60,7 +60,7 @@ class Pace:
                 for partition, event in placed[sent:due]:
                     record = {"key": event.key, "value": event.value, "timestamp": None}
                     batch = filling.get(partition)
-                    # A full batch takes no more: after a stall many events are due at once.
+                    # A full batch accepts no more; after a stall many events are due at once.
                     if batch is None or batch.append(**record) is None:
                         batch = filling[partition] = producer.create_batch()
                         batch.append(**record)
@@ -78,13 +78,13 @@ class Pace:
             batches.sort()
 
     def appended_ms(self, partition: int, offset: int) -> int:
-        """Return when the broker appended the event at ``offset``: the time of its batch."""
+        """Return the time at which the broker appended the event at ``offset``: the time of its batch."""
         batches = self._appended[partition]
         return batches[bisect_right(batches, (offset, 1 << 62)) - 1][1]
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
-    """Measure the most that a worker can do, then latencies at half of it, in turn."""
+    """Measure a worker's maximum rate, then latencies at half of it, in turn."""
     rates: list[float] = []
     halves: list[float] = []
     latencies: list[np.ndarray] = []
@@ -107,7 +107,7 @@ def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
 
 def _latencies(site: Site, per_second: float, show: Show) -> list[float]:
     sizes = site.sizes
-    # The worker is there before the load: one event for each series, then those that count.
+    # The worker runs before the load: first one event per series, then the events that count.
     site.send(events(replace(sizes, events=sizes.series)))
     watch = Watch.begun(site.settings, site.names.releases)
     pace = Pace(site.settings, list(events(sizes, start=sizes.series)), per_second)
@@ -125,7 +125,7 @@ def _latencies(site: Site, per_second: float, show: Show) -> list[float]:
 
 
 async def _waits(site: Site, watch: Watch, pace: Pace, skipped: int) -> list[float]:
-    """Return the milliseconds that each event waited, but for the first ``skipped`` of each partition."""
+    """Return the wait of each event in milliseconds, without the first ``skipped`` of each partition."""
     wall = time.time() - time.perf_counter()
     moments = [sample.moment + wall for sample in watch.samples]
     found: list[float] = []
@@ -143,5 +143,5 @@ def _of_records(
     for record in records:
         offset = input_offset(record)
         if offset >= skipped:
-            seen = moments[bisect_right(ends, record.offset)]  # the first look at which the end lay behind it
+            seen = moments[bisect_right(ends, record.offset)]  # the first sample whose end exceeds the offset
             yield seen * 1000 - pace.appended_ms(partition, offset)

@@ -1,4 +1,4 @@
-"""The benchmark `loss`: temporal loss by the convex envelope, against the published algorithm, in one run."""
+"""The benchmark `loss`: temporal loss by the convex envelope, relative to the published algorithm."""
 
 import time
 from collections.abc import Callable
@@ -22,14 +22,14 @@ STATES = (50, 200)
 MOST_STATES = 1_000
 PUBLISHED_STEPS = 3
 LANDMARKS_SHARE = 100
-"""One timestamp in so many is a landmark, in a tenth of the steps."""
+"""One in this many timestamps is a landmark, in a tenth of the steps."""
 SEED = 5
 
 _T = TypeVar("_T")
 
 
 def run(_: None, sizes: Sizes, show: Show) -> Result:
-    """Measure the set-up, a step, the published algorithm's step, and all landmark losses of a series."""
+    """Measure the set-up, a step, the published algorithm's step, and a series' landmark losses."""
     generator = np.random.default_rng(SEED)
     found: dict[str, list[float]] = {}
     epsilons = (generator.random(sizes.events) * (generator.random(sizes.events) < 0.5)).tolist()
@@ -74,7 +74,7 @@ def _compared(matrix: TransitionMatrix, epsilons: list[float]) -> dict[str, floa
 
 
 def _timed(work: Callable[[], _T]) -> tuple[float, _T]:
-    """Return the processor time in seconds, and the result."""
+    """Return the processor time in seconds and the result."""
     began = time.process_time()
     result = work()
     return time.process_time() - began, result
@@ -87,11 +87,11 @@ def _unit(name: str) -> str:
 
 
 def published_carried(rows: NDArray[np.float64], alpha: float) -> float:
-    """Return L(alpha) of a transition matrix by the algorithm of its authors: Cao et al. 2017, algorithm 1.
+    """Return L(alpha) of a transition matrix by the authors' algorithm: Cao et al. 2017, algorithm 1.
 
-    Each ordered pair of rows is solved anew at every step: of the columns with q > d those are dropped, over and over,
-    whose q / d is at most the ratio that the kept ones have together. The paper goes pair by pair; here all pairs of a
-    row are solved together, in numpy, which is faster: a ratio against it is on the safe side.
+    Each ordered pair of rows is solved again at every step: of the columns with q > d, those whose q / d is at most the
+    joint ratio of the kept columns are dropped, repeatedly. The paper solves one pair at a time; here all pairs of a
+    row are solved together in numpy, which is faster, so a ratio against it is conservative.
     """
     x = expm1(alpha)
     return log(max(_largest_ratio(row, rows, x) for row in rows))

@@ -1,4 +1,4 @@
-"""The benchmark `members`: what it costs that five series each belong to one person, with a claim and a cap."""
+"""The benchmark `members`: the cost of five series per person, with reservations and a limit."""
 
 from benchmarks.result import Figure, Result, Show, Target
 from benchmarks.rig.site import Ground
@@ -12,7 +12,7 @@ _MEGABYTE = 1_000_000
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
-    """Measure the same series without members and with them, in turn: one event each, then events through all."""
+    """Measure the same series with and without persons in turn: one event each, then events through all."""
     plain: list[tuple[Work, Work]] = []
     members: list[tuple[Work, Work]] = []
     for number in range(sizes.repeats):

@@ -1,4 +1,4 @@
-"""The benchmark `peers`: this worker beside other programs that write as many records, in turn, on one core each.
+"""The benchmark `peers`: this worker and programs that write as many records, in turn, on one core.
 
 docs/benchmarks.md says what each of them does and does not do.
 """
@@ -18,7 +18,7 @@ from benchmarks.rig.site import Ground
 from benchmarks.rig.workload import Sizes
 
 LOADS = (2_000, 12_000)
-"""Events a second at which latencies are measured, beside half of each one's own speed."""
+"""Events per second at which latencies are measured, in addition to half of each peer's own rate."""
 TARGETS = (
     Target("worker_over_streams", "at least", 1.3),
     Target("worker_over_bare", "at least", 0.4),
@@ -31,19 +31,19 @@ _MEGA = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PeerSizes(Sizes):
-    """Sizes, and who is measured."""
+    """Sizes, and the peers to measure."""
 
     warm: int = 1_000_000
-    """Events before anything counts, for the Java program; others are given a share of them."""
+    """Uncounted events for the Java program to warm up; other peers get a share of them."""
     seconds: float = 8.0
-    """How long each load lasts."""
+    """Duration of each load."""
     only: tuple[str, ...] | None = None
-    """Names of the peers to measure; None: all."""
+    """Names of the peers to measure, or None for all."""
     tree: Path | None = None
-    """Another checkout, with an environment of its own, the worker of which is measured too."""
+    """Another checkout with its own environment, whose worker is measured too."""
 
     def document(self) -> dict[str, object]:
-        """Return the sizes as JSON values, but for a folder of the machine."""
+        """Return the sizes as JSON values, without the path of a folder."""
         shown = {name: getattr(self, name) for name in (*Sizes.__slots__, "warm", "seconds", "only")}
         return shown if self.tree is None else {**shown, "tree": self.tree.name}
 
@@ -52,7 +52,7 @@ DEFAULT = PeerSizes(events=400_000, series=10_000)
 
 
 def run(ground: Ground, sizes: PeerSizes, show: Show) -> Result:
-    """Try each peer ``repeats`` times, all of them in turn."""
+    """Try each peer ``repeats`` times, in turn."""
     programs = Programs(ground.folder)
     peers = _chosen(sizes)
     for at, peer in enumerate(peers):
@@ -71,7 +71,7 @@ def run(ground: Ground, sizes: PeerSizes, show: Show) -> Result:
 
 
 def table(result: Result) -> Table:
-    """Return what people read: one row a peer."""
+    """Return a table for people, one row per peer."""
     shown = Table()
     head, *rows = page.rows(result.document())
     for column in head:

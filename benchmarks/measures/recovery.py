@@ -1,4 +1,4 @@
-"""The benchmark `recovery`: reading the state of very many series back after its local copy is lost."""
+"""The benchmark `recovery`: reading the state of very many series back after a lost local copy."""
 
 import shutil
 import time
@@ -17,7 +17,7 @@ _MICRO = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A worker's start: how long until it was ready, its processor time, and the rows that it read back for it."""
+    """A worker's start: seconds until it was ready, processor time, and the rows that it read back."""
 
     seconds: float
     cpu_seconds: float
@@ -25,7 +25,7 @@ class Start:
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
-    """Measure starts with the local copy and without it, in turn, on one state."""
+    """Measure starts with and without the local copy in turn, on one state."""
     kept: list[Start] = []
     lost: list[Start] = []
     with Site.made(ground, "bench-recovery", sizes) as site:
@@ -43,7 +43,7 @@ def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
         "recovery": Figure.of("s", (after.seconds - before.seconds for before, after in pairs)),
         "rows": Figure.of("rows", (one.rows for one in lost)),
         "rate": Figure.of("rows/s", (after.rows / (after.seconds - before.seconds) for before, after in pairs)),
-        # Other programs on the machine change it less than the rate.
+        # Other programs on the machine affect it less than the rate.
         "row_cpu": Figure.of(
             "us/row", ((after.cpu_seconds - before.cpu_seconds) / after.rows * _MICRO for before, after in pairs)
         ),

@@ -1,7 +1,8 @@
-"""The benchmark `scale`: events per second of several workers over those of one, on the same backlog and broker.
+"""The benchmark `scale`: the event rate of several workers relative to one, on the same backlog.
 
-The workers run on all cores, beside the broker: what they can gain ends where the cores do. With `worker_cpu` and
-`broker_cpu` of one worker, c cores decide at most c / (worker_cpu + broker_cpu) events a second, whoever does it.
+The workers run on all cores next to the broker, so the cores limit what more workers can gain. With `worker_cpu` and
+`broker_cpu` of one worker, c cores process at most c / (worker_cpu + broker_cpu) events per second, however many
+workers share them.
 """
 
 from typing import NamedTuple
@@ -15,20 +16,20 @@ from benchmarks.rig.workload import Sizes, events
 
 DEFAULT = Sizes(events=400_000, series=10_000, partitions=8)
 BROKER = {"group.initial.rebalance.delay.ms": "10000"}
-"""The group waits until all have joined, so that none begins with partitions that it then gives away."""
+"""The group waits until all have joined, so that no worker starts with partitions that it then loses."""
 CREWS = {"one": 1, "two": 2, "four": 4}
-"""Workers of each crew; crews with more workers than partitions are left out."""
+"""Number of workers in each crew; crews with more workers than partitions are omitted."""
 _MICRO = 1_000_000
 
 
 class _Run(NamedTuple):
     crew: Rate
     broker_microseconds: float
-    """Processor time of the broker for each event, the workers' start included."""
+    """The broker's processor time per event, including the workers' start."""
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
-    """Measure each number of workers in turn, each on topics of its own with the same events."""
+    """Measure each number of workers in turn, each on its own topics with the same events."""
     crews = {name: count for name, count in CREWS.items() if count <= sizes.partitions}
     runs = [
         {name: _run(ground, f"bench-scale-{number}-{name}", sizes, count, show) for name, count in crews.items()}

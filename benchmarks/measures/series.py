@@ -1,4 +1,4 @@
-"""The benchmark `series`: memory and speed with very many series, none of whose rows is in memory when it is needed."""
+"""The benchmark `series`: memory and speed with so many series that no needed row is in memory."""
 
 from dataclasses import replace
 
@@ -14,9 +14,9 @@ _MEGABYTE = 1_000_000
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
-    """Measure few and many series in turn: first one event each, then events that go through them in turn.
+    """Measure few and many series in turn: first one event each, then events that cycle through them.
 
-    Every series is met again only after all others, so a cache in front of the state is of no use: the hardest case.
+    Each series recurs only after all others, so a cache in front of the state is useless: the hardest case.
     """
     few = replace(sizes, series=min(FEW, sizes.series))
     runs = [

@@ -1,7 +1,7 @@
-"""The benchmark `sizing`: bytes of disk and memory, and processor time, for each series, event and ledger entry.
+"""The benchmark `sizing`: disk, memory and processor time per series, event and ledger entry.
 
-docs/sizing.md multiplies its figures. Bytes of topics are those of the broker's log files: framing and headers
-included, one replica, nothing compressed.
+docs/sizing.md multiplies its figures. Bytes of topics are those of the broker's log files, including framing and
+headers, with one replica and without compression.
 """
 
 import gc
@@ -31,9 +31,9 @@ from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.setup.configuration import Written, policies_from
 
 DEFAULT = Sizes(events=400_000, series=1_000_000, repeats=1)
-"""Every series has one event before the ``events``, which go through all of them in turn."""
+"""Every series has one event before the ``events``, which cycle through all series."""
 CACHED_SERIES = 20_000
-"""Series of which the memory is measured."""
+"""Number of series whose memory is measured."""
 _FEW_SERIES = 100
 TOPICS = ("events", "releases", "ledger", "changelog")
 _MICRO = 1_000_000
@@ -43,7 +43,7 @@ Found = dict[str, tuple[str, float]]
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
-    """Measure all figures on topics of their own, ``repeats`` times."""
+    """Measure all figures ``repeats`` times, each time on new topics."""
     runs = [_once(ground, f"bench-sizing-{number}", sizes, show) for number in range(sizes.repeats)]
     figures = {name: Figure.of(unit, (found[name][1] for found in runs)) for name, (unit, _) in runs[0].items()}
     return Result("sizing", sizes.document(), figures)
@@ -65,7 +65,7 @@ def _once(ground: Ground, name: str, sizes: Sizes, show: Show) -> Found:
         grown = {topic: (after[topic] - before[topic]) / sizes.events for topic in TOPICS}
         return {
             **{f"{topic}_event": ("B", grown[topic]) for topic in TOPICS[:-1]},
-            # A series' first event writes its policy too.
+            # A series' first event also writes its policy.
             "ledger_series": ("B", before["ledger"] / sizes.series - grown["ledger"]),
             "changelog_row": ("B", before["changelog"] / sizes.series),
             "changelog_event": ("B", grown["changelog"]),
@@ -90,8 +90,8 @@ def _bytes(files: Iterable[Path]) -> int:
 
 
 def _cached_bytes(sizes: Sizes) -> float:
-    """Return the memory of a series that a worker keeps, as columns or decoded, as Python's allocator counts it."""
-    _in_memory(sizes, _FEW_SERIES)  # what is imported late does not count
+    """Return the memory per series kept by a worker, in columns or decoded, by Python's allocator."""
+    _in_memory(sizes, _FEW_SERIES)  # late imports do not count
     tracemalloc.start()
     try:
         rows = _in_memory(sizes, min(sizes.series, CACHED_SERIES))
@@ -102,7 +102,7 @@ def _cached_bytes(sizes: Sizes) -> float:
 
 
 def _in_memory(sizes: Sizes, number: int) -> RowReader:
-    """Return the rows of so many series, each after its first event."""
+    """Return the rows of ``number`` series, each after its first event."""
     limits = Limits()
     policies = policies_from([Written("bench", sizes.policy())], limits)
     context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
@@ -122,7 +122,7 @@ def _drop(*_: object) -> None:
 
 
 def _recovered(site: Site) -> Found:
-    """Return what a row costs that a worker without its local copy reads back; the start itself is taken off."""
+    """Return the cost per row read back by a worker without its local copy, excluding the start itself."""
     kept = start(site)
     shutil.rmtree(site.settings.data_folder)
     lost = start(site)
@@ -134,7 +134,7 @@ def _recovered(site: Site) -> Found:
 
 
 def _audited(site: Site, entries: int) -> Found:
-    """Return what an audit of the topics takes; it looks at every entry."""
+    """Return the cost of an audit of the topics, which reads every entry."""
     usage = usage_of((sys.executable, "-m", "stream_app", "audit", "--config", str(site.config)))
     return {
         "audit_cpu_entry": ("us", usage.seconds / entries * _MICRO),

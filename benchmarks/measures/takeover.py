@@ -1,8 +1,8 @@
-"""The benchmark `takeover`: a worker is killed; until another decides in its place, with a standby replica and without.
+"""The benchmark `takeover`: time from a worker's kill until another decides, with and without standby.
 
-`noticed` is Kafka's part: the dead one's session, and the group's agreement. `take_over` is the worker's: from the
-assignment of a partition until it decides there, the slowest partition. Nothing is decided meanwhile: the state does
-not change, and no input waits.
+`noticed` is Kafka's part: the dead worker's session and the group's agreement. `take_over` is the worker's part, for
+the slowest partition: from its assignment until the worker decides there. Nothing is processed meanwhile: the state
+does not change, and no input waits.
 """
 
 import shutil
@@ -26,18 +26,21 @@ _RESTORE = "landmark_restore_seconds"
 
 @dataclass(frozen=True, slots=True)
 class _Replacement:
-    """What it took to replace a worker that was killed."""
+    """The cost of replacing a killed worker."""
 
     seconds: float
-    """Time until the other one decided on every partition."""
+    """Time until the other worker decided on every partition."""
     take_over_seconds: float
-    """Time of the slowest partition that moved, from its assignment on."""
+    """Time of the slowest moved partition, from its assignment."""
     rows: int
-    """Rows that were read back for it."""
+    """Rows read back for the replacement."""
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
-    """Kill one of two workers, with and without standby replicas in turn, on one state of a row for every series."""
+    """Kill one of two workers, with and without standby replicas in turn.
+
+    The state has one row for every series.
+    """
     if sizes.partitions < _WORKERS:
         raise ClientError(f"two workers share no {sizes.partitions} partition; ask for more")
     losses: dict[str, list[_Replacement]] = {name: [] for name in _REPLICAS}
@@ -60,7 +63,7 @@ def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
 
 
 def _lose(site: Site, replicas: int) -> _Replacement:
-    """Start two workers that have no state yet, wait until they have all that they will, and kill one."""
+    """Start two workers without state, wait until their state is complete, and kill one."""
     partitions = list(range(site.sizes.partitions))
     with Crew.started(site, _WORKERS, standby_replicas=replicas, session_timeout_ms=SESSION_MS) as crew:
         stays, dies = crew.members
@@ -81,6 +84,6 @@ def _lose(site: Site, replicas: int) -> _Replacement:
 
 
 def _shared_out(stays: Member, dies: Member, partitions: list[int]) -> bool:
-    """Return whether both decide; the first to join has all of them for a while."""
+    """Return whether both workers decide; the first to join owns all partitions for a while."""
     kept, moves = stays.served(), dies.served()
     return bool(kept and moves) and sorted(kept + moves) == partitions

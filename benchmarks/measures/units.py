@@ -1,8 +1,8 @@
-"""The benchmark `units`: readings into the units of open days, beside plain observations of the same log.
+"""The benchmark `units`: readings into units of open days, against plain observations of the same log.
 
 One policy releases the mean of a day, with a unit of 5 minutes. The other one releases each reading. Both logs begin
-with half a day: a reading in every sixteenth unit of each series, so that all its sealed rows are there. Then
-``events`` more readings go through the series in turn. Rates and bytes are measured of these.
+with half a day: a reading in every sixteenth unit of each series, so that all its sealed rows exist. Then ``events``
+more readings cycle through the series; rates and bytes are measured for these.
 """
 
 import gc
@@ -46,24 +46,24 @@ TARGETS = (
     Target("memory_above_idle", "at most", 100),
 )
 BROKER = {"log.cleaner.enable": "false"}
-"""The changelog keeps what is outdated, so that its bytes can be told."""
+"""The changelog keeps outdated rows, so that its bytes can be counted."""
 UNIT_MS = 300_000
 UNITS = 288
-"""Units of a day."""
+"""Units per day."""
 DAY_MS = UNITS * UNIT_MS
 OPEN_UNITS = UNITS // 2
 FIRST_READINGS = OPEN_UNITS // BLOCK_UNITS
-"""Readings of each series before the others: one in each of its sealed rows."""
+"""Readings of each series before all others: one in each of its sealed rows."""
 _FIRST_DAY = -(-START_MS // DAY_MS)
 _MEGA = 1_000_000
 _SERIES_ALONE, _BATCH_ALONE = 4_000, 1_000
 _FIRST_ALONE, _ROUNDS_ALONE = 2, 34
-"""Readings of a series: of two sealed rows, but for the first ones, which begin its day."""
+"""Readings per series: two sealed rows, after the first ones, which begin its day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Days(Sizes):
-    """Sizes whose series release the mean of a day; with a step of a unit, every reading."""
+    """Sizes whose series release the mean of a day, or every reading if the step is one unit."""
 
     step_ms: int = DAY_MS
 
@@ -80,7 +80,7 @@ class Days(Sizes):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a worker took for the readings of one policy."""
+    """What a worker needed for the readings of one policy."""
 
     rate: Rate
     changelog_bytes: float
@@ -90,7 +90,7 @@ class Run:
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
-    """Measure both policies in turn, then recovery of the one with units."""
+    """Measure both policies in turn, then the recovery of the one with units."""
     units: list[Run] = []
     plain: list[Run] = []
     recovered: list[Found] = []
@@ -102,7 +102,7 @@ def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
             recovered.append(_recovered(site))
     pairs = list(zip(units, plain, strict=True))
     gc.collect()
-    gc.disable()  # a worker's collector hardly runs; what it costs is in the rates
+    gc.disable()  # a worker's collector rarely runs; the rates include its cost
     try:
         alone = [(_deciding(_days(sizes, DAY_MS)), _deciding(_days(sizes, UNIT_MS))) for _ in range(sizes.repeats)]
     finally:
@@ -139,7 +139,7 @@ def _days(sizes: Sizes, step_ms: int) -> Days:
 
 
 def _deciding(sizes: Days) -> float:
-    """Return the processor time of a reading that a partition decides without Kafka, its series in memory, in us."""
+    """Return the microseconds of processor time per reading, without Kafka and with series in memory."""
     limits, series = Limits(), min(sizes.series, _SERIES_ALONE)
     policies = policies_from([Written("bench", sizes.policy())], limits)
     context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
@@ -167,7 +167,7 @@ def _drop(*_: object) -> None:
 
 
 def _read(site: Site, what: str, show: Show) -> Run:
-    """Let a worker read half a day, and another one the readings that are measured."""
+    """Let one worker read half a day, and another one the measured readings."""
     sizes = site.sizes
     with worker(site) as client:
         _ready(site, client)
@@ -211,7 +211,7 @@ def _reading(sizes: Sizes, at: int, unit: int) -> Event:
 
 
 def _recovered(site: Site) -> Found:
-    """Return what it takes to read the state back from the changelog, and to make it anew from the logs."""
+    """Return the cost of reading the state back from the changelog, and of rebuilding it from the logs."""
     kept = start(site)
     shutil.rmtree(site.settings.data_folder)
     lost = start(site)

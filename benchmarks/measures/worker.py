@@ -1,4 +1,4 @@
-"""The benchmark `worker`: events per second of the worker over those of a bare client that writes the same bytes."""
+"""The benchmark `worker`: the worker's event rate over that of a bare client writing the same bytes."""
 
 from benchmarks.result import Figure, Result, Show, Target
 from benchmarks.rig.layout import Layout
@@ -13,7 +13,7 @@ TARGETS = (Target("worker_over_bare", "at least", 0.35),)
 
 
 def run(ground: Ground, sizes: Sizes, show: Show) -> Result:
-    """Measure worker and bare client in turn, each pair on topics of its own."""
+    """Measure the worker and the bare client in turn, each pair on its own topics."""
     workers: list[Rate] = []
     bare: list[Rate] = []
     layouts: list[Layout] = []

@@ -1,1 +1,4 @@
-"""The peers: other programs that answer the same events with the same number and size of records, exactly once."""
+"""The peers: other programs that answer the same events with records of the same number and size.
+
+All except Faust process each event exactly once.
+"""

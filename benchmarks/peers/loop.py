@@ -1,8 +1,8 @@
-"""Two loops upon aiokafka, exactly once: the bare one answers with constant bytes, the plain one does a peer's work.
+"""Two loops on aiokafka, exactly once: `bare` answers with constant bytes, `plain` does a peer's work.
 
-``python -m benchmarks.peers.loop bare|plain CONFIG`` serves the events topic of a configuration until it is ended. Each
-partition has a transactional producer, as in the worker: a transaction holds all that came since the last one, and the
-offsets of its input, and one row for all events of a series. State is a dict, which a restart would not bring back.
+``python -m benchmarks.peers.loop bare|plain CONFIG`` serves the events topic of a configuration until it is stopped.
+Each partition has a transactional producer, as in the worker: a transaction holds all answers since the last one, the
+offsets of its input, and one row for all events of a series. State is a dict, which a restart would lose.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.setup.settings import Settings
 
 MOST_RECORDS = 4_000
-"""Events of a transaction, as in the worker."""
+"""Maximum events per transaction, as in the worker."""
 
 Output = tuple[bytes, bytes, list[tuple[str, bytes]]]
 """Key, value and headers."""
@@ -32,7 +32,7 @@ Answer = Callable[[Iterable[Any]], Outputs]
 
 
 def bare(records: Iterable[Any]) -> Outputs:
-    """Answer without work: each record as long as the worker's, with its header."""
+    """Answer without work; each record is as long as the worker's and has its header."""
     release, entry, row = (dumps(part) if isinstance(part, dict) else part for part in work.answer(_SAMPLE, None))
     heads = [(record.key, [(INPUT_HEADER, b"%d" % record.offset)]) for record in records]
     return (
@@ -43,7 +43,7 @@ def bare(records: Iterable[Any]) -> Outputs:
 
 
 def plain() -> Answer:
-    """Return a partition's answers with work; its series' rows stay in a dict."""
+    """Return a function that answers with work and keeps a partition's rows in a dict."""
     rows: dict[bytes, work.Row] = {}
 
     def answer(records: Iterable[Any]) -> Outputs:

@@ -1,6 +1,6 @@
-"""The page of the peers from a run's JSON: ``python -m benchmarks.peers.page``, after a run wrote docs/peers.json.
+"""Creates the peers' page from the JSON of a run: ``python -m benchmarks.peers.page``.
 
-It writes the table of docs/benchmarks.md and the picture beside it.
+A run writes docs/peers.json first. This writes the table of docs/benchmarks.md and its picture.
 """
 
 import re
@@ -21,7 +21,7 @@ DOCS: Final = ROOT / "docs"
 FIGURES, PAGE, PICTURE = DOCS / "peers.json", DOCS / "benchmarks.md", DOCS / "pictures" / "peers.png"
 BEGIN, END = "<!-- figures: python -m benchmarks.peers.page -->", "<!-- end of figures -->"
 QUIET: Final = 0.7
-"""Load average before a run up to which its figures count."""
+"""Maximum load average before a run for its figures to count."""
 TITLES: Final = {peer.name: peer.title for peer in (*PEERS, of_tree(ROOT))}
 COLUMNS: Final = {
     "rate": "events/s",
@@ -35,7 +35,7 @@ _PLOTS: Final = {"rate": "Events per second", "cpu": "Processor time, µs per ev
 
 
 def rows(result: Mapping[str, Any]) -> list[list[str]]:
-    """Return the cells of the table, the head first: medians, and the spread of the last of them in brackets."""
+    """Return the table's cells, header first: medians, with the spread of the last in brackets."""
     figures = result["figures"]
     found = [["client", *COLUMNS.values()]]
     for name, title in TITLES.items():
@@ -45,7 +45,7 @@ def rows(result: Mapping[str, Any]) -> list[list[str]]:
 
 
 def markdown(document: Mapping[str, Any]) -> str:
-    """Return what stands between the marks of the page."""
+    """Return the text between the markers of the page."""
     (result,) = (each for each in document["results"] if each["bench"] == "peers")
     head, *body = rows(result)
     lines = [_line(head), "|---|" + "---:|" * (len(head) - 1), *map(_line, body)]
@@ -69,15 +69,15 @@ def markdown(document: Mapping[str, Any]) -> str:
 
 
 def draw(document: Mapping[str, Any], path: Path) -> None:
-    """Write the picture: bars of medians, with the spread of the rounds."""
+    """Draw the picture: bars of medians, with the spread of the rounds."""
     (result,) = (each for each in document["results"] if each["bench"] == "peers")
     picture(path, [(title, _bars(result["figures"], figure)) for figure, title in _PLOTS.items()])
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write table and picture from a file of figures, which becomes docs/peers.json; without one, from that."""
+    """Write the table and picture from a file of figures, then stored as docs/peers.json (the default)."""
     document: Any = wire.load(Path(arguments[0] if arguments else FIGURES).read_bytes())
-    document["machine"].pop("system", None)  # the name of somebody's kernel is no part of a page
+    document["machine"].pop("system", None)  # a page does not name somebody's kernel
     FIGURES.write_bytes(wire.dump(document) + b"\n")
     between = f"{BEGIN}\n{markdown(document)}\n{END}"
     page = re.sub(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: between, PAGE.read_text(), flags=re.DOTALL)

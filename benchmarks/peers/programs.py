@@ -1,6 +1,6 @@
-"""What peers run from, made when it is first asked for: jars, a Java program, environments of Python.
+"""The programs of peers, made on first use: jars, a Java program, Python environments.
 
-Jars and the environment of Quix Streams stay in the per-user cache, as the broker's jars; the rest is made anew.
+Jars and the Quix Streams environment stay in the per-user cache, like the broker's jars; the rest is made for each run.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ class Programs:
         """The Kafka Streams program as a command without arguments.
 
         Raises:
-            ClientError: without a Java compiler, or when it refuses the program.
+            ClientError: without a Java compiler, or if it rejects the program.
             LocalBrokerError: without Java or Maven.
         """
         jars = fetch_jars(default_cache().with_name(f"kafka-streams-{KAFKA_VERSION}"), pins=_HERE)
@@ -44,7 +44,7 @@ class Programs:
 
     @cached_property
     def quix(self) -> str:
-        """The Python of an environment with Quix Streams; raises `ClientError` when it cannot be made."""
+        """The Python of an environment with Quix Streams; raises `ClientError` if it cannot be made."""
         pins = hashlib.sha256(_PINS.read_bytes() + sys.version.encode()).hexdigest()
         place = default_cache().with_name(f"quix-{pins[:16]}")
         python, whole = place / "bin" / "python", place / "whole"
@@ -58,7 +58,7 @@ class Programs:
 
 
 def python_of(tree: Path) -> Path:
-    """Return the Python that a checkout's worker runs on: of its own environment, but for this checkout."""
+    """Return the Python for a checkout's worker: that of its own environment, except for this checkout."""
     return Path(sys.executable) if tree == ROOT else tree / ".venv" / "bin" / "python"
 
 

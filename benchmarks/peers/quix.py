@@ -1,6 +1,6 @@
-"""Quix Streams: one stateful function, state in RocksDB, exactly once.
+"""Quix Streams: one stateful function with its state in RocksDB, exactly once.
 
-``python -m benchmarks.peers.quix SERVERS GROUP EVENTS RELEASES LEDGER FOLDER``, in an environment of its own.
+``python -m benchmarks.peers.quix SERVERS GROUP EVENTS RELEASES LEDGER FOLDER``, in its own environment.
 """
 
 import sys
@@ -11,11 +11,11 @@ from quixstreams import Application  # type: ignore[import-not-found]
 from benchmarks.peers import work
 
 COMMIT_SECONDS = 0.1
-"""As Kafka Streams; its own default is 5."""
+"""As in Kafka Streams; the default of Quix is 5."""
 
 
 def serve(servers: str, group: str, topics: tuple[str, str, str], folder: str) -> None:
-    """Answer events until ended."""
+    """Answer events until stopped."""
     application = Application(
         broker_address=servers,
         consumer_group=group,

@@ -1,4 +1,4 @@
-"""The peers by name: how each is started on a site, and how much it is given."""
+"""The peers by name: how each is started on a site, and how many events it gets."""
 
 import sys
 from collections.abc import Callable
@@ -29,11 +29,11 @@ class Peer:
     title: str
     start: Start
     warm: float = 0.1
-    """Share of the run's warming events that it is given before anything counts."""
+    """Share of the run's warm-up events that it gets before anything counts."""
     share: float = 1.0
-    """Share of the run's events that it is measured over: slow ones would take minutes for all."""
+    """Share of the run's events for its measurement; slow peers would take minutes for all."""
     needs: Callable[[Programs], object] | None = None
-    """What is fetched or made for it before anything is measured."""
+    """Fetches or makes what it needs before anything is measured."""
 
 
 def _loop(which: str) -> Start:
@@ -96,5 +96,5 @@ PEERS = (
 
 
 def of_tree(tree: Path) -> Peer:
-    """Return the worker of another checkout, which has an environment of its own."""
+    """Return the worker of another checkout, which has its own environment."""
     return Peer("tree", "the other checkout", _worker(tree))

@@ -1,6 +1,7 @@
-"""One trial of one peer: a backlog for its speed, loads for its latency, then whether each event was answered once.
+"""One trial of one peer: a backlog for its speed, loads for its latency, and a check of its answers.
 
-All of it is seen on the releases topic, the same way for every peer: a partition's n-th release answers its n-th event.
+Each event must be answered once. The releases topic shows everything, in the same way for every peer: a partition's
+n-th release answers its n-th event.
 """
 
 import asyncio
@@ -30,18 +31,18 @@ from stream_app.kafka.client.security import client_arguments
 from stream_app.kafka.evidence.claim import is_claim
 
 SETTLING = 0.3
-"""Share of a load's time before latencies count."""
+"""Share of a load's duration before latencies count."""
 LEAST_LOAD = 0.95
-"""Share of a load that must really have been sent."""
+"""Minimum share of a load that must actually have been sent."""
 MOST_LOAD = 0.9
-"""Share of its own speed up to which a peer is given a load."""
+"""Maximum load of a peer, as a share of its own speed."""
 _TAIL = 0.97
-"""Share of a backlog up to which speed is measured: the last transactions are smaller."""
+"""Share of a backlog over which speed is measured, because the last transactions are smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Milliseconds from append to a reader of committed releases."""
+    """Milliseconds from the append to the arrival at a reader of committed releases."""
 
     p50: float
     p99: float
@@ -49,19 +50,19 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a trial found."""
+    """The result of a trial."""
 
     rate: Rate
     resident_bytes: int
     latencies: dict[str, Latency]
-    """By the load's name; none for a load that is too much for the peer or for the machine."""
+    """By the load's name; a load that is too large for the peer or the machine is missing."""
     written: "Written | None"
-    """What it wrote, in the first round."""
+    """What the peer wrote, in the first round only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Records for each event, and the mean bytes of their values: of releases, ledger entries and rows."""
+    """Records per event and the mean bytes of their values, for releases, ledger entries and rows."""
 
     records: dict[str, float]
     value_bytes: dict[str, float]
@@ -69,17 +70,17 @@ class Written:
 
 @dataclass(slots=True)
 class Sights:
-    """When releases were seen by a reader of committed records."""
+    """When a reader of committed records saw the releases."""
 
     consumer: AIOKafkaConsumer
     topic: str
     counts: list[int]
-    """Releases of each partition so far."""
+    """Number of releases of each partition so far."""
     seen: list[tuple[int, int, int, float]] = field(default_factory=list)
-    """Partition, first release, the one after the last, and the moment in milliseconds since 1970."""
+    """Partition, first release, end of the releases (exclusive), and time in milliseconds since 1970."""
 
     async def look(self) -> None:
-        """Note what comes, until cancelled."""
+        """Record arriving releases until cancelled."""
         while True:
             fetched = await self.consumer.getmany(timeout_ms=1_000)
             now = time.time() * 1_000
@@ -91,10 +92,10 @@ class Sights:
 
 
 def tried(ground: Ground, peer: Peer, programs: Programs, sizes: Sizes, loads: "Loads", show: Show) -> Finding:
-    """Try a peer on topics of its own.
+    """Try a peer on its own topics.
 
     Raises:
-        ClientError: if it ends, makes no progress, or leaves an event out or answers it twice.
+        ClientError: if it ends, makes no progress, or omits an event or answers it twice.
     """
     # A series' first event costs more than later ones.
     warm, measured = max(sizes.series, int(peer.warm * loads.warm)), max(1, int(peer.share * sizes.events))
@@ -123,16 +124,16 @@ def tried(ground: Ground, peer: Peer, programs: Programs, sizes: Sizes, loads: "
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """What every trial of a round is given."""
+    """The settings of every trial of a round."""
 
     number: int
     warm: int
     seconds: float
     steady: tuple[int, ...]
-    """Events a second."""
+    """Events per second."""
 
     def of(self, most: float) -> dict[str, float]:
-        """Return the loads by name, for a peer that can do ``most`` a second."""
+        """Return the loads by name, for a peer with a maximum of ``most`` events per second."""
         return {**{str(rate): float(rate) for rate in self.steady}, "half": most / 2}
 
 
@@ -141,8 +142,8 @@ def _of(sizes: Sizes, count: int) -> Sizes:
 
 
 def _rate(watch: Watch, records: int, warm: int) -> Rate:
-    """Return the speed from the first look at which ``warm`` events were answered on."""
-    share = records / watch.offsets  # of records among offsets: each transaction has a marker
+    """Return the speed after the first sample with ``warm`` answered events."""
+    share = records / watch.offsets  # records per offset: each transaction has a marker
     done = [(sum(sample.ends) - sum(watch.samples[0].ends)) * share for sample in watch.samples]
     first = next(at for at, count in enumerate(done) if count >= warm)
     last = max(min(first + 1, len(done) - 1), next(at for at, count in enumerate(done) if count >= _TAIL * records))
@@ -153,7 +154,7 @@ def _rate(watch: Watch, records: int, warm: int) -> Rate:
 
 
 async def _loaded(site: Site, client: Client, numbers: tuple[int, int], per_second: float) -> Latency | None:
-    """Send ``numbers`` (the first, and how many) at a rate, and return how long their releases took."""
+    """Send ``numbers`` (the first and the count) at a rate, and return the latency of their releases."""
     start, count = numbers
     more = list(events(_of(site.sizes, count), start=start))
     before = _spread(site.sizes, start)
@@ -167,7 +168,7 @@ async def _loaded(site: Site, client: Client, numbers: tuple[int, int], per_seco
         while sum(sights.counts) < start + count:
             client.check()
             if looking.done():
-                await looking  # only an error ends it
+                await looking  # ends only with an error
             if time.perf_counter() > deadline:
                 raise ClientError(f"{sum(sights.counts)} of {start + count} answered:\n{client.last_words()}")
             await asyncio.sleep(0.05)
@@ -217,7 +218,7 @@ def _key(series: int) -> bytes:
 
 
 async def _entered(site: Site, client: Client, given: int) -> None:
-    """Wait until there is a ledger record for each event: a peer without transactions may end before it sent them."""
+    """Wait for a ledger record per event, because a peer without transactions may end before sending them."""
     deadline = time.perf_counter() + PATIENCE_SECONDS
     async with LogReader.opened(site.settings, "read_committed") as reader:
         while True:
@@ -231,10 +232,10 @@ async def _entered(site: Site, client: Client, given: int) -> None:
 
 
 async def _checked(site: Site, given: int) -> None:
-    """Compare releases with events: every one answered once, in order.
+    """Check that every event has exactly one release, in order.
 
     Raises:
-        ClientError: if an event has no release, or several.
+        ClientError: if an event has no release or several, or if the order differs.
     """
     sizes = site.sizes
     expected: list[list[int]] = [[] for _ in range(sizes.partitions)]
@@ -255,7 +256,7 @@ async def _checked(site: Site, given: int) -> None:
 
 
 async def _written(site: Site, given: int) -> Written:
-    """Return what was written for each event."""
+    """Return what was written per event."""
     admin = AIOKafkaAdminClient(**client_arguments(site.settings))
     await admin.start()
     try:
@@ -278,7 +279,7 @@ async def _written(site: Site, given: int) -> Written:
 
 
 def _number(record: Any, numbers: list[int], series: int) -> int:
-    """Return the number of the event that a release answers: by its header, or by what it says."""
+    """Return the number of the event that a release answers, from its header or its content."""
     for name, value in record.headers:
         if name == INPUT_HEADER:
             return numbers[int(value)] if int(value) < len(numbers) else -1

@@ -1,7 +1,7 @@
-"""The work of every peer that works: parse an event, hash it under a key, move its series' means, dump three records.
+"""The work of each working peer: parse an event, hash it with a key, update means, dump three records.
 
-No privacy. A release, a ledger record and a row an event, as long as the worker's. `PeerStreams.java` does the same.
-Quix Streams runs this file in an environment of its own, so it needs orjson alone.
+It has no privacy. Each event gives a release, a ledger record and a row, as long as the worker's. `PeerStreams.java`
+does the same. Quix Streams runs this file in its own environment, so it needs only orjson.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ from orjson import dumps, loads
 KEY = b"a key of the benchmark, no secret"
 FIRST_HASH = "0" * 64
 ENTRY_PAD, ROW_PAD = 148, 74
-"""Letters without meaning: with them values are as long as those of the worker on the benchmark's events."""
+"""Padding that makes values as long as the worker's for the benchmark's events."""
 SMOOTHING = 0.1
 
 _KEYED = hashlib.blake2b(key=KEY, digest_size=32)
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 def answer(value: bytes, row: Row | None) -> tuple[bytes, bytes, Row]:
-    """Return release and ledger record of an event, and its series' new row, given its last one."""
+    """Return an event's release, its ledger record, and its series' new row, given the last row."""
     event = loads(value)
     series, timestamp, reading = event["series"], event["timestamp"], event["value"]
     keyed = _KEYED.copy()

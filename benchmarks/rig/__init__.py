@@ -1,1 +1,1 @@
-"""What benchmarks run on: broker and topics, workloads, the processes that are measured, and clients to compare."""
+"""What benchmarks run on: broker, topics, workloads, measured processes, and clients to compare."""

@@ -1,7 +1,7 @@
-"""The yardstick: a bare aiokafka client that writes what a worker wrote, in the same transactions, deciding nothing.
+"""The yardstick: a bare aiokafka client that writes a worker's records without deciding anything.
 
-``python -m benchmarks.rig.bare CONFIG LAYOUT RELEASES LEDGER CHANGELOG`` consumes the events topic of a
-configuration until everything in the layout is written.
+It uses the same transactions. ``python -m benchmarks.rig.bare CONFIG LAYOUT RELEASES LEDGER CHANGELOG`` consumes the
+events topic of a configuration until everything in the layout is written.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.setup.settings import Settings
 
 _SLICE = 1_000
-"""Records written before other partitions may run."""
+"""Records written before other partitions get a turn."""
 
 
 class Outputs(NamedTuple):
@@ -32,10 +32,10 @@ class Outputs(NamedTuple):
 
 
 class BarePartition:
-    """One partition: write the outputs of a batch while the last one commits."""
+    """One partition, which writes the outputs of a batch while the previous batch commits."""
 
     def __init__(self, settings: Settings, number: int, layout: Layout, outputs: Outputs) -> None:
-        """Take the layout to write."""
+        """Store the layout to write."""
         self._number = number
         self._place = TopicPartition(TopicNames.of(settings.prefix, settings.application).events, number)
         self._producer = AIOKafkaProducer(
@@ -59,7 +59,7 @@ class BarePartition:
             releases: list[Any] = []
             ledger: list[Any] = []
             changelog: list[Any] = []
-            # The last row of a transaction is the partition's own.
+            # The last row of a transaction belongs to the partition.
             surplus, rows = transaction.ledger - transaction.releases, transaction.changelog - 1
             release, entry, row = self._values
             while position < transaction.end:
@@ -69,7 +69,7 @@ class BarePartition:
                     self._append(releases, records, headers, release)
                     self._append(ledger, records, headers, entry)
                     # A worker writes two entries for a series' first event, and one row for all its events in a
-                    # transaction: here the first records take both.
+                    # transaction; here both belong to the first records.
                     self._append(ledger, records[:surplus], headers, entry)
                     self._append_rows(changelog, records[:rows], row)
                     surplus, rows = max(0, surplus - len(records)), max(0, rows - len(records))
@@ -115,11 +115,11 @@ class BarePartition:
 
 
 def _full(**_: object) -> None:
-    """Answer as a full batch does."""
+    """Answer like a full batch."""
 
 
 async def write_all(settings: Settings, layout: Layout, outputs: Outputs) -> None:
-    """Consume the events topic and write everything that the layout says."""
+    """Consume the events topic and write everything in the layout."""
     names = TopicNames.of(settings.prefix, settings.application)
     numbers = range(len(layout.transactions))
     consumer = AIOKafkaConsumer(
@@ -141,4 +141,4 @@ async def write_all(settings: Settings, layout: Layout, outputs: Outputs) -> Non
 if __name__ == "__main__":
     config, layout_file, *topics = sys.argv[1:]
     asyncio.run(write_all(Settings.load(Path(config)), Layout.load(Path(layout_file).read_bytes()), Outputs(*topics)))
-    signal.pause()  # its processor time is read until it is told to end
+    signal.pause()  # its processor time is read until a signal ends it

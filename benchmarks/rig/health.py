@@ -1,4 +1,4 @@
-"""What a worker under measurement says of itself over HTTP."""
+"""Reads what a worker under measurement reports over HTTP."""
 
 import http.client
 import re
@@ -21,7 +21,7 @@ def until(condition: Callable[[], bool], what: str, client: Watched) -> float:
     """Wait until ``condition`` holds; return the seconds that it took.
 
     Raises:
-        ClientError: if the client ends, or it does not hold for minutes; ``what`` says what was waited for.
+        ClientError: if the client ends, or the condition fails for minutes; ``what`` names the condition.
     """
     began = time.perf_counter()
     while not condition():
@@ -33,7 +33,7 @@ def until(condition: Callable[[], bool], what: str, client: Watched) -> float:
 
 
 def served(port: int) -> list[int]:
-    """Return the partitions that the worker decides; none before it is ready, and while the group rebalances."""
+    """Return the worker's active partitions; none before it is ready and while the group rebalances."""
     with suppress(OSError, http.client.HTTPException):
         status, text = _get(port, "/readyz")
         if status == http.client.OK:
@@ -42,14 +42,14 @@ def served(port: int) -> list[int]:
 
 
 def ready(port: int) -> bool:
-    """Tell whether the worker is ready, be it with no partition."""
+    """Return whether the worker is ready, even without a partition."""
     with suppress(OSError, http.client.HTTPException):
         return _get(port, "/readyz")[0] == http.client.OK
     return False
 
 
 def measure(port: int, name: str) -> dict[int | None, float]:
-    """Return a measure by partition, None for a worker as a whole; empty when the worker does not show it."""
+    """Return a metric by partition, with None for the whole worker; empty if the worker lacks it."""
     found = (_SAMPLE.fullmatch(line) for line in _get(port, "/metrics")[1].splitlines())
     return {
         None if one["partition"] is None else int(one["partition"]): float(one["value"])

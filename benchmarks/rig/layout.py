@@ -1,4 +1,4 @@
-"""The layout of what a worker wrote: its transactions and the sizes of its records, for another client to write too."""
+"""The layout of a worker's output: transactions and record sizes, for another client to reproduce."""
 
 import asyncio
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from stream_app.kafka.evidence.foreign import input_offset
 
 
 class Transaction(NamedTuple):
-    """One transaction: where its input ends, and its records in each topic."""
+    """One transaction: the end of its input, and its number of records in each topic."""
 
     end: int
     releases: int
@@ -24,7 +24,7 @@ class Transaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All transactions of a run, by partition, and the mean bytes of a record's value in each topic."""
+    """All transactions of a run by partition, and the mean bytes of a record's value in each topic."""
 
     transactions: tuple[tuple[Transaction, ...], ...]
     release_bytes: int
@@ -33,7 +33,7 @@ class Layout:
 
     @classmethod
     def read(cls, site: Site) -> "Layout":
-        """Read it from the output topics of a finished run without rejects."""
+        """Read the layout from the output topics of a finished run without rejects."""
         return asyncio.run(cls._read(site))
 
     @classmethod
@@ -42,7 +42,7 @@ class Layout:
         topics = [await _topic(site, name) for name in (names.releases, names.ledger, names.changelog)]
         transactions = []
         for releases, ledger, changelog in zip(*(topic.partitions for topic in topics), strict=True):
-            # The changelog's first transaction is the row of a partition where nothing was decided yet.
+            # The changelog's first transaction is the row of a partition in which nothing was decided so far.
             rows = changelog[len(changelog) - len(releases) :]
             transactions.append(
                 tuple(
@@ -55,13 +55,13 @@ class Layout:
 
     @property
     def batch_records(self) -> float:
-        """The mean number of events in a transaction."""
+        """The mean number of events per transaction."""
         runs = [transaction.releases for partition in self.transactions for transaction in partition]
         return sum(runs) / len(runs)
 
     @property
     def event_bytes(self) -> float:
-        """The mean bytes of outputs' values for each event."""
+        """The mean bytes of output values per event."""
         every = [transaction for partition in self.transactions for transaction in partition]
         written = sum(
             one.releases * self.release_bytes + one.ledger * self.ledger_bytes + one.changelog * self.changelog_bytes
@@ -76,7 +76,7 @@ class Layout:
 
     @classmethod
     def load(cls, content: bytes) -> "Layout":
-        """Return what ``dump`` wrote."""
+        """Return the layout that ``dump`` wrote."""
         document: Any = wire.load(content)
         transactions, *sizes = document
         return cls(tuple(tuple(Transaction(*one) for one in partition) for partition in transactions), *sizes)
@@ -110,7 +110,7 @@ async def _topic(site: Site, name: str) -> _Topic:
 
 
 def _transactions(records: list[Any]) -> Iterable[_Written]:
-    """Yield a partition's transactions: each ends with a marker, which is an offset that no reader is given."""
+    """Yield a partition's transactions; each ends with a marker, an offset that readers do not get."""
     written = _Written()
     for record, after in pairwise([*records, None]):
         written.records += 1

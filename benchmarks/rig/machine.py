@@ -1,4 +1,4 @@
-"""The machine that a run was measured on, and the cores that its programs are held to."""
+"""The machine of a run, and the cores to which its programs are pinned."""
 
 import os
 import platform
@@ -12,18 +12,18 @@ _CPU_FACTS = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine of a run: figures mean little without it."""
+    """The machine of a run, without which figures mean little."""
 
     cpu: str
     cores: int
     python: str
     system: str
     load: float
-    """Load average of the minute before the run: other programs make figures worse."""
+    """Load average of the minute before the run; other programs make the figures worse."""
 
     @classmethod
     def this(cls) -> "Machine":
-        """Return the machine that this runs on."""
+        """Return the machine that runs this program."""
         return cls(_cpu_model(), len(os.sched_getaffinity(0)), platform.python_version(), platform.platform(), _load())
 
     def document(self) -> dict[str, object]:
@@ -31,27 +31,27 @@ class Machine:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __str__(self) -> str:
-        """Return the facts in one line."""
+        """Return the facts on one line."""
         return f"{self.cpu}, {self.cores} cores, Python {self.python}, {self.system}, load {self.load:.1f}"
 
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """One core for the client that is measured, the others for the broker and whoever watches."""
+    """One core for the measured client, and the others for the broker and the observer."""
 
     client: frozenset[int]
     others: frozenset[int]
 
     @classmethod
     def split(cls) -> "Cores":
-        """Share out the cores that this process may use; a single one must do for all."""
+        """Divide the cores that this process may use; a single core is used for everything."""
         cores = sorted(os.sched_getaffinity(0))
         return cls(frozenset(cores[-1:]), frozenset(cores[:-1] or cores))
 
 
 @contextmanager
 def pinned(cores: frozenset[int]) -> Iterator[None]:
-    """Hold this thread, and every program and thread that it starts meanwhile, to ``cores``."""
+    """Pin this thread, and all programs and threads that it starts meanwhile, to ``cores``."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:

@@ -1,8 +1,8 @@
-"""Programs under measurement: a client that runs on its own core, and a command's processor time and memory.
+"""Programs under measurement: a client on its own core, and a command's processor time and memory.
 
-``python -m benchmarks.rig.process WORDS..`` runs a command and prints what it took. The kernel's peak of a process
-(ru_maxrss) begins with that of the process that started it, and a benchmark, or the tests around it, may have held far
-more than the command. So a process that holds next to nothing starts the command.
+``python -m benchmarks.rig.process WORDS..`` runs a command and prints its usage. The kernel's peak of a process
+(ru_maxrss) starts with that of its parent, and a benchmark, or the tests around it, may have held far more memory than
+the command. So a process that holds almost nothing starts the command.
 """
 
 import os
@@ -30,14 +30,14 @@ class Client:
     """A running process under measurement."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
-        """Take a process; ``started`` makes these."""
+        """Wrap a process; ``running`` makes clients."""
         self._process = process
         self._log = log
 
     @classmethod
     @contextmanager
     def started(cls, module: str, arguments: Sequence[str], cores: frozenset[int], log: Path) -> "Iterator[Client]":
-        """Run ``python -m module arguments`` held to ``cores``; end it with the ``with`` block."""
+        """Run ``python -m module arguments`` pinned to ``cores``; end it with the ``with`` block."""
         with cls.running([sys.executable, "-m", module, *arguments], cores, log) as client:
             yield client
 
@@ -46,7 +46,7 @@ class Client:
     def running(
         cls, command: Sequence[str], cores: frozenset[int], log: Path, where: Path | None = None
     ) -> "Iterator[Client]":
-        """Run any command held to ``cores``, in the folder ``where`` if given; end it with the ``with`` block."""
+        """Run a command pinned to ``cores``, in the folder ``where`` if given; end it with the ``with`` block."""
         with log.open("ab") as out:
             with pinned(cores):
                 process = subprocess.Popen(command, stdout=out, stderr=out, cwd=where)
@@ -61,17 +61,17 @@ class Client:
                     process.wait()
 
     def check(self) -> None:
-        """Raise `ClientError` when it is not running any more."""
+        """Raise `ClientError` if the process has ended."""
         if self._process.poll() is not None:
             raise ClientError(f"{self._log.stem} ended with {self._process.returncode}:\n{self.last_words()}")
 
     def kill(self) -> None:
-        """End it without warning."""
+        """Kill the process without warning."""
         self._process.kill()
         self._process.wait()
 
     def last_words(self) -> str:
-        """Return the end of what it logged."""
+        """Return the end of its log."""
         return self._log.read_text(errors="replace")[-3000:]
 
     def cpu_seconds(self) -> float:
@@ -79,11 +79,11 @@ class Client:
         return cpu_seconds(self._process.pid)
 
     def peak_bytes(self) -> int:
-        """Return the most memory that was resident at once."""
+        """Return its peak resident memory."""
         return self._memory("VmHWM:")
 
     def resident_bytes(self) -> int:
-        """Return the memory that is resident now."""
+        """Return its current resident memory."""
         return self._memory("VmRSS:")
 
     def _memory(self, name: str) -> int:
@@ -93,7 +93,7 @@ class Client:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the processor time of all threads of a process so far; 0 when it is gone."""
+    """Return the processor time of all threads of a process so far, or 0 if it is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -103,17 +103,17 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Usage(NamedTuple):
-    """What a command took: processor time of its own and of the system for it, and the most memory it held."""
+    """Usage of a command: its processor time, including the system's for it, and its peak memory."""
 
     seconds: float
     peak_bytes: int
 
 
 def usage_of(command: Sequence[str]) -> Usage:
-    """Run a command to its end.
+    """Run a command to its end and return its usage.
 
     Raises:
-        ClientError: if it does not end with 0; the message holds the end of what it printed.
+        ClientError: if its exit code is not 0; the message holds the end of its output.
     """
     starter = (sys.executable, "-m", "benchmarks.rig.process", *command)
     done = subprocess.run(starter, stdout=subprocess.PIPE, check=False)
@@ -124,7 +124,7 @@ def usage_of(command: Sequence[str]) -> Usage:
 
 
 def main(command: Sequence[str]) -> int:
-    """Run a command, then print what it took as a last line; return its exit code."""
+    """Run a command, then print its usage as the last line; return its exit code."""
     with subprocess.Popen(command) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -1,4 +1,4 @@
-"""How many records a worker has committed over time, as it says itself: where not every record has an output."""
+"""How many records a worker reports as committed over time; for records that may have no output."""
 
 import time
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from benchmarks.rig.watch import PATIENCE_SECONDS, Rate
 
 _COMMITTED = "landmark_events_total"
 _POLL_SECONDS = 0.1
-"""The worker writes all its measures at each look, which takes milliseconds of its time."""
+"""The worker writes all its metrics at each request, which costs it milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What was committed by then, by partition, and the worker's processor time."""
+    """Committed records by partition at one moment, and the worker's processor time."""
 
     seconds: float
     records: dict[int | None, float]
@@ -23,23 +23,23 @@ class Moment:
 
     @property
     def committed(self) -> int:
-        """How many records were committed on all partitions."""
+        """The number of records committed on all partitions."""
         return int(sum(self.records.values()))
 
 
 class Progress:
-    """The records that a running worker commits, from now on."""
+    """The records that a running worker commits from now on."""
 
     def __init__(self, port: int, client: Client) -> None:
-        """Begin with what it has committed by now; it is ready."""
+        """Start from the records committed so far; the worker must be ready."""
         self._port, self._client = port, client
         self._moments = [self._look()]
 
     def until(self, records: int, what: str, show: Show) -> Rate:
-        """Wait until so many more records were committed; return the rate from the first batches to the last one.
+        """Wait for ``records`` more committed records; return the rate from the first batches to the last.
 
         Raises:
-            ClientError: if the worker ends, nothing moves for minutes, or all came at once.
+            ClientError: if the worker ends, nothing moves for minutes, or all commits came at once.
         """
         start = self._moments[0].committed
         while (found := self._look()).committed < start + records:
@@ -71,5 +71,5 @@ class Progress:
 
 
 def _moved(records: dict[int | None, float], before: dict[int | None, float]) -> int:
-    """Return how many partitions have committed anything since."""
+    """Return how many partitions have committed anything since ``before``."""
     return sum(number > before.get(partition, 0) for partition, number in records.items())

@@ -1,4 +1,4 @@
-"""A site: topics, settings and key of one run on a broker of its own, gone afterwards."""
+"""A site: topics, settings and key of one run on a separate broker, removed afterwards."""
 
 import asyncio
 import shutil
@@ -24,14 +24,14 @@ from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
 
 _BROKER = {"log.segment.delete.delay.ms": "1000", "log.initial.task.delay.ms": "1000"}
-"""So that topics of finished runs are deleted from the disk at once."""
+"""These settings delete the topics of finished runs from the disk at once."""
 _FULL_SPEED = ("-XX:TieredStopAtLevel=4",)
-"""Java's own: a local broker is made to start quickly."""
+"""Java's default, because a local broker is tuned to start quickly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The folder, the broker and the cores that all runs share."""
+    """The folder, broker and cores shared by all runs."""
 
     folder: Path
     broker: LocalBroker
@@ -40,10 +40,10 @@ class Ground:
     @classmethod
     @contextmanager
     def prepared(cls, folder: Path, overrides: Mapping[str, str] | None = None) -> "Iterator[Ground]":
-        """Start a broker on its own cores; stop it at the end. ``overrides`` are further settings of it."""
+        """Start a broker on its own cores, with ``overrides`` as further settings; stop it at the end."""
         cores = Cores.split()
         settings = {**_BROKER, **(overrides or {})}
-        # Whoever watches stays off the client's core too.
+        # The observer stays off the client's core too.
         with (
             pinned(cores.others),
             LocalBroker.start(folder / "kafka", overrides=settings, jvm_flags=_FULL_SPEED) as broker,
@@ -65,7 +65,7 @@ class Site:
     """Topics, settings and key under one name."""
 
     def __init__(self, ground: Ground, name: str, sizes: Sizes, **more: object) -> None:
-        """Make folder, key, configuration file and topics; ``more`` are further settings."""
+        """Create the folder, key, configuration file and topics; ``more`` holds further settings."""
         self.ground, self.name, self.sizes = ground, name, sizes
         self.folder = ground.folder / name
         self.folder.mkdir(parents=True)
@@ -92,17 +92,17 @@ class Site:
     @classmethod
     @contextmanager
     def made(cls, ground: Ground, name: str, sizes: Sizes, **more: object) -> "Iterator[Site]":
-        """Make a site and take everything of it away at the end."""
+        """Create a site and remove all of it at the end."""
         site = cls(ground, name, sizes, **more)
         try:
             yield site
         finally:
-            with suppress(KafkaError):  # without a broker nothing is left, and why it went matters more
+            with suppress(KafkaError):  # without a broker nothing remains, and its error matters more
                 asyncio.run(site._delete())
             shutil.rmtree(site.folder)
 
     def seat(self, worker: str, **more: object) -> Seat:
-        """Return where one of several workers runs, its configuration written; ``more`` are further settings."""
+        """Write one worker's configuration and return its seat; ``more`` holds further settings."""
         (port,) = free_ports(1)
         seat = Seat(
             self.folder / f"{worker}.toml", port, self.folder / f"state-{worker}", self.folder / f"{worker}.log"
@@ -116,7 +116,7 @@ class Site:
         return asyncio.run(send_events(self.settings, events))
 
     def other_outputs(self) -> TopicNames:
-        """Make a second set of output topics for another client of the same events; return the names."""
+        """Create a second set of output topics for another client of the same events; return the names."""
         names = TopicNames.of(f"{self.name}-other", f"{self.name}-other")._replace(events=self.names.events)
         asyncio.run(self._make(names))
         return names

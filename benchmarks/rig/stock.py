@@ -1,8 +1,8 @@
-"""Faust as it comes: one agent, a RocksDB table and two sends an event, tuned, at least once.
+"""Stock Faust: one agent, a RocksDB table and two sends per event, tuned, at least once.
 
 ``python -m benchmarks.rig.stock CONFIG LAYOUT RELEASES LEDGER`` consumes the events topic of a configuration, decides
-nothing and writes values of the layout's sizes; without the other words it does the work of `benchmarks.peers.work` and
-writes to the configuration's own topics. Its changelog topic is the one of the application id `<application>-other`.
+nothing and writes values of the layout's sizes. With only CONFIG it does the work of `benchmarks.peers.work` and writes
+to the configuration's own topics. Its changelog topic is that of the application id `<application>-other`.
 """
 
 import asyncio
@@ -23,24 +23,24 @@ from stream_app.setup.settings import Settings
 _RAW: dict[str, Any] = {"key_type": bytes, "value_type": bytes, "key_serializer": "raw", "value_serializer": "raw"}
 
 Answer = Callable[[Any, Any], tuple[bytes, bytes, bytes]]
-"""From an event and the table to release, ledger record and the series' new row."""
+"""Maps an event and the table to a release, a ledger record and the series' new row."""
 
 
 def idle(layout: Layout) -> Answer:
-    """Answer with constant bytes of the layout's sizes."""
+    """Return an answer of constant bytes in the layout's sizes."""
     answer = (bytes(layout.release_bytes), bytes(layout.ledger_bytes), bytes(layout.changelog_bytes))
     return lambda _event, _table: answer
 
 
 def busy(event: Any, table: Any) -> tuple[bytes, bytes, bytes]:
-    """Answer as every peer does."""
+    """Answer like every other peer."""
     stored = table.get(event.key)
     release, entry, row = work.answer(event.value, None if stored is None else loads(stored))
     return release, entry, dumps(row)
 
 
 def app_of(settings: Settings, work_of: Answer, releases: str, ledger: str) -> Any:
-    """Return the app; defaults stand where they were found fastest."""
+    """Return the app, with default settings where they were fastest."""
     names = TopicNames.of(settings.prefix, settings.application)
     app = faust.App(
         f"{settings.application}-other",
@@ -66,7 +66,7 @@ def app_of(settings: Settings, work_of: Answer, releases: str, ledger: str) -> A
     events, released, entered = (app.topic(name, **_RAW) for name in (names.events, releases, ledger))
 
     async def answer(stream: Any) -> None:
-        """Send twice and write the table for every event."""
+        """Send two records and write the table for every event."""
         async for event in stream.events():
             release, entry, row = work_of(event, table)
             table[event.key] = row

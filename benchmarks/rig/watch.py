@@ -1,4 +1,4 @@
-"""Watches a topic grow: committed ends over time, and the rate between the first and the last output."""
+"""Watches a topic grow: committed ends over time, and the rate from the first output to the last."""
 
 import asyncio
 import time
@@ -14,18 +14,18 @@ from stream_app.setup.settings import Settings
 
 POLL_SECONDS = 0.02
 QUIET_SECONDS = 2.0
-"""Records and markers both move an end; when it stays so long with enough offsets, everything expected is there."""
+"""Once there are enough offsets, a pause this long means that all records and markers are there."""
 PATIENCE_SECONDS = 180.0
 
 
 class Watched(Protocol):
-    """Who makes the topic grow: a `Client`, or several."""
+    """What makes the topic grow: one `Client`, or several."""
 
     def check(self) -> None:
-        """Raise `ClientError` when it is not running any more."""
+        """Raise `ClientError` if it has ended."""
 
     def last_words(self) -> str:
-        """Return the end of what it logged."""
+        """Return the end of its log."""
 
     def cpu_seconds(self) -> float:
         """Return the processor time of all its threads so far."""
@@ -46,26 +46,26 @@ class Rate:
 
     per_second: float
     cpu_microseconds: float
-    """Processor time of the client for each record: other programs on the machine change it less than the rate."""
+    """The client's processor time per record, which other programs on the machine affect less than speed."""
 
 
 class Watch:
     """The growth of one topic while a client works."""
 
     def __init__(self, settings: Settings, topic: str, before: Sample) -> None:
-        """Begin with the ends ``before`` the client; ``begun`` makes these."""
+        """Start with the ends ``before`` the client; use ``begun`` to create watches."""
         self._settings = settings
         self._topic = topic
         self.samples = [before]
-        """One for each time that an end moved, the one before everything first."""
+        """The first sample, and one more for each time that an end moved."""
 
     @classmethod
     def begun(cls, settings: Settings, topic: str) -> Self:
-        """Look at the topic before its client starts."""
+        """Sample the topic before its client starts."""
         return cls(settings, topic, asyncio.run(_first_sample(settings, topic)))
 
     def until(self, records: int, client: Watched, show: Show, *, whole: bool = True) -> Self:
-        """Watch until ``records`` were committed, or unless ``whole`` that many offsets, whatever comes after them.
+        """Watch until ``records`` are committed or, unless ``whole``, that many offsets of any kind.
 
         Raises:
             ClientError: if the client ends, or nothing moves for minutes.
@@ -76,7 +76,7 @@ class Watch:
     async def follow(
         self, records: int, client: Watched, show: Show, *, whole: bool = True, poll_seconds: float = POLL_SECONDS
     ) -> None:
-        """Do what ``until`` does, beside other tasks."""
+        """Do what ``until`` does, concurrently with other tasks."""
         places = _places(self._topic, len(self.samples[0].ends))
         async with _consumer(self._settings) as consumer:
             moved = time.perf_counter()
@@ -97,30 +97,30 @@ class Watch:
 
     @property
     def offsets(self) -> int:
-        """How many offsets, of records and of transactions' markers, were committed so far."""
+        """The number of offsets committed so far, of records and of transaction markers."""
         return sum(self.samples[-1].ends) - sum(self.samples[0].ends)
 
     def rate(self, records: int | None = None) -> Rate:
-        """Return the rate from the first output to the last, of ``records`` in all (None: every offset is one).
+        """Return the rate from the first output to the last, of ``records`` in all (None: all offsets).
 
-        It begins once every partition has its first output: partitions take turns, so when one of them commits, much
-        of the others' first batches is done too.
+        It starts once every partition has its first output. Partitions take turns, so when one of them commits, much of
+        the others' first batches is done too.
 
         Raises:
-            ClientError: if all came at once, so that no rate can be told.
+            ClientError: if all outputs came at once, so that there is no rate.
         """
         last = self.samples[-1]
         first = next(sample for sample in self.samples if self._reach(sample) == self._reach(last))
         if first is last or not self._reach(first):
             raise ClientError(f"{self._topic}: too few outputs for a rate; ask for more events")
-        share = 1.0 if records is None else records / self.offsets  # of records among offsets
+        share = 1.0 if records is None else records / self.offsets  # records per offset
         counted = (sum(last.ends) - sum(first.ends)) * share
         return Rate(
             counted / (last.moment - first.moment), (last.cpu_seconds - first.cpu_seconds) / counted * 1_000_000
         )
 
     def _reach(self, sample: Sample) -> int:
-        """Return how many partitions had any output by then."""
+        """Return how many partitions had any output at the sample."""
         return sum(now > before for now, before in zip(sample.ends, self.samples[0].ends, strict=True))
 
 

@@ -14,7 +14,7 @@ from benchmarks.rig.workload import Sizes, events
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A worker's run over all events that were sent."""
+    """A worker's run over all events sent."""
 
     watch: Watch
     events: int
@@ -22,7 +22,7 @@ class Work:
 
     @property
     def rate(self) -> Rate:
-        """How fast it was."""
+        """The worker's rate."""
         return self.watch.rate(self.events)
 
 
@@ -35,7 +35,7 @@ def worker(site: Site) -> Iterator[Client]:
 
 
 def work(site: Site, events: int, show: Show) -> Work:
-    """Run a worker over ``events`` events that it has not decided yet."""
+    """Run a worker over ``events`` unprocessed events."""
     watch = Watch.begun(site.settings, site.names.releases)
     with worker(site) as client:
         watch.until(events, client, show)
@@ -44,9 +44,9 @@ def work(site: Site, events: int, show: Show) -> Work:
 
 
 def new_and_known(ground: Ground, name: str, sizes: Sizes, show: Show, **settings: object) -> tuple[Work, Work]:
-    """Return a worker's work on new series, and on known ones after a restart that empties its cache.
+    """Return a worker's work on new series, and on known series after a restart that empties its cache.
 
-    ``settings`` are further ones of the site; with a `member_separator`, the series are of members.
+    ``settings`` holds further settings of the site; with a `member_separator`, the series belong to persons.
     """
     members = "member_separator" in settings
     with Site.made(ground, name, sizes, **settings) as site:
@@ -64,11 +64,11 @@ class Member:
     client: Client
 
     def served(self) -> list[int]:
-        """Return the partitions that it decides; none while the group rebalances."""
+        """Return the worker's active partitions; none while the group rebalances."""
         return health.served(self.seat.http_port)
 
     def measure(self, name: str) -> dict[int | None, float]:
-        """Return one of its measures by partition, None for the worker as a whole."""
+        """Return one of the worker's metrics by partition, with None for the whole worker."""
         return health.measure(self.seat.http_port, name)
 
 
@@ -81,7 +81,7 @@ class Crew:
     @classmethod
     @contextmanager
     def started(cls, site: Site, count: int, **more: object) -> "Iterator[Crew]":
-        """Start them at once, on all cores; leaving the block stops those that still run."""
+        """Start all workers at once, on all cores; leaving the block stops those still running."""
         cores = site.ground.cores.client | site.ground.cores.others
         seats = [site.seat(f"worker-{number}", **more) for number in range(count)]
         with ExitStack() as stack:
@@ -93,14 +93,14 @@ class Crew:
             yield cls(tuple(members))
 
     def check(self) -> None:
-        """Raise `ClientError` when one of them is not running any more."""
+        """Raise `ClientError` if one of the workers has ended."""
         for member in self.members:
             member.client.check()
 
     def last_words(self) -> str:
-        """Return the ends of what they logged."""
+        """Return the ends of the workers' logs."""
         return "\n".join(f"{member.seat.log.stem}: {member.client.last_words()}" for member in self.members)
 
     def cpu_seconds(self) -> float:
-        """Return the processor time of all of them so far."""
+        """Return the processor time of all workers so far."""
         return sum(member.client.cpu_seconds() for member in self.members)

@@ -1,6 +1,6 @@
-"""What a run is given: its sizes, the policy of its series, and its events.
+"""The input of a run: its sizes, the policy of its series, and its events.
 
-Every series has an event an hour, in turn, with values that any machine computes alike.
+Every series has one event per hour, in turn, with values that every machine computes identically.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from stream_app.kafka.client.sending import Event
 HOUR_MS = 3_600_000
 START_MS = 1_338_534_000_000
 LANDMARK_HOURS = (5, 20)
-"""The landmarks of every series: an early one that short runs see too, and a stretch of the evening."""
+"""The landmarks of every series: an early hour that short runs reach too, and some evening hours."""
 
 VALUES: dict[str, dict[str, Any]] = {
     "number": {"kind": "number", "lower": 0, "upper": 10, "resolution": 0.001},
@@ -27,14 +27,14 @@ VALUES: dict[str, dict[str, Any]] = {
     "category": {"kind": "category", "categories": ["home", "work", "shop", "road"]},
 }
 MEMBER_SERIES = 5
-"""Series of each member, where events are of members."""
+"""Series per person, if events belong to persons."""
 SCHEMES = ("uniform", "adaptive", "skip", "balanced")
 FILTERS = ("none", "level")
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large a run is, and the policy of its series."""
+    """The size of a run, and the policy of its series."""
 
     events: int
     series: int
@@ -42,7 +42,7 @@ class Sizes:
     repeats: int = 3
     scheme: str = "adaptive"
     filter: str | None = None
-    """Filter of the policy; None: the scheme's own default."""
+    """Filter of the policy; None means the scheme's default."""
     kind: str = "number"
 
     def document(self) -> dict[str, object]:
@@ -50,7 +50,7 @@ class Sizes:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def policy(self) -> dict[str, Any]:
-        """Return the default policy that every series of the run is under."""
+        """Return the default policy of every series in the run."""
         first, last = (START_MS + hour * HOUR_MS for hour in LANDMARK_HOURS)
         policy: dict[str, Any] = {
             "series": "series-*",
@@ -68,9 +68,10 @@ _STRIDE, _PERIOD = 7_919, 9_973  # both prime: values go up and down without a p
 
 
 def events(sizes: Sizes, start: int = 0, *, members: bool = False) -> Iterator[Event]:
-    """Yield ``sizes.events`` events, beginning with number ``start``; numbers go through the series in turn.
+    """Yield ``sizes.events`` events from number ``start`` on; numbers cycle through the series.
 
-    With ``members``, `MEMBER_SERIES` series in a row have one: their ids name it before a slash, and it is the key.
+    With ``members``, `MEMBER_SERIES` consecutive series belong to one person, who is the key and is named in their ids
+    before a slash.
     """
     for number in range(start, start + sizes.events):
         at = number % sizes.series
@@ -86,7 +87,7 @@ def events(sizes: Sizes, start: int = 0, *, members: bool = False) -> Iterator[E
 
 
 def value(kind: str, number: int) -> object:
-    """Return the raw value of an event: made up here, so that no one's data are in a benchmark."""
+    """Return the raw value of an event, which is synthetic so that a benchmark holds nobody's data."""
     spread = number * _STRIDE % _PERIOD
     if kind == "number":
         return spread / 1000

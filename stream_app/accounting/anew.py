@@ -1,4 +1,4 @@
-"""What a series or a person starts over with in other topics: the records to send, and why these or none.
+"""The records with which a series or a person starts over in other topics, and the reasons for them.
 
 A worker rejects records one by one. If it rejected one record of a series, the series would start over with only the
 others. So `faults` processes them in memory as a worker would.
@@ -26,11 +26,11 @@ from stream_app.privacy.values import NANO, nano
 from stream_app.words.amount import amount
 
 OF_STATISTICS: Final = frozenset({"statistic", "from", "to", "edges", "by", "transitions"})
-"""Members of `value` that are of steps with units alone."""
+"""Members of `value` that only steps with units have."""
 
 
 def renewed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a version equals its renewal: the same except for landmarks and bounds that passed."""
+    """Return whether ``after`` renews ``before``: equal except for landmarks and bounds that have passed."""
     old, new = before.get("renew") or [], after.get("renew") or []
     return len(new) < len(old) and new == old[len(old) - len(new) :] and _lasting(before) == _lasting(after)
 
@@ -41,9 +41,9 @@ def _lasting(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def united(spans: list[Any], protection: Mapping[str, Any], begin_ms: int) -> list[Any]:
-    """Return landmarks from ``begin_ms`` on, each step once, in as few bytes as a record can have them.
+    """Return the landmarks from ``begin_ms`` on, each step once, in the shortest form of a record.
 
-    Those of a protection with units are units.
+    Under a protection with units, the landmarks are units.
     """
     grid = Grid(protection.get("unit") or protection.get("step", 1), protection.get("offset") or 0)
     read = [tuple(span) if isinstance(span, list) else span for span in spans]
@@ -53,13 +53,13 @@ def united(spans: list[Any], protection: Mapping[str, Any], begin_ms: int) -> li
 
 
 def adoptable(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters without a substitute that hides nothing, under which no policy is adopted any more."""
+    """Return the parameters without a substitute that hides nothing; such a policy is no longer adopted."""
     value = parameters["value"]
     if "invalid" in value:
         try:
             refused = substitute_fault(stored_policy_of(parameters, 1).kind)
         except PolicyError:
-            return dict(parameters)  # the worker that is to adopt them says what is wrong
+            return dict(parameters)  # the worker that adopts them reports the error
         if refused:
             return {**parameters, "value": {name: part for name, part in value.items() if name != "invalid"}}
     return dict(parameters)
@@ -69,19 +69,19 @@ Record = dict[str, Any]
 
 
 class Left(NamedTuple):
-    """The remaining budget of one series: the records with which it starts over."""
+    """The remaining budget of one series, and the records with which it starts over."""
 
     series: str
     records: tuple[Record, ...]  # to send, in this order; none: the series gets nothing
     epsilon_nano: int  # the new policy's
-    begin_ms: int  # from here on steps are processed again
+    begin_ms: int  # steps are processed from here on
     why: str  # why there are no records, or what else holds
-    by_hand: bool  # whether the series may get some, but only from somebody who knows more than the ledger
+    by_hand: bool  # whether it may get records, but only from someone who knows more than the ledger
     together_nano: int
-    """What histories may lose that differ on both sides of the move, in each as the policy there says.
+    """The possible loss between histories that differ on both sides of the move, as each policy says.
 
-    At levels ``event`` and ``w-event`` it can be above the lifetime and a member's cap: those bound what histories lose
-    that differ in one event or window over both.
+    At levels ``event`` and ``w-event`` it can exceed the lifetime and a person's limit. Those bound the loss between
+    histories that differ in one event or window over both sides.
     """
 
     def __str__(self) -> str:
@@ -90,14 +90,15 @@ class Left(NamedTuple):
         return f"{self.series}: epsilon {amount(self.epsilon_nano)} remains{self.why}"
 
     def document(self) -> Record:
-        """Return it as ``--json`` has it."""
+        """Return it in the form used by ``--json``."""
         return self._asdict() | {"message": str(self)}
 
 
 def of_view(found: Left, used_nano: int, lifetime_nano: int) -> Left:
-    """Return what a view has left, which used so much: no records, since they would make an ordinary series of it.
+    """Return the remaining budget of a view that has used ``used_nano``.
 
-    Without a fence its steps may be decided again, so what it used and what it gets add up, at every level.
+    It has no records, because they would turn the view into an ordinary series. Without a fence its steps may be
+    processed again, so used and remaining budget add up at every level.
     """
     left_nano = max(0, min(found.epsilon_nano, lifetime_nano - used_nano))
     why = (
@@ -108,10 +109,10 @@ def of_view(found: Left, used_nano: int, lifetime_nano: int) -> Left:
 
 
 def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterable[Left]) -> Iterator[Left]:
-    """Yield the cap with which each member begins anew: what nobody claimed, and what its series claim anew.
+    """Yield each person's new limit: the unreserved part of the old one plus the new reservations.
 
-    ``caps`` are by chain, ``claims`` by series; ``series`` are what all of them have left. The first record of a series
-    is a policy: its epsilon is what the series claims where no lifetime is configured.
+    ``caps`` are by chain, ``claims`` by series; ``series`` are the remaining budgets of all series. The first record of
+    a series is a policy. Its epsilon is what the series reserves if no lifetime is configured.
     """
     rest, before = dict(caps), dict.fromkeys(caps, 0)
     separators = {chain[-1] for chain in caps}
@@ -127,7 +128,7 @@ def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterab
                 rest[chain] += anew_nano
                 before[chain] += one.together_nano - anew_nano
     for chain, left_nano in rest.items():
-        epsilon_nano = max(left_nano, 0)  # a cap all the same: without one the member could claim anything
+        epsilon_nano = max(left_nano, 0)  # a limit even so: without one, series could reserve anything
         record = {"type": "member", "member": chain[:-1], "epsilon": epsilon_of(epsilon_nano)}
         together_nano = epsilon_nano + before[chain]
         why = " for reservations by the person's series" + exceeding(together_nano, "limit", caps[chain])
@@ -135,7 +136,7 @@ def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterab
 
 
 def exceeding(together_nano: int, bound: str, bound_nano: int) -> str:
-    """Return what to say of a loss on both sides of the move that is above a bound; "" where it is not."""
+    """Return a message about a loss on both sides of the move that exceeds a bound; "" if it does not."""
     if together_nano <= bound_nano:
         return ""
     lost = f"histories that differ both before and after the move lose up to {amount(together_nano)} in total"
@@ -143,15 +144,15 @@ def exceeding(together_nano: int, bound: str, bound_nano: int) -> str:
 
 
 def epsilon_of(amount_nano: int) -> float:
-    """Return an amount of nano-epsilon in epsilon, as a record has it."""
+    """Convert nano-epsilon to epsilon, in the form used in records."""
     return float(Decimal(amount_nano) / NANO)
 
 
-_SECRET = bytes(32)  # stands for the new key: no noise is drawn
+_SECRET = bytes(32)  # replaces the new key: no noise is drawn
 
 
 def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:
-    """Yield the first record of each series that is not accepted as it is meant, why, and the remedy.
+    """Yield the first record of each series that would not be accepted as intended, why, and the remedy.
 
     ``limits`` are those of the workers that get the records, ``now_ms`` is when the broker would append them.
     """
@@ -186,7 +187,7 @@ def _name(record: Record) -> str:
 
 
 def _refused(reason: Reason, record: Record, limits: Limits) -> str:
-    """Return the reason and what to do: with settings where they are at fault, else what the reason's advice is."""
+    """Return the reason and the remedy: a change of configuration if needed, else the reason's own remedy."""
     remedy = REASONS[reason].remedy
     if reason == "future":
         after_ms = record["timestamp"] - (limits.max_future_ms or 0)

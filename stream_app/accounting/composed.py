@@ -1,9 +1,9 @@
-"""Composition: the loss of several series, or of several steps, together, by theorems with their domains.
+"""Composition: the joint loss of several series or several steps, by theorems with their conditions.
 
-Epsilons and losses are finite and at least 0; anything else raises `EpsilonError`. Mechanisms have independent
-randomness, each chosen from earlier releases and public facts alone. A loss of a series holds for a change that its
-guarantee covers (landmarks and one other step) and says nothing of larger ones: a value that is the same at all steps
-changes at all of them.
+Epsilons and losses must be finite and at least 0; anything else raises `EpsilonError`. Mechanisms have independent
+randomness, and each is chosen from earlier releases and public facts alone. The loss of a series holds for a change
+that its guarantee covers (landmarks and one other step) and says nothing about larger changes: a value that is the same
+at all steps changes at all of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,11 +18,11 @@ from stream_app.loss.temporal import TemporalLoss, checked
 
 
 class CompositionLaw(NamedTuple):
-    """A way to compose: a "bound" holds for every two inputs that `domain` lets differ, an "estimate" may not.
+    """A composition rule: a "bound" holds for any two inputs that `domain` allows, an "estimate" may not.
 
-    Which values at a step are neighbours, their kind says: any two of a range or of categories, but only
-    positions within the radius, or numbers within the sensitivity. What `domain` does not let change is the same in
-    both inputs.
+    The kind defines which values at a step are neighbours: any two of a range or of categories, but only positions
+    within the radius, or numbers within the sensitivity. Whatever `domain` does not let change is the same in both
+    inputs.
     """
 
     kind: Literal["bound", "estimate"]
@@ -47,9 +47,10 @@ OVER_SERIES: Final[Mapping[str, CompositionLaw]] = {
         "only the landmarks and at most one other step of each series of one person change, to neighbouring values",
     ),
 }
-"""Of whole series: each counts what its landmarks and its worst other step spent, over all policy versions.
+"""Rules for whole series: each counts its landmarks and its worst other step in all policy versions.
 
-A value that is the same at all steps changes at all of them: none of these is a bound for it, `sequential-steps` is.
+A value that is the same at all steps changes at all of them. None of these rules is a bound for it; `sequential-steps`
+is.
 """
 
 OVER_STEPS: Final[Mapping[str, CompositionLaw]] = {
@@ -74,29 +75,35 @@ OVER_STEPS: Final[Mapping[str, CompositionLaw]] = {
         "the adversary knows only the matrices, any two values of a step are neighbours, and no other series changes",
     ),
 }
-"""Of the steps of one series, those without event too."""
+"""Rules for the steps of one series, including steps without an event."""
 
 LAWS: Final[Mapping[str, CompositionLaw]] = {**OVER_SERIES, **OVER_STEPS}
 
 
 class CompositionError(ValueError):
-    """A series without a member, a rate below 0, or timestamps that are not there; the message names the remedy."""
+    """A series without a person, a rate below 0, or missing timestamps; the message names the remedy."""
 
 
 def sequential(epsilons: Sequence[float]) -> float:
-    """Return the sum of all: a bound where everything changes that each of them is for (McSherry 2009, theorem 3)."""
+    """Return the sum: a bound if everything that the epsilons cover changes (McSherry 2009, theorem 3)."""
     checked(epsilons)
     return fsum(epsilons)
 
 
 def parallel_series(losses: Mapping[str, float]) -> tuple[str | None, float]:
-    """Return the largest loss of a series: a bound where one of them changes (McSherry 2009, theorem 4)."""
+    """Return the largest loss and its series.
+
+    It is a bound if only one series changes (McSherry 2009, theorem 4).
+    """
     checked(tuple(losses.values()))
     return _largest(losses)
 
 
 def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) -> tuple[str | None, float]:
-    """Return the largest sum of one member's series: a bound where that member's change (McSherry, theorems 3, 4)."""
+    """Return the person with the largest sum over their series, and the sum.
+
+    A bound if only their series change (McSherry, theorems 3, 4).
+    """
     checked(tuple(losses.values()))
     sums: dict[str, list[float]] = {}
     for series, loss in losses.items():
@@ -109,24 +116,30 @@ def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) 
 
 
 def discounted_exponentially(epsilons: Sequence[float], rate: float) -> float:
-    """Return the sum of ``exp(-rate age) epsilon``, age in timestamps before the last: an estimate (Farokhi 2020)."""
+    """Return the sum of ``exp(-rate age) epsilon``, an estimate (Farokhi 2020).
+
+    The age counts the timestamps before the last one.
+    """
     checked(epsilons)
     _check_rate(rate)
     return fsum(exp(-rate * age) * epsilon for age, epsilon in enumerate(reversed(epsilons)))
 
 
 def discounted_hyperbolically(epsilons: Sequence[float], rate: float) -> float:
-    """Return the sum of ``epsilon / (1 + rate age)``, age in timestamps before the last: an estimate (Farokhi 2020)."""
+    """Return the sum of ``epsilon / (1 + rate age)``, an estimate (Farokhi 2020).
+
+    The age counts the timestamps before the last one.
+    """
     checked(epsilons)
     _check_rate(rate)
     return fsum(epsilon / (1 + rate * age) for age, epsilon in enumerate(reversed(epsilons)))
 
 
 def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: int) -> float:
-    """Return what ``count`` timestamps in a row up to ``last`` lose together (Cao et al. 2018, theorem 4).
+    """Return the joint loss of ``count`` timestamps in a row up to ``last`` (Cao et al. 2018, theorem 4).
 
-    A bound for a Markov adversary: the temporal loss of the one (count 1), backward loss of the first + forward loss of
-    the last (count 2), and the epsilons between them besides (more). ``loss`` is that of ``epsilons``.
+    It is a bound for a Markov adversary. For one timestamp it is the temporal loss; for two, the backward loss of the
+    first plus the forward loss of the last; for more, also the epsilons between them. ``loss`` is that of ``epsilons``.
     """
     first = last - count + 1
     if len(loss.total) != len(epsilons):
@@ -141,7 +154,7 @@ def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: 
 
 
 def _largest(losses: Mapping[str, float]) -> tuple[str | None, float]:
-    """Return whose loss is the largest, of equal ones the first by name, and that loss; None: there are none."""
+    """Return the name with the largest loss (the first of equal ones) and that loss; None without losses."""
     name = max(sorted(losses), key=losses.__getitem__, default=None)
     return name, 0.0 if name is None else losses[name]
 
@@ -157,16 +170,16 @@ class Composed(NamedTuple):
     name: str
     series: str | None
     epsilon: float
-    asked: str = ""  # the parameter that the theorem was applied with
-    largest: str | None = None  # the series or member whose loss it is, where one stands for all
+    asked: str = ""  # the parameter used with the theorem
+    largest: str | None = None  # the series or person with this loss, if one stands for all
 
     @property
     def law(self) -> CompositionLaw:
-        """The theorem that gives it, and where that holds."""
+        """The theorem that gives this result, and its condition."""
         return LAWS[self.name]
 
     def document(self) -> dict[str, object]:
-        """Return it as the `--json` report has it."""
+        """Return it in the form used by the `--json` report."""
         return {**self._asdict(), **self.law._asdict()}
 
 
@@ -184,10 +197,10 @@ def over_series(name: str, losses: Iterable[SeriesLoss], member_of: Mapping[str,
 
 
 def over_steps(name: str, steps: SpentSteps, rate: float) -> Composed:
-    """Compose the steps of one series by the theorem `name` of `OVER_STEPS`, any but "correlated".
+    """Compose the steps of one series by the theorem `name` of `OVER_STEPS`, except "correlated".
 
-    `rate` is by how much a step's weight falls with each step of age, where the theorem discounts. Raises
-    `CompositionError` for a rate below 0.
+    `rate` is how fast the weight of a step falls with its age, if the theorem discounts. Raises `CompositionError` for
+    a rate below 0.
     """
     if name == "sequential-steps":
         return Composed(name, steps.series, sequential(steps.epsilons))
@@ -196,7 +209,7 @@ def over_steps(name: str, steps: SpentSteps, rate: float) -> Composed:
 
 
 def over_window(known: CorrelatedLoss, window: int) -> Composed:
-    """Compose the `window` steps in a row that lose most together; all steps, where there are fewer."""
+    """Compose the `window` consecutive steps with the largest joint loss, or all steps if there are fewer."""
     epsilons, loss = known.steps.epsilons, known.loss
     count = min(window, len(epsilons))
     before = list(accumulate(epsilons, initial=0.0))

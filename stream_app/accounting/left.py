@@ -30,13 +30,14 @@ class _None(Exception):  # noqa: N818 - a branch, no error
 
 
 class _ByHand(_None):
-    """It may get some records, but not from here."""
+    """It may get records, but not derived from here."""
 
 
 class Remains:
-    """Computes the remaining budgets from the lines of a ledger: committed, aborted and copied ones, in log order.
+    """Computes the remaining budgets from the lines of a ledger in log order.
 
-    ``lifetime_nano`` is what a series may use in total, for ever; None means its first epsilon.
+    The lines include committed, aborted and copied ones. ``lifetime_nano`` is the total that a series may ever use;
+    None means its first epsilon.
     """
 
     def __init__(self, lifetime_nano: int | None) -> None:
@@ -44,7 +45,7 @@ class Remains:
         self._found: dict[str, _SeriesSums] = {}
 
     def take(self, lines: list[bytes]) -> None:
-        """Take entries; raises `LeftError` for one that is missing, not understood, or not alone in its place."""
+        """Process entries; raises `LeftError` for one that is missing, unreadable, or not unique in its place."""
         for line in lines:
             if line.startswith(CLAIM) and is_claim(line):
                 continue
@@ -56,7 +57,7 @@ class Remains:
             self._found.setdefault(entry.series, _SeriesSums(self._lifetime)).take(entry)
 
     def left(self) -> Iterator[Left]:
-        """Yield the remaining budgets of series in the order of their appearance; before them the limits of people."""
+        """Yield the limits of people, then the remaining budgets of series in order of appearance."""
         series = [one.what_is_left(name) for name, one in self._found.items() if one.cap_nano is None]
         claims = {name: one.claim_nano for name, one in self._found.items()}
         caps = {chain: one.cap_nano for chain, one in self._found.items() if one.cap_nano is not None}
@@ -69,13 +70,13 @@ class _SeriesSums:
 
     def __init__(self, lifetime_nano: int | None) -> None:
         self._lifetime = lifetime_nano
-        self._last = (0, "")  # sequence and hash of the last entry
+        self._last = (0, "")  # number and hash of the last entry
         self._closed = self._period = self._reach = self._exposed = self._budget = self._landmarks = 0
-        self.end: int | None = None  # of the last decided step, in ms
-        self._first: int | None = None  # the first decided step of the version
+        self.end: int | None = None  # of the last processed step, ms
+        self._first: int | None = None  # first processed step of the version
         self._ended = self._drawn = self._view = False
-        self.claim_nano = 0  # that counts towards its member's cap
-        self.cap_nano: int | None = None  # None, unless it is no series but the chain of a member
+        self.claim_nano = 0  # counts towards its person's limit
+        self.cap_nano: int | None = None  # None, unless this is the chain of a person
         self._rules: Record = {}
         self._level, self._step, self._offset = "", 1, 0
 
@@ -105,7 +106,7 @@ class _SeriesSums:
                 self._rules, self._budget = rules, entry.budget_nano
                 self._level, self._step = self._protection["level"], self._protection.get("step", 1)
                 self._offset = self._protection.get("offset") or 0
-                # Of the series' claim and the lifetime that was given, the smaller; without both, its first epsilon.
+                # The smaller of the series' reservation and the given lifetime; without either, its first epsilon.
                 known = [nano for nano in (self._lifetime, entry.lifetime_nano) if nano is not None]
                 self._lifetime = min(known, default=self._budget)
                 if entry.parameters.get("collect") is None:
@@ -135,13 +136,13 @@ class _SeriesSums:
 
     @property
     def _unit(self) -> int:
-        """How long a unit is; 0 where there are none."""
+        """The length of a unit; 0 if there are no units."""
         unit: int = self._protection.get("unit") or 0
         return unit
 
     @property
     def _window(self) -> int:
-        """The steps of a window, or its units; 0 where there are none."""
+        """The number of steps or units in a window; 0 if there are no windows."""
         window: int = self._protection.get("window") or 1
         return window if window > 1 or self._level == "w-event" else 0
 
@@ -164,7 +165,7 @@ class _SeriesSums:
         """Return the remaining budget; raises `_None` and `_ByHand`."""
         assert self._lifetime is not None, "the first entry of a series is a policy"
         left, end = self._lifetime - self._closed - self._period, self.end or 0
-        # No step before it, no landmark before it.
+        # No step or landmark of the new policy is before this.
         begin = self._offset - (self._offset - end) // self._step * self._step
         if self._ended:
             raise _None("closed, so it gets no policy")
@@ -172,9 +173,9 @@ class _SeriesSums:
             raise _ByHand(f"an intrusion exposed steps before {self._exposed}, and these steps could open again")
         if self._reach > self._opens(begin, end):
             raise _ByHand(f"windows of an earlier version extend to {self._reach}")
-        # What the policy that rules has left, too: its own epsilon is a promise as much as the lifetime is.
+        # The remainder of the current policy also counts: its own epsilon is a guarantee, like the lifetime.
         epsilon, last = min(left, self._budget - self._period), False
-        if self._level in {"event", "w-event"}:  # each step, each window has all of it; a lifetime adds up peaks
+        if self._level in {"event", "w-event"}:  # a step or window has all of it; a lifetime adds up the peaks
             epsilon, last = self._budget, self._level == "w-event" or left < self._budget
         elif epsilon <= 0:
             self._refill(left, begin)
@@ -190,7 +191,7 @@ class _SeriesSums:
         size = len(wire.dump(policy))
         if size > wire.LARGEST_RECORD_BYTES:
             raise _ByHand(f"its policy has {size} bytes, but a record may have at most {wire.LARGEST_RECORD_BYTES}")
-        cap = epsilon if last else max(left, epsilon)  # what all later versions may use
+        cap = epsilon if last else max(left, epsilon)  # what later versions may use
         fence = () if self.end is None else self._fence(series, cap, self.end - 1)
         more = f"{self._each}, from timestamp {begin} on" + ", with the drawn landmarks" * self._drawn
         more += ", and again at each bound of `renew`" * bool(bounds)
@@ -199,14 +200,14 @@ class _SeriesSums:
         return Left(series, (*fence, policy), epsilon, begin, more, by_hand=False, together_nano=together)
 
     def _opens(self, begin: int, end: int) -> int:
-        """Return from when on the new policy may spend."""
-        if self._unit:  # nobody counts what the fence spends, so a window of units passes after it
+        """Return the time from which the new policy may spend."""
+        if self._unit:  # the fence's spend is not counted, so a window of units passes after it
             return max(begin, end + max(1, self._window) * self._unit)
         return end + (self._window - 1) * self._step if self._window else begin
 
     @property
     def _each(self) -> str:
-        """Say to what the whole remaining budget applies."""
+        """Return in words what the whole remaining budget applies to."""
         if self._level == "landmark":
             waits = ", after a wait" * (self._window > 0 or self._unit > 0)
             return " beside each window" * (self._window > 0) + waits
@@ -215,16 +216,16 @@ class _SeriesSums:
 
     @property
     def _bounds(self) -> list[int]:
-        """The bounds of renewals after the start of the last decided step: the others were asked."""
+        """The bounds of renewals after the start of the last processed step; earlier ones were considered."""
         decided_ms = -1 if self.end is None else self.end - self._step
         return [bound for bound in self._rules.get("renew") or [] if bound > decided_ms]
 
     def _refill(self, left: int, begin: int) -> None:
-        """Raise `_ByHand` if a series without budget continues in place: at its next bound, or in its windows."""
+        """Raise `_ByHand` if a series without budget can continue: after its next bound, or in its windows."""
         if left > 0 and self._bounds:
             raise _ByHand(f"its budget is used up until {self._bounds[0]}, when it is renewed")
         spare = self._budget - self._landmarks
-        # Landmarks to come would lose in windows of their own what they were to share with one window.
+        # Future landmarks would lose in windows of their own what they should share with one window.
         united = anew.united(self._protection.get("landmarks", []), self._protection, begin)
         if self._window and spare > 0 and not self._unit and not united:
             left_each = f"the landmarks left epsilon {anew.epsilon_of(spare)} for each window"
@@ -244,15 +245,18 @@ class _SeriesSums:
         return protection
 
     def _fence(self, series: str, cap_nano: int, at_ms: int) -> tuple[Record, ...]:
-        """Return two versions and the reading of the one step that the second withholds: none before it is decided."""
-        # Of the same kind, so the policy after them is not weaker.
+        """Return two policy versions and the reading of the one step that the second withholds.
+
+        No later version is accepted before it.
+        """
+        # The same kind, so that the policy after them is not weaker.
         value = {name: part for name, part in self._rules["value"].items() if name not in anew.OF_STATISTICS}
-        if value["kind"] == "choice":  # is of collected data alone, and what collects is marked as weaker anyway
+        if value["kind"] == "choice":  # only for collected data; what collects is marked as weaker anyway
             value = {"kind": "category", "categories": value["items"]}
-        # PRIVACY: whichever of them is adopted alone lets next to nothing through. The first shares its epsilon, which
-        # is no more than is left, over one step in all; so it is spent once at most. The second has the least epsilon
-        # there is. It withholds the first one's step (0, nothing was decided), and so is no weaker; what comes after
-        # it is weaker, and refused, until the fence's own step is decided.
+        # PRIVACY: if only one of them is adopted, it lets next to nothing through. The first shares its epsilon, which
+        # is no more than the remaining budget, over one step in all, so it is spent at most once. The second has the
+        # smallest possible epsilon. It withholds the first one's step (0, because nothing was processed), and so is not
+        # weaker. Whatever comes after it is weaker, and is refused until the fence's own step is processed.
         first = {
             "version": 1,
             "epsilon": anew.epsilon_of(cap_nano),
@@ -270,7 +274,7 @@ class _SeriesSums:
 
 
 def _public(value: Record) -> object:
-    """Return some value of a kind, whatever was measured."""
+    """Return a fixed value of a kind, independent of what was measured."""
     match value["kind"]:
         case "number":
             return value["lower"]

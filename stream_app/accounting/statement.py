@@ -1,4 +1,4 @@
-"""What was computed beyond the audit, as text, as members of the JSON report and as sections of the page."""
+"""Results beyond the audit, as text, as members of the JSON report and as sections of the page."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Statement(NamedTuple):
-    """Losses under correlation and compositions, each list in the order in which they were asked for."""
+    """Losses under correlation and compositions, each list in the order of the requests."""
 
     correlated_losses: Sequence[CorrelatedLoss]
     composed: Sequence[Composed]
     left_out: Sequence[LeftOut]
 
     def document(self) -> dict[str, Any]:
-        """Return the members that it adds to the `--json` report."""
+        """Return the members that this adds to the `--json` report."""
         return {
             "temporal": [correlated.document() for correlated in self.correlated_losses],
             "composition": [composed.document() for composed in self.composed],
@@ -32,7 +32,7 @@ class Statement(NamedTuple):
         }
 
     def lines(self) -> list[str]:
-        """Return it as text, to follow the report."""
+        """Return the lines of text that follow the report."""
         lines = []
         for correlated in self.correlated_losses:
             lines += _loss_lines(correlated)
@@ -45,7 +45,7 @@ class Statement(NamedTuple):
 
 
 def moment(time_ms: int) -> str:
-    """Return a time in words, UTC."""
+    """Return a time in words, in UTC."""
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
@@ -69,11 +69,11 @@ def _composed(composed: Composed) -> str:
     return f"  {of}: {composed.epsilon:.9g}" + (f" ({composed.asked})" if composed.asked else "")
 
 
-DRAWN: Final = 4  # series with plots of their own; each further one has a row in the table
+DRAWN: Final = 4  # series with their own plots; all others appear only in the table
 
 
 def sections_of(statement: Statement) -> list[Section]:
-    """Return the sections, none for what was not asked; raises `PlotError` without matplotlib."""
+    """Return the requested sections; raises `PlotError` without matplotlib."""
     sections = []
     if statement.correlated_losses:
         sections.append(_losses_section(statement))
@@ -142,11 +142,14 @@ def _composed_part(statement: Statement) -> Section:
 
 
 NEAR: Final = 3.0
-"""Up to how many times the largest estimate the sum over all steps is drawn; above, only its figure is told."""
+"""How large the sum over all steps may be, relative to the largest estimate, to be drawn.
+
+A larger sum is only given as a figure.
+"""
 
 
 def temporal(correlated: CorrelatedLoss, axes: "Axes") -> None:
-    """Draw backward, forward and total loss of each step over what the step itself spent."""
+    """Draw the backward, forward and total loss of each step above the epsilon that the step itself spent."""
     steps, loss = correlated.steps, correlated.loss
     for label, losses, colour, width in (
         ("total loss", loss.total, pictures.INK, 1.4),
@@ -164,7 +167,7 @@ def temporal(correlated: CorrelatedLoss, axes: "Axes") -> None:
 
 
 def landmark_loss(correlated: CorrelatedLoss, axes: "Axes") -> None:
-    """Draw the estimate for the landmarks and each step, and the sum over all steps, a bound."""
+    """Draw the estimated loss of the landmarks with each step, and the sum over all steps, a bound."""
     steps, losses = correlated.steps, correlated.landmark
     places = pictures.peaks(losses)
     estimate = [losses[at] for at in places]

@@ -1,4 +1,4 @@
-"""The steps of one series in a row, those without event too, and what correlation in time adds to their loss."""
+"""Consecutive steps of one series, including those without an event, and their loss under correlation."""
 
 from collections.abc import Sequence
 from math import fsum
@@ -10,38 +10,38 @@ from stream_app.loss.landmark import landmark_losses
 from stream_app.loss.temporal import Adversary, TemporalLoss
 
 MOST_STEPS: Final = 200_000
-"""Steps from the first release to the last; a series that spans more is left out, with the reason."""
+"""Most steps from the first release to the last; a longer series is left out, with the reason."""
 
 
 class SpentSteps(NamedTuple):
-    """What each step from the first decided one to the last spent; 0 without a perturbed release."""
+    """The epsilon of each step from the first to the last processed one; 0 without a perturbed release."""
 
     series: str
     times_ms: range  # starts of the steps
     epsilons: Sequence[float]
     is_landmark: Sequence[bool]
-    correlation: str | None  # what its latest policy that names one names
+    correlation: str | None  # named by its latest policy that names one
 
     @property
     def sum(self) -> float:
-        """The sum of all epsilons: a bound whatever is correlated within the series."""
+        """The sum of all epsilons: a bound for any correlation within the series."""
         return fsum(self.epsilons)
 
     @property
     def landmarks(self) -> list[int]:
-        """The places of the landmarks, from 0."""
+        """The positions of the landmarks, from 0."""
         return [place for place, landmark in enumerate(self.is_landmark) if landmark]
 
 
 class LeftOut(NamedTuple):
-    """A series about whose steps nothing is said, and why."""
+    """A series whose steps are not evaluated, and the reason."""
 
     series: str
     reason: str
 
 
 def steps_of(curve: Curve) -> SpentSteps | LeftOut:
-    """Return the steps of a series; a step decided under two policy versions counts both spends."""
+    """Return the steps of a series; a step processed under two policy versions counts both epsilons."""
     if not curve.times_ms:
         return LeftOut(curve.series, "nothing was decided")
     if curve.omitted:
@@ -67,21 +67,21 @@ def steps_of(curve: Curve) -> SpentSteps | LeftOut:
         place = (at_ms - first) // step_ms
         epsilons[place] += max(0, spend_nano) / NANO
         marked[place] |= bool(landmark)
-    for start_ms, end_ms in curve.spans_ms:  # those without event, too
+    for start_ms, end_ms in curve.spans_ms:  # also those without event
         begin, end = max(0, (start_ms - first) // step_ms), min(count, -((first - end_ms) // step_ms))
-        if begin < end:  # otherwise all of it lies before the first step, or after the last
+        if begin < end:  # otherwise it lies before the first step or after the last
             marked[begin:end] = [True] * (end - begin)
     times_ms = range(first, first + count * step_ms, step_ms)
     return SpentSteps(curve.series, times_ms, epsilons, marked, curve.correlation)
 
 
 class CorrelatedLoss(NamedTuple):
-    """The losses of one series against one adversary who knows a correlation; an item for each step."""
+    """The losses of one series against one adversary who knows a correlation; one item per step."""
 
     steps: SpentSteps
     source: str  # the file of the correlation
     loss: TemporalLoss
-    landmark: Sequence[float]  # of the landmarks and each step together: an estimate, no bound
+    landmark: Sequence[float]  # of the landmarks with each step: an estimate, not a bound
 
     @classmethod
     def of(cls, steps: SpentSteps, adversary: Adversary, source: str) -> "CorrelatedLoss":
@@ -91,11 +91,11 @@ class CorrelatedLoss(NamedTuple):
 
     @property
     def worst(self) -> int:
-        """The place of the largest total loss."""
+        """The position of the largest total loss."""
         return max(range(len(self.loss.total)), key=self.loss.total.__getitem__)
 
     def document(self) -> dict[str, object]:
-        """Return it as the `--json` report has it: the losses in full, and what they stand beside."""
+        """Return it in the form used by the `--json` report, with the losses and epsilons of all steps."""
         times_ms = self.steps.times_ms
         return {
             "series": self.steps.series,

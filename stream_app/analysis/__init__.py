@@ -1,5 +1,5 @@
-"""What can be said of the true values from releases and public policies alone: means, intervals, smoothed courses.
+"""Analysis of releases: means, intervals and smoothed courses of the true values.
 
-All of it is free post-processing (Dwork and Roth 2014, proposition 2.1). No file here has a raw value, but for
-`constant`, which is the baseline that only who knows the truth can compute. No I/O.
+Everything uses only releases and public policies, so it is free post-processing (Dwork and Roth 2014, proposition 2.1).
+The exceptions are `error` and `best_constant`, the baseline, which need the true values. No I/O.
 """

@@ -1,4 +1,4 @@
-"""Whether rows look chosen by their noise: means of those are off, whatever their intervals say."""
+"""Checks whether rows look chosen by their noise: their means are wrong, whatever their intervals say."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,19 +10,20 @@ from stream_app.analysis.means import MeasuredRelease
 from stream_app.privacy.kinds import Number
 
 MOST_LIKELY: Final = log(1e-9)
-"""Log of the probability, at most, of measurements that are said to be chosen."""
+"""Log of the probability below which measurements are reported as chosen."""
 FEWEST: Final = 10
-"""Among fewer, two may lie together by chance."""
+"""Fewer measurements may lie together by chance."""
 
 
 def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
-    """Return a series whose numbers are closer together, or further apart, than their noise allows; empty if none does.
+    """Return a series whose numbers are too close together, or too far out, for their noise; else "".
 
-    Whatever the true values were within the range, a measurement of Laplace noise leaves ``[a, b]`` with a probability
-    that the range and the scale tell. That none of n does, where a and b are the least and the greatest of them, has a
-    probability p at most. That p is below q has a probability of ``n q^(1 - 1/n) - (n - 1) q`` at most for rows that
-    nobody chose: below 1e-7 for `FEWEST` and q = 1e-9, and less for more. Likewise for ``[a, inf)`` and the other side:
-    the least of n measurements has ``p <= q`` with a probability of q at most.
+    Whatever the true values within the range are, a measurement with Laplace noise leaves ``[a, b]`` with a probability
+    that follows from the range and the scale. Let a and b be the smallest and the largest of n measurements. Then the
+    probability that none of n leaves ``[a, b]`` is at most some p. For rows that nobody chose, p is below q with a
+    probability of at most ``n q^(1 - 1/n) - (n - 1) q``: below 1e-7 for `FEWEST` and q = 1e-9, and less for more rows.
+    Likewise for ``[a, inf)`` and the other side: the smallest of n measurements has ``p <= q`` with a probability of at
+    most q.
     """
     by_series: dict[str, list[tuple[float, float, Number]]] = {}
     for release, policy in measured:
@@ -36,22 +37,22 @@ def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
 
 
 def _log_beyond(found: Sequence[tuple[float, float, Number]]) -> float:
-    """Return the log of the largest probability that all measurements lie as far above the range, or below it."""
+    """Return the log of the largest probability that all measurements are so far above or below the range."""
     least, most = min(found)[0], max(found)[0]
     above = below = 0.0
     for _, scale, kind in found:
-        cell = kind.axis.width(1, 1)  # further in, as the noise is discrete
+        cell = kind.axis.width(1, 1)  # a cell less, since noise is discrete
         above -= max(0.0, least - kind.upper - cell) / scale + log(2) * (least > kind.upper + cell)
         below -= max(0.0, kind.lower - most - cell) / scale + log(2) * (most < kind.lower - cell)
     return min(above, below)
 
 
 def _log_probability(found: Sequence[tuple[float, float, Number]]) -> float:
-    """Return the log of the largest probability that no measurement leaves the span of all."""
+    """Return the log of the largest probability that no measurement leaves the interval of them all."""
     least, most = min(found)[0], max(found)[0]
     total = 0.0
     for _, scale, kind in found:
-        # The true value that stays most often; a cell further out, as the noise is discrete.
+        # The true value that most often stays inside; one cell further out because the noise is discrete.
         true, cell = min(max((least + most) / 2, kind.lower), kind.upper), kind.axis.width(1, 1)
         outside = (exp(-(true - least + cell) / scale) if true >= least - cell else 1.0) / 2
         outside += (exp(-(most - true + cell) / scale) if true <= most + cell else 1.0) / 2
@@ -60,7 +61,7 @@ def _log_probability(found: Sequence[tuple[float, float, Number]]) -> float:
 
 
 def gaps(measured: Iterable[MeasuredRelease]) -> str:
-    """Return a series of which steps are missing between others; empty where there is none."""
+    """Return a series in which steps are missing between others; "" if there is none."""
     times: dict[str, list[int]] = {}
     for release, _ in measured:
         times.setdefault(release.series, []).append(release.timestamp_ms)

@@ -1,6 +1,7 @@
-"""Errors by kind: of a release, of a measurement to be expected, and of the best constant in hindsight, the baseline.
+"""Errors by kind: of a release, the expected error of a measurement, and of the constant baseline.
 
-The constant publishes nothing, and whoever names it must know the true values: no post-processing, but a yardstick.
+The baseline publishes nothing, and choosing its constant requires the true values: it is a yardstick, not
+post-processing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +20,11 @@ from stream_app.privacy.values import NANO
 
 
 def error(raw: Any, published: Any, kind: kinds.Kind | None = None) -> float:
-    """Return |difference| of numbers, metres between positions, 0 or 1 for categories.
+    """Return the absolute difference of numbers, metres between positions, or 0 or 1 for categories.
 
-    Of counts it is the mean over keys, of vectors (where ``kind`` is given) over parts in shares of their ranges.
-    Positions are compared on the plane that touches the sphere at the raw one. Values stand as in records.
+    For counts it is the mean over keys; for vectors (if ``kind`` is given), the mean over parts in shares of their
+    ranges. Positions are compared on the plane tangent to the sphere at the raw position. Values have the form used in
+    records.
     """
     if isinstance(kind, kinds.Vector):
         return fsum(
@@ -41,9 +43,9 @@ def error(raw: Any, published: Any, kind: kinds.Kind | None = None) -> float:
 
 
 def guess(kind: kinds.Kind) -> object:
-    """Return the value to assume for withheld steps, from the policy alone.
+    """Return the value to assume for suppressed steps, from the policy alone.
 
-    The middle of the range or of the bounds, the first category, or no items; of a vector each part.
+    The middle of the range or of the bounds, the first category or item, or counts of 0; for vectors, part by part.
     """
     assert not isinstance(kind, kinds.UnitStatistic), _OF_UNITS
     match kind:
@@ -69,16 +71,16 @@ _OF_UNITS = "statistics of units are compared with those of the data (outlook/un
 
 
 ROUNDED_METRES = 0.01
-"""Within it the distance to a position is rounded off, so that the search for the best one cannot stick to one."""
+"""Metres within which distances are rounded off, so that the search cannot get stuck at a position."""
 SETTLED = 1e-12  # radians, a few micrometres: a search that moves less has ended
 MOST_ROUNDS = 1_000
 
 
 def best_constant(kind: kinds.Kind, raws: Sequence[Any]) -> object:
-    """Return the value with the smallest mean error over ``raws``, at least one: nobody knows it beforehand.
+    """Return the value with the smallest mean error over ``raws`` (at least one), known only in hindsight.
 
-    The median, of counts and vectors key by key; the geometric median of positions, whose error is right to a
-    thousandth; the commonest category.
+    It is the median (of counts and vectors key by key), the geometric median of positions, whose error is accurate to a
+    thousandth, or the most frequent category.
     """
     assert not isinstance(kind, kinds.UnitStatistic), _OF_UNITS
     match kind:
@@ -99,7 +101,7 @@ def best_constant(kind: kinds.Kind, raws: Sequence[Any]) -> object:
 
 
 def _geometric_median(raws: Sequence[Any]) -> dict[str, float]:
-    """Return the position with the smallest mean distance in metres (Weiszfeld 1937, from the mean on)."""
+    """Return the position with the smallest mean distance in metres (Weiszfeld 1937, from the mean)."""
     places = [(radians(raw["latitude"]), radians(raw["longitude"])) for raw in raws]
     points = [(north, east, cos(north)) for north, east in places]
     north, east = (fsum(part) / len(places) for part in zip(*places, strict=True))
@@ -115,21 +117,28 @@ def _geometric_median(raws: Sequence[Any]) -> dict[str, float]:
     return {"latitude": degrees(north), "longitude": degrees(east)}
 
 
-CLOSE = 1e-12  # share of a root that a step of Newton's moves, below which it was found
-FINE = 0.1  # rates per lattice step below which the lattice hardly shows
-NEGLIGIBLE = 40  # norms times rate from which on the weight, at most 5e-18 of the origin's, no longer counts
+CLOSE = 1e-12  # relative size of a Newton step below which the root is found
+FINE = 0.1  # rate per lattice step below which the lattice hardly shows
+NEGLIGIBLE = 40  # norm times rate above which the weight, at most 5e-18 of the origin's, is ignored
 
 
 def expected_error(policy: Policy, spend_nano: int) -> float:
-    """Return the mean absolute error of a value that is perturbed with ``spend_nano`` (at least 1) nano-epsilon.
+    """Return the mean absolute error of a value perturbed with ``spend_nano`` (at least 1) nano-epsilon.
 
-    In the value's unit for a number and a sum; for a mean in this unit, to be divided by the number of items (where
-    that is hidden: to first order in one part of it, for a mean at an end of the range). In items of one cell for
-    counts, in metres for a location; for a category the probability of a wrong one; for a choice by how many items it
-    may miss the most frequent one; for a vector in shares of a part's range, the mean over the parts; for a statistic
-    of units as `unit_error` has it, of a step in which each unit has a reading. The rounding of
-    the value to its grid, at most half a resolution, comes on top; so does the noise of every announced intrusion into
-    collected data.
+    Its unit depends on the kind:
+
+    * number, sum: the value's unit
+    * mean: the value's unit, to be divided by the number of items (if this is hidden: to first order in one part of it,
+      for a mean at an end of the range)
+    * counts: items of one cell
+    * location: metres
+    * category: the probability of a wrong category
+    * choice: items by which the choice may miss the most frequent one
+    * vector: shares of a part's range, the mean over the parts
+    * statistic of units: as in `unit_error`, for a step in which each unit has a reading
+
+    Rounding to the grid adds at most half a resolution. Every announced intrusion into collected data adds further
+    noise.
     """
     kind = policy.kind
     if isinstance(kind, kinds.UnitStatistic):
@@ -142,7 +151,7 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
         case kinds.Sum() | kinds.Mean():
             return _collected(policy, kind.item.sensitivity, spend_nano) / float(kind.item.axis.cells_per_unit)
         case kinds.HiddenMean():
-            # (x - m * y) / n, x and y the noises of sum and number, m how far the mean lies from c.
+            # (x - m * y) / n: x and y are the noises of the sum and the number, m is the distance of the mean from c.
             farthest, (sum_rate, number_rate) = kind.item.sensitivity, hidden_rates(kind, spend_nano)
             return mean_sum(number_rate, sum_rate, farthest) / float(kind.item.axis.cells_per_unit)
         case kinds.Location():
@@ -152,7 +161,7 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
         case kinds.Choice():
             return mean_shortfall(spend_nano / NANO / (2 if kind.replace else 1), len(kind.items))
         case kinds.Vector():
-            # A sensitivity is the range of each of the parts, so in shares of one range they are as many times as much.
+            # A part's sensitivity is its range times the number of parts, so the sum is the mean in shares of ranges.
             noises = [mean_magnitude(spend_nano / (part.sensitivity * NANO)) / part.sensitivity for part in kind.parts]
             return fsum(noises)
         case _:
@@ -160,7 +169,7 @@ def expected_error(policy: Policy, spend_nano: int) -> float:
 
 
 def _collected(policy: Policy, sensitivity: int, spend_nano: int) -> float:
-    """Return the mean magnitude of all noise in a counter of a step that nobody announced to have seen."""
+    """Return the mean magnitude of all noise in a counter of a step without an announced intrusion."""
     closing = spend_nano / (sensitivity * NANO)
     if policy.collect is None or policy.collect.intrusion_nano is None:
         return mean_magnitude(closing)
@@ -168,9 +177,10 @@ def _collected(policy: Policy, sensitivity: int, spend_nano: int) -> float:
 
 
 def expected_scale(policy: Policy, spend_nano: int) -> float:
-    """Return the noise scale as releases name it, for a vector in shares of a part's range: equal for all parts.
+    """Return the noise scale as stated in releases.
 
-    Of a mean over one item; of a mean of a hidden number that of the sum.
+    For a vector it is in shares of a part's range, equal for all parts. For a mean it is that of one item, for a mean
+    over a hidden number that of the sum.
     """
     kind = policy.kind
     match kind:
@@ -185,15 +195,16 @@ def expected_scale(policy: Policy, spend_nano: int) -> float:
 
 
 def hidden_rates(kind: kinds.HiddenMean, spend_nano: int) -> tuple[float, float]:
-    """Return the rates of the noise in the sum and in the number of a spend of at least two nano-epsilon."""
+    """Return the rates of the noise in the sum and in the number, for a spend of at least 2 nano-epsilon."""
     half_nano = spend_nano // 2
     return half_nano / (kind.item.sensitivity * NANO), (spend_nano - half_nano) / NANO
 
 
 def sensitivity(kind: kinds.Kind) -> float | dict[str, float] | None:
-    """Return how far neighbours may lie apart in what noise is added to; None: a category has no distance.
+    """Return the largest distance between neighbours in what noise is added to; None for a category.
 
-    In the unit of `expected_error`, for a vector that of each part by name, for a mean that of the sum.
+    It is in the unit of `expected_error`; for a vector it is given for each part by name, for a mean it is that of the
+    sum.
     """
     match kind:
         case kinds.Number():
@@ -245,13 +256,14 @@ def unit(kind: kinds.Kind) -> str:
 
 
 def mean_shortfall(rate: float, items: int) -> float:
-    """Return how many items less than the most frequent one the one drawn has on average, over the worst of all counts.
+    """Return by how many items the drawn item misses the most frequent on average, for the worst counts.
 
-    With gaps g_i and weights exp(-rate * g_i) the mean is ``f = sum g_i w_i / (1 + sum w_i)``; where its derivatives
-    vanish all gaps are ``1/rate + f``, so ``rate * f = W((items - 1) / e)`` by Lambert's W; whole gaps give no more.
+    With gaps g_i and weights exp(-rate * g_i) the mean is ``f = sum g_i w_i / (1 + sum w_i)``. Where its derivatives
+    vanish, all gaps are ``1/rate + f``, so ``rate * f = W((items - 1) / e)`` with Lambert's W. Whole gaps cannot give
+    more.
     """
     target = (items - 1) / exp(1)
-    found = log1p(target)  # above W, and x * exp(x) is convex: Newton's steps fall to it
+    found = log1p(target)  # above W; x * exp(x) is convex, so Newton's steps fall to W
     while (step := (found - target * exp(-found)) / (found + 1)) > found * CLOSE:
         found -= step
     return found / rate
@@ -261,9 +273,10 @@ def mean_shortfall(rate: float, items: int) -> float:
 def mean_norm(rate: float) -> float:
     """Return the mean norm of planar Laplace noise on the integer lattice, in lattice steps.
 
-    The weights are summed where the lattice shows. Below `FINE` it is that of the plane, ``2 / rate`` (the radius is
-    gamma distributed with shape 2: Andres et al. 2013, section 5), which is less than 6e-5 off by Poisson's summation:
-    the weights sum to ``2 pi / rate^2 + 0.2288 rate``, and the mean is minus the logarithm's derivative.
+    The weights are summed if the lattice shows. Below `FINE` the result is that of the plane, ``2 / rate`` (the radius
+    is gamma distributed with shape 2: Andres et al. 2013, section 5). Its error is less than 6e-5 by Poisson's
+    summation: the weights sum to ``2 pi / rate^2 + 0.2288 rate``, and the mean is minus the derivative of the
+    logarithm.
     """
     if rate < FINE:
         return 2 / rate

@@ -1,8 +1,8 @@
-"""The exact law of a sum of independent discrete Laplace draws: its mean error, and how far 95 of 100 sums lie.
+"""The exact law of a sum of independent discrete Laplace draws: its mean error and its quantiles.
 
-A sum of n draws of one rate is the difference of two negative binomials; of several rates it is their convolution. Its
-characteristic function is the product of ``(1 - q)^2 / (1 - 2 q cos t + q^2)``, ``q = exp(-rate)``, which a discrete
-Fourier transform inverts on a period so long that what wraps around does not count.
+A sum of n draws of one rate is the difference of two negative binomials; a sum over several rates is their convolution.
+Its characteristic function is the product of ``(1 - q)^2 / (1 - 2 q cos t + q^2)``, ``q = exp(-rate)``. A discrete
+Fourier transform inverts it on a period so long that what wraps around is negligible.
 """
 
 from collections import Counter
@@ -16,15 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rates = tuple[tuple[float, int], ...]
-"""How many draws there are of each rate, ascending by rate."""
+"""The number of draws of each rate, in ascending order of the rates."""
 
 DETAILED: Final = 2_000.0
-"""Steps of the grid on one scale of the widest draw. A finer grid is joined to about so many, which changes a variance
-by less than a part in 10^7."""
-NEGLIGIBLE: Final = 1e-14  # what may lie beyond half a period: below the rounding of the transform
+"""Steps of the grid per scale of the widest draw.
+
+A finer grid is coarsened to about this number, which changes a variance by less than a part in 10^7.
+"""
+NEGLIGIBLE: Final = 1e-14  # probability beyond half a period: below the rounding of the transform
 MOST_DRAWS: Final = 100_000
 MOST_WORK: Final = 2**23
-"""Rates times steps of a period: more of them, as a sampling rate may bring, take too long to multiply."""
+"""Limit of rates times steps of a period: more, as from a sampling rate, take too long to multiply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +48,16 @@ class Law:
         return float(np.abs(steps) @ self.probabilities) * self.step
 
     def half(self, confidence: float) -> int:
-        """Return the least number of cells within which a share of ``confidence`` of all sums lies, either way."""
+        """Return the smallest number of cells around 0 that holds a share ``confidence`` of all sums."""
         middle, reach = self.probabilities[self.reach], self.reach
         within = np.concatenate(([middle], middle + 2 * np.cumsum(self.probabilities[reach + 1 :])))
         least = int(np.searchsorted(within, confidence - NEGLIGIBLE))
-        # On a grid that was joined a sum may lie up to half a step farther than what stands for it.
+        # On a coarsened grid a sum may lie up to half a step beyond the point that represents it.
         return least if self.step == 1 else (least + 1) * self.step
 
 
 def mean_magnitude(rate: float) -> float:
-    """Return the mean of |k| of discrete Laplace noise, exactly ``1 / sinh(rate)``.
+    """Return the mean of |k| for discrete Laplace noise k, exactly ``1 / sinh(rate)``.
 
     ``sum |k| q^|k| (1 - q) / (1 + q) = 2 q / (1 - q^2)`` with ``q = exp(-rate)`` (Ghosh et al. 2009, definition 2.1).
     """
@@ -63,16 +65,16 @@ def mean_magnitude(rate: float) -> float:
 
 
 def mean_sum(one: float, other: float, times: int = 1) -> float:
-    """Return the mean of |times * j + k| of two independent discrete Laplace draws j and k of these rates, exactly.
+    """Return the exact mean of |times * j + k| for independent discrete Laplace draws j and k.
 
-    Pan-private counters start noisy. ``E|i + k| = |i| + q^|i| / sinh(other)`` over k with ``q = exp(-other)``, and over
-    j the mean of ``p^|j|`` with ``p = q^times`` is ``tanh(one / 2) / tanh((one + times * other) / 2)``.
+    Pan-private counters start with noise. Over k, ``E|i + k| = |i| + q^|i| / sinh(other)`` with ``q = exp(-other)``.
+    Over j, the mean of ``p^|j|`` with ``p = q^times`` is ``tanh(one / 2) / tanh((one + times * other) / 2)``.
     """
     return times * mean_magnitude(one) + mean_magnitude(other) * tanh(one / 2) / tanh((one + times * other) / 2)
 
 
 def joined(several: Iterable[Rates]) -> Rates:
-    """Return the draws of several sums as those of one."""
+    """Return the draws of several sums as the draws of one sum."""
     found = Counter[float]()
     for rates in several:
         for rate, draws in rates:
@@ -81,7 +83,7 @@ def joined(several: Iterable[Rates]) -> Rates:
 
 
 def is_exact(rates: Rates) -> bool:
-    """Return whether `law_of` takes these draws: neither none nor too many of them."""
+    """Return whether `law_of` accepts these draws: at least one, and not too many."""
     if not rates or sum(draws for _, draws in rates) > MOST_DRAWS:
         return False
     return len(rates) * _period(rates, _step(rates)) <= MOST_WORK
@@ -89,7 +91,7 @@ def is_exact(rates: Rates) -> bool:
 
 @lru_cache(maxsize=256)
 def law_of(rates: Rates) -> Law:
-    """Return the law of the sum of all draws, for which `is_exact` holds."""
+    """Return the law of the sum of all draws; `is_exact` must hold for them."""
     step = _step(rates)
     period = _period(rates, step)
     cosines = np.cos(2 * np.pi / period * np.arange(period // 2 + 1))
@@ -105,12 +107,13 @@ def law_of(rates: Rates) -> Law:
 
 
 def half_of_difference(one: Rates, one_factor: float, other: Rates, other_factor: float, confidence: float) -> float:
-    """Return within which distance of 0 a share of ``confidence`` of ``one_factor * X - other_factor * Y`` lies.
+    """Return the half width around 0 that holds a share ``confidence`` of the difference of two sums.
 
-    X and Y are the sums of the draws, both factors above 0: it sums over all X what Y may then be, and bisects.
+    The difference is ``one_factor * X - other_factor * Y``. X and Y are the sums of the draws, and both factors are
+    above 0. The function sums over all X what Y may then be, and bisects.
     """
     first, second = law_of(one), law_of(other)
-    if one_factor * first.step < other_factor * second.step:  # sum over the one with fewer values to tell apart
+    if one_factor * first.step < other_factor * second.step:  # sum over the one with fewer distinct values
         first, second, one_factor, other_factor = second, first, other_factor, one_factor
     places = one_factor * first.step * np.arange(-first.reach, first.reach + 1)
     below = np.concatenate(([0.0], np.cumsum(second.probabilities)))
@@ -130,17 +133,17 @@ def half_of_difference(one: Rates, one_factor: float, other: Rates, other_factor
     return high + sum(joints)
 
 
-_ROUNDED: Final = 1e-12  # so that a distance that is met exactly counts as met
+_ROUNDED: Final = 1e-12  # so that a distance met exactly counts as met
 _NEAR: Final = 1e-9
 
 
 def _step(rates: Rates) -> int:
-    """Return how many cells are joined to one step: none are where the widest draw has fewer steps than `DETAILED`."""
+    """Return how many cells form one step: one if the widest draw has fewer steps than `DETAILED`."""
     return max(1, int(1 / (rates[0][0] * DETAILED)))
 
 
 def _period(rates: Rates, step: int) -> int:
-    """Return a power of two, more than twice as long as nearly all sums are, by Chernoff's bound.
+    """Return a power of two that is more than twice as long as nearly all sums, by Chernoff's bound.
 
     ``E exp(s X) = (1 - q)^2 / ((1 - q e^s) (1 - q e^-s))`` for s below the rate.
     """
@@ -158,4 +161,4 @@ def _period(rates: Rates, step: int) -> int:
 
 
 _SHARES: Final = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95)
-"""Of the slowest rate, at which Chernoff's bound is tried."""
+"""Shares of the smallest rate at which Chernoff's bound is tried."""

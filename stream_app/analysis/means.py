@@ -1,12 +1,12 @@
-"""Means of measurements with standard errors and 95 % intervals, of all steps or by window, and totals of units.
+"""Means of measurements with standard errors and 95 % intervals, overall or by window; unit totals.
 
-Measurements are unbiased, estimates are not, and repeats are no measurements: both stay out. A mean is that of the
-true values, each kept in its policy's range, at the steps that were perturbed; how far these stand for other steps
-nobody can tell from releases.
+Only measurements are averaged: estimates are biased, and repeated values are not measurements. A mean is that of the
+true values, each clamped to its policy's range, at the steps that were perturbed. Releases cannot show how well these
+represent other steps.
 
-Statistics of units say profiles by local time, shares of bins, and two spans beside each other. Each figure is a total
+Statistics of units give profiles by local time, shares of bins, and comparisons of two spans. Each figure is a total
 over all units of several steps, divided by their number. Its noise is the sum of independent discrete Laplace draws on
-one grid, so that its interval is exact (`analysis/law.py`).
+one grid, so its interval is exact (`analysis/law.py`).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -24,9 +24,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Figure(NamedTuple):
-    """An estimate, the standard deviation of its noise, and its 95 % interval, from so many measurements.
+    """An estimate, the standard deviation of its noise, its 95 % interval, and its number of measurements.
 
-    ``units`` is the number of units by which means and shares of units are weighed; 0: all steps count the same.
+    ``units`` is the number of units by which means and shares of units are weighted; 0: all steps count the same.
     """
 
     estimate: float
@@ -38,17 +38,18 @@ class Figure(NamedTuple):
 
 
 class MeasuredRelease(NamedTuple):
-    """A release that may hold a measurement, and the public policy that it was made under, where that is known."""
+    """A release that may have a measurement, and the public policy under which it was made, if known."""
 
     release: Release
     policy: Policy | None = None
 
 
 def means(measured: Iterable[MeasuredRelease], by: Callable[[Release], Key]) -> dict[Key, dict[str, Figure]]:
-    """Return the means by part of each group that has measurements, in the order in which groups first appear.
+    """Return the means by part of each group with measurements, in the order in which groups first appear.
 
-    A single number's part is "", a category's are its shares. A mean over a hidden number of contributors has its sums
-    and numbers added up before one is divided by the other, under "", beside their own means "sum" and "count".
+    The part of a single number is ""; the parts of a category are its shares. For a mean over a hidden number of
+    contributors, the sums and the numbers are added up before they are divided. The result is under "", beside their
+    own means "sum" and "count".
     """
     groups: dict[Key, list[MeasuredRelease]] = {}
     for found in measured:
@@ -58,12 +59,12 @@ def means(measured: Iterable[MeasuredRelease], by: Callable[[Release], Key]) -> 
 
 
 def mean(measured: Iterable[MeasuredRelease]) -> dict[str, Figure]:
-    """Return the means by part of all measurements, as `means`; none where there is no measurement."""
+    """Return the means of all measurements by part, as in `means`; empty without measurements."""
     return means(measured, lambda _: None).get(None, {})
 
 
 def figure_of(quantities: list[Quantity]) -> Figure:
-    """Return the mean of independent quantities, at least one, by their weights."""
+    """Return the weighted mean of independent quantities (at least one)."""
     steps, whole = len(quantities), sum(quantity.weight for quantity in quantities)
     units = whole if whole > steps else 0
     if steps == 1:
@@ -78,7 +79,7 @@ def figure_of(quantities: list[Quantity]) -> Figure:
 def _interval(
     estimate: float, steps: int, noise: Noise, answered: Sequence[tuple[float, float] | None]
 ) -> tuple[float, float]:
-    """Return the 95 % interval of a mean, from the noise of its sum."""
+    """Return the 95 % interval of a mean from the noise of its sum."""
     chances = [pair for pair in answered if pair is not None]
     half = noise.half / steps
     if len(chances) == steps:
@@ -91,10 +92,10 @@ def _interval(
 
 
 def _wilson(hits: int, steps: int) -> tuple[float, float]:
-    """Return the 95 % interval of the mean chance of independent hits: Wilson's (1927), corrected for continuity.
+    """Return the 95 % interval of the mean chance of independent hits, by Wilson (1927).
 
-    Newcombe (1998), method 4. Where the chances differ the hits vary less than of one chance (Hoeffding 1956), so it
-    holds of these too.
+    It is corrected for continuity: Newcombe (1998), method 4. If the chances differ, the hits vary less than with a
+    single chance (Hoeffding 1956), so the interval holds for them too.
     """
     z, share = NORMAL, hits / steps
     low = 2 * hits + z * z - 1 - z * sqrt(max(0.0, z * z - 2 - 1 / steps + 4 * share * (steps - hits + 1)))
@@ -104,9 +105,10 @@ def _wilson(hits: int, steps: int) -> tuple[float, float]:
 
 
 def _bounded(variance: float, spreads: Sequence[float]) -> float:
-    """Return how far from 0 95 of 100 sums of bounded noise lie at most, each of its own spread.
+    """Return a distance from 0 that holds at least 95 of 100 sums of bounded noise with these spreads.
 
-    The lesser of Hoeffding's bound (1963, theorem 2) and Bernstein's, with half of the remaining chance on either side.
+    It is the smaller of Hoeffding's bound (1963, theorem 2) and Bernstein's, with half of the remaining chance on
+    either side.
     """
     doubt = log(2 / (1 - CONFIDENCE))
     third = max(spreads) * doubt / 3
@@ -124,13 +126,19 @@ def _figures(group: list[MeasuredRelease]) -> dict[str, Figure]:
 
 
 def _reach(noises: list[Noise]) -> float:
-    """Return how far from 0 at most 95 of 100 means of noise lie that is added to other noise, with any factor."""
+    """Return a distance from 0 that holds 95 of 100 means of noise, also after adding it to other noise.
+
+    It may be added with any factor.
+    """
     whole = added(noises)
     return half_width(whole.variance, whole.fourth, coarsest=whole.grid) / len(noises)
 
 
 def _centre(group: list[MeasuredRelease]) -> float | None:
-    """Return what the items of means over hidden numbers count less; None: the group has another kind, or several."""
+    """Return the constant subtracted from the items of means over hidden numbers.
+
+    None: the group has another kind, or several.
+    """
     kinds = {policy.kind if policy else None for _, policy in group}
     kind = next(iter(kinds))
     if len(kinds) > 1 or not isinstance(kind, HiddenMean):
@@ -139,10 +147,10 @@ def _centre(group: list[MeasuredRelease]) -> float | None:
 
 
 def _ratio(total: Figure, number: Figure, centre: float, reaches: Mapping[str, float]) -> Figure:
-    """Return the centre plus a sum over a number, with Fieller's interval (1954), which may have no end.
+    """Return the centre plus a sum over a number, with Fieller's interval (1954), which may be unbounded.
 
-    A mean m is in it where sum - m * number is within its own interval of 0. Fieller's noise is normal, and adds up by
-    squares, as the reaches of sum and number do here, which also hold what is heavier and what lies on a grid.
+    A mean m is in the interval if sum - m * number is within its own interval around 0. Fieller's noise is normal and
+    adds up by squares. So do the reaches of sum and number here, which also cover heavier tails and noise on a grid.
     """
     (s, s_error), (n, n_error) = total[:2], number[:2]
     if n <= 0:
@@ -157,7 +165,7 @@ def _ratio(total: Figure, number: Figure, centre: float, reaches: Mapping[str, f
 
 
 class WeightedTotal(NamedTuple):
-    """The sum over steps of numbers by their weights, with its noise."""
+    """The weighted sum of numbers over steps, with its noise."""
 
     number: float
     weight: int
@@ -166,7 +174,7 @@ class WeightedTotal(NamedTuple):
 
     @classmethod
     def of(cls, quantities: Sequence[Quantity]) -> "WeightedTotal":
-        """Return the total of independent quantities, at least one."""
+        """Return the total of independent quantities (at least one)."""
         whole = sum(quantity.weight for quantity in quantities)
         number = sum(quantity.number * quantity.weight for quantity in quantities)
         noises = [quantity.noise.times(quantity.weight) for quantity in quantities]
@@ -174,7 +182,7 @@ class WeightedTotal(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The total over its weight."""
+        """The total divided by its weight."""
         return self.number / self.weight
 
     @property
@@ -190,7 +198,7 @@ class WeightedTotal(NamedTuple):
 
 
 class MeanDifference(NamedTuple):
-    """How much more the second of two means is than the first, with the 95 % interval of that."""
+    """The difference between two means, the second minus the first, with its 95 % interval."""
 
     before: WeightedTotal
     after: WeightedTotal
@@ -198,7 +206,7 @@ class MeanDifference(NamedTuple):
 
     @classmethod
     def of(cls, before: WeightedTotal, after: WeightedTotal) -> "MeanDifference":
-        """Return the difference of the means of two totals over other steps."""
+        """Return the difference of the means of two totals over different steps."""
         one, other = before.noise, after.noise
         if is_exact(one.rates) and is_exact(other.rates):
             factors = one.grid / before.weight, other.grid / after.weight
@@ -209,17 +217,17 @@ class MeanDifference(NamedTuple):
 
     @property
     def estimate(self) -> float:
-        """The second mean less the first."""
+        """The second mean minus the first."""
         return self.after.mean - self.before.mean
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of it."""
+        """The standard deviation of the difference."""
         return sqrt(self.before.deviation**2 + self.after.deviation**2)
 
 
 def totals(quantities: Iterable[Mapping[str, Quantity]]) -> dict[str, WeightedTotal]:
-    """Return the total of each part, in the order in which parts first come."""
+    """Return the total of each part, in the order in which parts first appear."""
     return {name: WeightedTotal.of(several) for name, several in _by_part(quantities).items()}
 
 
@@ -232,7 +240,7 @@ def _by_part(quantities: Iterable[Mapping[str, Quantity]]) -> dict[str, list[Qua
 
 
 def of_one_unit(release: Release, quantities: Mapping[str, Quantity]) -> dict[str, Quantity]:
-    """Return what a statistic says of one unit, by part: a sum, or a bin of a histogram, over the number of units."""
+    """Return the value of a statistic per unit, by part: sums and bins are divided by the number of units."""
     count = release.count
     if release.statistic in WEIGHED or count is None:
         return dict(quantities)
@@ -244,7 +252,7 @@ def of_one_unit(release: Release, quantities: Mapping[str, Quantity]) -> dict[st
 
 
 def together(quantities: Mapping[str, Quantity], parts: Sequence[str]) -> Quantity:
-    """Return the sum of some parts of one release, which have independent noise and one weight."""
+    """Return the sum of some parts of one release; they have independent noise and the same weight."""
     chosen = [quantities[name] for name in parts]
     if len(chosen) == 1:
         return chosen[0]

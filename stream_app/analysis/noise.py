@@ -1,7 +1,7 @@
-"""The law of the noise in a release: its variance, its tails, and where 95 of 100 draws lie.
+"""The law of the noise in a release: its variance, its tails, and its 95 % range.
 
-The figures are those of the mechanism itself, on its grid. They need the policy: the ``scale`` of a release states
-neither the grid nor the noise that counters start with.
+The figures are those of the mechanism itself, on its grid. They need the policy, because the ``scale`` of a release
+states neither the grid nor the initial noise of counters.
 """
 
 from collections.abc import Sequence
@@ -18,21 +18,24 @@ from stream_app.privacy.values import NANO
 
 CONFIDENCE: Final = 0.95
 NORMAL: Final = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-"""Standard errors either way that hold `CONFIDENCE` of a normal distribution: 1.96."""
+"""Standard errors on either side that hold `CONFIDENCE` of a normal distribution: 1.96."""
 WIDEST: Final = 1 / sqrt(1 - CONFIDENCE)
-"""Standard errors either way that hold `CONFIDENCE` of any distribution, by Chebyshev's inequality: 4.47."""
+"""Standard errors on either side that hold `CONFIDENCE` of any distribution (Chebyshev): 4.47."""
 HEAVY: Final = 0.072
-"""Standard errors more for an excess kurtosis of 1. The expansion says ``(z^3 - 3z) / 24`` = 0.0686; sums of 2 to 100
-draws of one scale need at most 0.0716, by inversion of their characteristic function, those of unequal ones less."""
+"""Additional standard errors for an excess kurtosis of 1.
+
+The expansion gives ``(z^3 - 3z) / 24`` = 0.0686. By inversion of their characteristic function, sums of 2 to 100 draws
+of one scale need at most 0.0716, and sums of unequal scales less.
+"""
 RATE_DIGITS: Final = 12
-"""Digits of a rate that tell draws of different rates apart: what a frame carries has lost the last ones."""
-_ALIKE: Final = 1e-6  # relative distance of fourth cumulants of one law
-ROUNDED: Final = 1e-6  # steps of a grid beyond the last one that counts, so that no rounding of doubles leaves it out
-FINE: Final = 0.1  # rates per lattice step below which the lattice of positions hardly shows
+"""Digits that distinguish draws of different rates; rates in a frame have lost their last digits."""
+_ALIKE: Final = 1e-6  # relative tolerance of a law's fourth cumulants
+ROUNDED: Final = 1e-6  # share of a grid step added to the last one, so that rounding of doubles does not exclude it
+FINE: Final = 0.1  # rate per lattice step below which the position lattice hardly shows
 NEGLIGIBLE: Final = 40.0
-"""Norms times rate from which on the weight of planar noise, at most 5e-18 of the origin's, no longer counts."""
+"""Norm times rate above which a weight of planar noise, at most 5e-18 of the origin's, is ignored."""
 ANGLES: Final = 2_000
-"""Of the integral over a quarter circle, whose integrand is smooth there: far more than doubles need."""
+"""Angles of the integral over a quarter circle: far more than doubles need for its smooth integrand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +45,18 @@ class Noise:
     variance: float
     fourth: float
     """The fourth cumulant: how much heavier the tails are than those of normal noise. It adds up like the variance."""
-    half: float  # at least 95 of 100 draws lie so far from 0 at most
-    grid: float = 0.0  # draws are multiples of it; 0: they may lie anywhere, or nothing is known of that
+    half: float  # at least 95 of 100 draws are no farther from 0
+    grid: float = 0.0  # draws are multiples of it; 0: they may lie anywhere, or it is unknown
     chances: tuple[float, float] | None = None
-    """Of a random answer: that of the true category, and that of each other one. The noise lies within 1 over their
-    difference then, skewed as one in a few, which no cumulant tells."""
+    """The probabilities of a random answer: of the true category, and of each other category.
+
+    The noise then lies within 1 divided by their difference. It is as skewed as one in a few, which no cumulant shows.
+    """
     rates: Rates = ()
-    """Of the discrete Laplace draws, a step of the grid a cell, whose sum it is: its exact law. Empty: another one."""
+    """The discrete Laplace draws, one cell per grid step, whose sum is its exact law; empty: another law."""
 
     def times(self, factor: float) -> "Noise":
-        """Return the noise times a positive factor."""
+        """Return the noise multiplied by a positive factor."""
         if factor == 1:
             return self
         scaled = self.variance * factor**2, self.fourth * factor**4, self.half * factor, self.grid * factor
@@ -59,17 +64,17 @@ class Noise:
 
 
 def half_width(variance: float, fourth: float, grid: float = 0.0, coarsest: float = 0.0) -> float:
-    """Return how far from 0 at most about 95 of 100 sums of noise of this variance and fourth cumulant lie.
+    """Return a distance from 0 that holds about 95 of 100 sums of noise with these cumulants.
 
-    Cornish and Fisher's expansion (1938) to the fourth cumulant, with a coefficient that covers what it leaves out, and
-    at most Chebyshev's bound: of n draws of Laplace noise of one scale it takes 1.96 + 0.216/n standard errors. Sums on
-    a ``grid`` have no part of a step: the width reaches the step that holds the halves to which the normal curve counts
-    (the correction for continuity), and the first one wherever one sum in twenty may be another than 0. Of draws on
-    grids of their own, or of sums that are added with factors, half a step of the ``coarsest`` grid comes to it.
+    Cornish and Fisher's expansion (1938) to the fourth cumulant, with a coefficient that covers the omitted terms, and
+    at most Chebyshev's bound. For n draws of Laplace noise of one scale it gives 1.96 + 0.216/n standard errors. Sums
+    on a ``grid`` are whole steps. The width reaches the step up to whose half the normal curve counts (the continuity
+    correction), and at least the first step if one sum in twenty may differ from 0. If draws have grids of their own,
+    or sums are added with factors, half a step of the ``coarsest`` grid is added.
     """
     if variance == 0:
         return 0.0
-    heavy = fourth / variance / variance  # the square of a variance may be too small for a double
+    heavy = fourth / variance / variance  # the squared variance may be too small for a double
     half = min(NORMAL + heavy * HEAVY, WIDEST) * sqrt(variance)
     if grid == 0:
         return half + coarsest / 2
@@ -83,9 +88,10 @@ def noises_of(
 ) -> dict[str, Noise]:
     """Return the noise of a measurement that cost ``spend_nano``, by part; a single number's part is "".
 
-    ``items`` is the public number that a mean is of. ``intrusion_nano`` is the policy's: counters start with noise of
-    that rate, and take up as much again at each of the announced ``looks``. Locations have parts in degrees. A choice
-    has no noise of its own, and a category's depends on the truth (`Release.quantities`): both have none here.
+    ``items`` is the public number of items of a mean. ``intrusion_nano`` is that of the policy: counters start with
+    noise of that rate, and gain as much again at each of the announced ``looks``. The parts of locations are in
+    degrees. A choice has no noise of its own, and the noise of a category depends on the truth (`Release.quantities`),
+    so both have none here.
     """
     elsewhere = "the noise of unit statistics depends on the number of units (analysis/units.py)"
     assert not isinstance(kind, kinds.UnitStatistic), elsewhere
@@ -116,7 +122,7 @@ def noises_of(
 
 
 def _on(axis: Axis, noise: Noise) -> Noise:
-    """Return noise in cells as noise in the axis' unit."""
+    """Convert noise in cells to the unit of the axis."""
     return noise.times(float(1 / axis.cells_per_unit))
 
 
@@ -125,14 +131,17 @@ def _collected(sensitivity: int, spend_nano: int, intrusion_nano: int | None, lo
     if intrusion_nano is None:
         return closing
     start = laplace(intrusion_nano / (sensitivity * NANO))
-    # A frame carries a variance and a fourth cumulant, which tell the rate of one draw alone.
+    # A frame has a variance and a fourth cumulant, which determine the rate of a single draw only.
     return replace(added([closing, start] + [start] * looks), rates=())
 
 
 def added(noises: Sequence[Noise]) -> Noise:
-    """Return the sum of independent noises; its half width is exact where all are discrete Laplace on one grid."""
+    """Return the sum of independent noises.
+
+    Its half width is exact if all are discrete Laplace on one grid.
+    """
     variance, fourth = sum(noise.variance for noise in noises), sum(noise.fourth for noise in noises)
-    # Grids of one length differ in their last digits, where numbers of units divided and multiplied them.
+    # Equal grids differ in their last digits after division and multiplication by numbers of units.
     grids = {float(f"{noise.grid:.{RATE_DIGITS}g}") for noise in noises}
     grid, coarsest = noises[0].grid if len(grids) == 1 else 0.0, max(grids)
     if grid and all(noise.rates for noise in noises):
@@ -143,9 +152,10 @@ def added(noises: Sequence[Noise]) -> Noise:
 
 
 def laplace(rate: float) -> Noise:
-    """Return discrete Laplace noise, in cells, exactly: ``P(k) = (1 - q) / (1 + q) * q^|k|``, ``q = exp(-rate)``.
+    """Return discrete Laplace noise in cells, exactly.
 
-    It is the difference of two geometric draws, whose cumulants are ``q/p^2`` and ``q(1 + 4q + q^2)/p^4``, p = 1 - q.
+    ``P(k) = (1 - q) / (1 + q) * q^|k|``, ``q = exp(-rate)``. It is the difference of two geometric draws, whose
+    cumulants are ``q/p^2`` and ``q(1 + 4q + q^2)/p^4``, p = 1 - q.
     """
     q, p = exp(-rate), -expm1(-rate)
     # P(|k| > m) = 2 q^(m+1) / (1 + q), at most 0.05
@@ -155,10 +165,10 @@ def laplace(rate: float) -> Noise:
 
 
 def one_draw(variance: float, fourth: float, grid: float) -> Rates:
-    """Return the rate of the discrete Laplace draw that has this variance on a grid; empty where the law is another."""
+    """Return the rate of the discrete Laplace draw with this variance on a grid; empty for another law."""
     if not grid or not variance:
         return ()
-    # 2 q / (1 - q)^2 is the variance in cells, and 1 / (2 sinh(rate / 2)^2)
+    # 2 q / (1 - q)^2 is the variance in cells, and equals 1 / (2 sinh(rate / 2)^2)
     found = laplace(2 * asinh(grid / sqrt(2 * variance)))
     return found.rates if isclose(found.fourth * grid**4, fourth, rel_tol=_ALIKE) else ()
 
@@ -167,8 +177,8 @@ def one_draw(variance: float, fourth: float, grid: float) -> Rates:
 def planar(rate: float) -> Noise:
     """Return planar Laplace noise along one axis, in lattice steps.
 
-    The weights ``exp(-rate * norm)`` are summed where the lattice shows. Below `FINE` it is that of the plane: the
-    radius is gamma distributed with shape 2 (Andres et al. 2013, section 5), so that the second moment of an axis is
+    The weights ``exp(-rate * norm)`` are summed if the lattice shows. Below `FINE` the noise is that of the plane: the
+    radius is gamma distributed with shape 2 (Andres et al. 2013, section 5), so along an axis the second moment is
     ``3/rate^2`` and the fourth ``45/rate^4``.
     """
     if rate < FINE:
@@ -187,9 +197,9 @@ def planar(rate: float) -> Noise:
 
 @lru_cache(maxsize=1)
 def _planar_half() -> float:
-    """Return the x at which P(|X| > x) is 0.05, X an axis of planar Laplace noise of rate 1, by bisection.
+    """Return the x with P(|X| > x) = 0.05, by bisection, for an axis X of planar Laplace noise of rate 1.
 
-    The radius R has ``P(R > r) = (1 + r) exp(-r)``, and ``X = R cos(a)`` with an angle of any size.
+    The radius R has ``P(R > r) = (1 + r) exp(-r)``, and ``X = R cos(a)`` with a uniform angle.
     """
     cosines = [cos(pi / 2 * (nth + 0.5) / ANGLES) for nth in range(ANGLES)]
     low, high = 0.0, 20.0

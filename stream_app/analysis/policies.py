@@ -1,4 +1,4 @@
-"""The public policies that a ledger tells: what each release was made under, with all that was announced since."""
+"""The public policies in a ledger: that of each release, with everything that was announced since."""
 
 from bisect import bisect_right, insort
 from collections.abc import Mapping
@@ -14,22 +14,22 @@ from stream_app.privacy.policy import Policy, stored_policy_of
 from stream_app.privacy.protection import LandmarkLevel
 
 STEP: Final = b'"entry":"release"'
-"""Stands in the bytes of a step's entry, which tells no policy, and of no other: in a text quotes are escaped."""
+"""Bytes found in every step entry, which has no policy, and in no other: texts escape their quotes."""
 
 
 class Policies:
-    """Policy versions by series, from entries of a ledger as they come; entries of steps tell none.
+    """Policy versions by series, from ledger entries as they arrive; entries of steps have none.
 
-    Under dummies the ledger holds the drawn landmarks, never the true ones, so whatever is told from here is public.
+    Under dummies the ledger contains the drawn landmarks, never the true ones, so everything returned here is public.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], Policy] = {}
         self._exposed: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
-        """Where the exposed steps of each announced look begin and end, in milliseconds, both ascending."""
+        """Starts and ends of the exposed steps of each announced look, in milliseconds, both ascending."""
 
     def entry(self, entry: Mapping[str, Any]) -> None:
-        """Take an entry; raises `PolicyError` or KeyError for one that no ledger holds."""
+        """Process an entry; raises `PolicyError` or KeyError for one that no ledger contains."""
         match entry["entry"]:
             case "policy":
                 policy = stored_policy_of(entry["parameters"], entry["policy"])
@@ -47,7 +47,7 @@ class Policies:
                 pass
 
     def of(self, release: Release) -> MeasuredRelease:
-        """Return a release with what the ledger says of its step, and its policy where the ledger has it."""
+        """Return a release with the ledger's information about its step, and its policy if the ledger has it."""
         place = release.series, release.policy
         policy = self._known.get(place)
         if policy is None:
@@ -59,7 +59,7 @@ class Policies:
 
 
 def registered(policy: Policy, spans: Any) -> Policy:
-    """Return a policy of level `landmark` with landmarks besides: moments or [start, end) in milliseconds."""
+    """Return a policy of level `landmark` with added landmarks: moments or [start, end) in milliseconds."""
     assert isinstance(policy.protection, LandmarkLevel), "other levels refuse registrations"
     later = aligned([each if isinstance(each, int) else (each[0], each[1]) for each in spans], policy.step_ms)
     landmarks = policy.protection.landmarks.union(later)

@@ -1,4 +1,4 @@
-"""Releases read for analysis: what stands in a record, and the numbers in its measurement with their noise."""
+"""Releases read for analysis: the content of a record, and the numbers in its measurement with noise."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ class Quantity(NamedTuple):
 
     number: float
     noise: Noise
-    weight: int = 1  # in a mean over steps: the number of units, where it is a mean or a share of them
+    weight: int = 1  # in a mean over steps: the number of units, if it is a mean or share of units
 
 
 DECISIONS: Final = frozenset({"perturbed", "approximated", "withheld"})
-CATEGORY: Final = "category"  # the part of a category or a choice, where it needs a name
+CATEGORY: Final = "category"  # the part of a category or a choice, if it needs a name
 
 
 class UnsoundError(ValueError):
-    """A release with a ``member`` that no release has."""
+    """A release with an invalid ``member``, which no release can have."""
 
     def __init__(self, member: str) -> None:
         super().__init__(f"{member}: no release has this member")
@@ -36,9 +36,9 @@ class UnsoundError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release as its record has it, and what else is known of its step; what nobody says is None.
+    """A release as in its record, and what else is known of its step; unknown fields are None.
 
-    Times are integers of milliseconds, UTC.
+    Times are integers in milliseconds, UTC.
     """
 
     series: str
@@ -50,16 +50,16 @@ class Release:
     scale: Any = None
     epsilon_nano: int | None = None
     statistic: str | None = None
-    count: int | Mapping[str, int] | None = None  # of contributors or of units, these by bin where the value is
-    of_units: bool = False  # whether it is a statistic of a step's units, by the ledger or by a frame
+    count: int | Mapping[str, int] | None = None  # of contributors or units, the latter by bin if the value is
+    of_units: bool = False  # whether it is a statistic of a step's units, by ledger or frame
     source_ms: int | None = None
-    landmark: bool | None = None  # whether the step is a landmark: by the ledger, or by a frame
-    looks: int | None = None  # how many announced looks at its counters the ledger has: each brought them fresh noise
-    noises: Mapping[str, Noise] | None = None  # the noise of the measurement by part, as a frame carries it
+    landmark: bool | None = None  # whether the step is a landmark, by the ledger or a frame
+    looks: int | None = None  # announced looks at its counters in the ledger; each added fresh noise
+    noises: Mapping[str, Noise] | None = None  # the noise of the measurement by part, from a frame
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Release":
-        """Return the release that a record holds; raises KeyError or ValueError for what is none."""
+        """Return the release in a record; raises KeyError or ValueError if the record is not a release."""
         found = cls(
             series=record["series"],
             timestamp_ms=record["timestamp"],
@@ -77,7 +77,7 @@ class Release:
         return found
 
     def check(self) -> None:
-        """Raise `UnsoundError` for a member that no release has: of another type, not finite, or out of its range."""
+        """Raise `UnsoundError` for an invalid member: of a wrong type, not finite, or out of its range."""
         lists = self.statistic == "histogram"
         sound = {
             "series": isinstance(self.series, str),
@@ -90,7 +90,7 @@ class Release:
             "epsilon": self.epsilon_nano is None or (_is_count(self.epsilon_nano) and self.epsilon_nano > 0),
             "landmark": self.landmark is None or isinstance(self.landmark, bool),
             "value": _is_published(self.value) and (lists or not isinstance(self.value, list)),
-            # A repeat that was filled in counts twice.
+            # A repeat with a filled-in measurement would count twice.
             "measurement": (self.measurement is None or self.decision == "perturbed")
             and _is_published(self.measurement)
             and (lists or not isinstance(self.measurement, list)),
@@ -101,7 +101,7 @@ class Release:
                 raise UnsoundError(member)
 
     def check_under(self, policy: Policy | None) -> None:
-        """Raise ValueError where a policy is not the one that the measurement was made under: another kind or scale."""
+        """Raise ValueError if the measurement was not made under this policy: its kind or scale differs."""
         self.quantities(policy)
         if policy is None or self.measurement is None or self.epsilon_nano is None or self.scale is None:
             return
@@ -119,10 +119,10 @@ class Release:
     def quantities(self, policy: Policy | None = None) -> dict[str, Quantity]:
         """Return the numbers of the measurement with their noise, by part; a single number's part is "".
 
-        Categories become unbiased shares of 0 or 1 by category, positions are in degrees. The noise is that of the
-        policy, and else what the release carries: without both there is nothing to say, nor of a category or a choice.
-        A policy alone does not tell the noise of counters that start with some: the looks at them have to be known.
-        Raises `ValueError` for a measurement that is of another kind than the policy's values.
+        Categories become unbiased shares of 0 or 1 by category; positions are in degrees. The noise is that of the
+        policy, or else that of the release. Without both, and for a choice, the result is empty; a category needs the
+        policy. For counters that start with noise, the policy alone is not enough: the announced looks must be known.
+        Raises `ValueError` for a measurement of another kind than the policy's values.
         """
         if self.measurement is None:
             return {}
@@ -153,14 +153,14 @@ class Release:
 
 
 _ANOTHER: Final = "a measurement of another kind or scale than the policy's"
-_NEAR: Final = 1e-3  # of a scale: nearer ones are of the same noise, whatever a frame or a file kept of their digits
+_NEAR: Final = 1e-3  # of a scale: closer scales mean the same noise, whatever digits a frame or a file lost
 _MOST: Final = 1e150
-"""Numbers beyond this one, or below its negative, are taken for no published ones: their squares have to be finite."""
+"""Largest magnitude accepted in a release: the squares of published numbers must be finite."""
 
 
 @lru_cache(maxsize=4096)
 def _scale(kind: Kind, epsilon_nano: int, items: int) -> float | dict[str, float]:
-    """Return the scale that a release states, of a mean over so many items."""
+    """Return the scale stated by a release; for a mean, over ``items`` items."""
     return kind.scale(epsilon_nano, items) if isinstance(kind, Mean) else kind.scale(epsilon_nano)
 
 
@@ -189,7 +189,7 @@ def _is_published(value: object) -> bool:
 
 
 def parts_of(value: object) -> dict[str, float]:
-    """Return the numbers of a published value by part, a single number under "", none of a category or a choice.
+    """Return the numbers of a published value by part: "" for one number, none for a category or choice.
 
     Bins of a histogram over edges are "0", "1" and so on.
     """
@@ -208,9 +208,10 @@ def category_name(category: object) -> str:
 
 
 def _shares(kind: Category, answer: object, epsilon_nano: int) -> dict[str, Quantity]:
-    """Return, by category, 1 where it is the true one and 0 where not, unbiased.
+    """Return an unbiased estimate by category: 1 for the true one, and 0 for all others.
 
-    An answer is the true category with t, each other one with f: its expectation is f + (t - f)[truth].
+    An answer is the true category with probability t, and each other one with f, so its expectation is f + (t -
+    f)[truth].
     """
     t, f, noise = _answering(kind, epsilon_nano)
     return {
@@ -224,6 +225,7 @@ def _answering(kind: Category, epsilon_nano: int) -> tuple[float, float, Noise]:
     k = len(kind.categories)
     t = truth_probability(epsilon_nano, k)
     f = (1 - t) / (k - 1)
-    # The variance hangs on the truth: the larger one, so that an error is never understated. Both answers are bounded.
+    # The variance depends on the truth. This is the larger one, so that an error is never understated. Both answers are
+    # bounded.
     variance = max(t * (1 - t), f * (1 - f)) / (t - f) ** 2
     return t, f, Noise(variance, 0.0, 1 / (t - f), chances=(t, f))

@@ -1,8 +1,8 @@
-"""Releases as rows of a frame, whatever library it is of: one row a release, a column a part of its value.
+"""Releases as rows of a frame of any library: one row per release, one column per part of its value.
 
-A number's columns are ``value``, ``measurement`` and so on; those of counts, vectors and positions carry their part's
-name, as in ``value_walk``, those of a category or a choice ``value_category``, a text. So a column has one type, also
-where series of several kinds stand in one frame. What does not apply to a row is left out of it.
+The columns of a number are ``value``, ``measurement`` and so on. Those of counts, vectors and positions include the
+name of the part, as in ``value_walk``; those of a category or a choice are ``value_category``, a text. So a column has
+one type, even in a frame with series of several kinds. Columns that do not apply to a row are omitted from it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,17 +17,17 @@ from stream_app.privacy.kinds import Category
 from stream_app.privacy.policy import Policy
 
 FIRST: Final = ("series", "timestamp", "decision", "policy", "landmark", "value", "measurement")
-"""Columns that stand before all others, in this order."""
+"""The first columns, in this order."""
 NOISE: Final = ("standard_error", "low", "high", "fourth_cumulant", "grid")
-"""Members that have all that a mean needs to know of the noise."""
-FIGURES: Final = ("value", "measurement", *NOISE, "scale", "count")  # members that have a column a part
+"""Members with everything that a mean needs to know about the noise."""
+FIGURES: Final = ("value", "measurement", *NOISE, "scale", "count")  # members with a column per part
 
 
 def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
-    """Return a release as columns; times are aware datetimes of UTC.
+    """Return a release as columns; times are aware datetimes in UTC.
 
-    ``low`` and ``high`` are the 95 % interval of the one true value, kept in its range, by the measurement alone. The
-    columns of the noise need the policy, so they are left out without it. A category and a choice have none.
+    ``low`` and ``high`` are the 95 % interval of the one true value, clamped to its range, from the measurement alone.
+    The noise columns need the policy and are omitted without it. A category and a choice have none.
     """
     row: dict[str, Any] = {
         "series": release.series,
@@ -50,16 +50,16 @@ def row_of(release: Release, policy: Policy | None) -> dict[str, Any]:
         row["source"] = moment_of(release.source_ms, UTC)
     if release.statistic is not None:
         row["statistic"] = release.statistic
-    # `items` are those of contributors, all of which a mean takes as one step; units are what a mean is weighed by.
+    # `items` counts contributors; a mean takes all of them as one step. `count` counts units, which weight a mean.
     return row | _columns("count" if release.of_units else "items", release.count)
 
 
 def noises_in(row: Mapping[str, Any], measurement: object) -> dict[str, Noise] | None:
-    """Return the noise of a measurement by part, as `row_of` wrote it; None where a row lacks a column of it.
+    """Return the noise of a measurement by part, as written by `row_of`; None if a column is missing.
 
     Raises:
         ValueError: for figures that no measurement has, such as an interval around another number.
-        TypeError: for what is no number.
+        TypeError: for a figure that is not a number.
     """
     numbers = parts_of(measurement)
     if not numbers or not all(column(member, part) in row for member in NOISE for part in numbers):
@@ -76,12 +76,12 @@ def _noise(number: float, error: float, low: float, high: float, fourth: float, 
 
 
 def column(member: str, part: str) -> str:
-    """Return the name of the column of a member's part."""
+    """Return the column name of a part of a member."""
     return f"{member}_{part}" if part else member
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the columns of some rows: the usual ones first, then by member and in the order in which parts come."""
+    """Return the columns of some rows: the usual ones first, then by member, with parts in order."""
     names = dict.fromkeys(name for row in rows for name in row)
     heads = [*FIRST, *FIGURES, "epsilon", "source"]
     places = {name: nth for nth, name in enumerate(dict.fromkeys(heads))}
@@ -89,7 +89,7 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def by_column(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> dict[str, list[Any]]:
-    """Return rows as columns, None where a row has nothing."""
+    """Return rows as columns, with None for missing values."""
     return {name: [row.get(name) for row in rows] for name in columns}
 
 

@@ -1,13 +1,13 @@
-"""The course of the true values from all measurements at once, with 95 % bands: the offline twin of the filter `level`.
+"""Smoothed courses of the true values with 95 % bands: the offline counterpart of the filter `level`.
 
-The models are those of `privacy.level`: a level that moves at random by q a step, for each of its q, at most
-`MOST_STEPS` of them between two decided steps. The filter knows what came before a step; here each step also learns of
-what came after it (Rauch, Tung, Striebel 1965), all models are weighed by how probable they make the measurements, and
-noise has its exact variance. Within a range of width W, where the filter holds its variance at W^2/12, the level is
-drawn back to the middle so that it has this variance at all times: an autoregressive process of that q. Counts have no
-range: they begin with what was first measured. Categories are a chain that stays with one half and else begins anew,
-smoothed by the forward-backward algorithm. Means over contributors, sums and choices have no model, as they have no
-filter.
+The models are those of `privacy.level`: a level that moves at random by q per step, one model for each q, with at most
+`MOST_STEPS` steps between two processed steps. The filter knows only what came before a step. Here each step also uses
+what came after it (Rauch, Tung, Striebel 1965). All models are weighted by how probable they make the measurements, and
+noise has its exact variance. Within a range of width W the filter holds its variance at W^2/12. Here the level is drawn
+back to the middle so that it always has this variance: an autoregressive process with that q. Counts have no range:
+they start with the first measurement. Categories are a chain that stays with probability one half and otherwise starts
+over, smoothed by the forward-backward algorithm. Means over contributors, sums and choices have no model, because they
+have no filter.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from stream_app.privacy.policy import Policy
 
 
 class Smoothed(NamedTuple):
-    """An estimate, its standard deviation, and its 95 % band; of a category the probability that it is the true one."""
+    """An estimate, its standard deviation and its 95 % band; for a category, the chance that it is true."""
 
     estimate: float
     deviation: float
@@ -33,31 +33,31 @@ class Smoothed(NamedTuple):
 
 
 class Model(NamedTuple):
-    """How one part of a value may move: the drifts q of its models, where it begins, and its declared range."""
+    """How one part of a value may move: the drifts q of its models, its start, and its declared range."""
 
-    drifts: tuple[float, ...]  # variance a step, smallest first
+    drifts: tuple[float, ...]  # variance per step, ascending
     bounds: tuple[float, float] | None
-    """What the true values lie in; None: anything, and nothing is known before the first measurement."""
+    """The range of the true values; None: any value, and nothing is known before the first measurement."""
 
     @property
     def prior(self) -> tuple[float, float] | None:
-        """Mean and variance of a value of which nothing was measured."""
+        """Mean and variance of a value without any measurement."""
         if self.bounds is None:
             return None
         low, high = self.bounds
         return (low + high) / 2, (high - low) ** 2 / 12
 
     def moves(self, drift: float, gaps: Sequence[float]) -> list[tuple[float, float]]:
-        """Return how much of the distance from the middle stays over each gap, and the variance that comes to it."""
+        """Return the factor on the distance from the middle, and the added variance, over each gap."""
         prior = self.prior
         if prior is None:
             return [(1.0, drift * gap) for gap in gaps]
-        kept = max(0.0, 1 - drift / prior[1])  # of the variance, a step
+        kept = max(0.0, 1 - drift / prior[1])  # variance kept per step
         return [(sqrt(kept**gap), prior[1] * (1 - kept**gap)) for gap in gaps]
 
 
 class SmoothedCourse(NamedTuple):
-    """Mean and variance at each step, and how probable the measurements are, as a logarithm."""
+    """Mean and variance at each step, and the log probability of the measurements."""
 
     means: list[float]
     variances: list[float]
@@ -65,10 +65,10 @@ class SmoothedCourse(NamedTuple):
 
 
 def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, Smoothed]]:
-    """Return the smoothed value of each release, by part as measurements have them; {} where nothing can be said.
+    """Return the smoothed value of each release, with the parts of measurements; {} if nothing is known.
 
-    The releases are all of one series under policies of one kind and step, in the order of time. A category's parts are
-    its categories.
+    All releases belong to one series, are sorted by time, and have policies of one kind and step. A category's parts
+    are its categories.
     """
     quantities = [release.quantities(policy) for release in releases]
     if isinstance(policy.kind, Category):
@@ -81,12 +81,12 @@ def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, Smooth
 
 
 def takes_smoothing(kind: Kind) -> bool:
-    """Return whether the kind has models."""
+    """Return whether the kind has smoothing models."""
     return isinstance(kind, Number | Counts | Location | Category | Vector)
 
 
 def models(kind: Kind) -> list[tuple[str, Model]]:
-    """Return the model of each part of a kind, in the unit of its measurements; none of kinds without any."""
+    """Return the model of each part of a kind, in the unit of its measurements; empty without models."""
     match kind:
         case Number():
             return [("", _of_number(kind))]
@@ -114,10 +114,10 @@ def _of_position(kind: Location, degrees_a_metre: float) -> tuple[float, ...]:
 
 
 def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: Model) -> list[Smoothed]:
-    """Return the smoothed course of one part; nothing where no prior and no measurement says anything.
+    """Return the smoothed course of one part; empty if there is neither a prior nor a measurement.
 
-    ``gaps`` are the steps between each decided step and the next. The models are averaged by their evidence, so that
-    the band also holds what is not known of the drift.
+    ``gaps`` are the steps between each processed step and the next. The models are averaged by their evidence, so that
+    the band also covers the uncertainty about the drift.
     """
     if model.prior is None and all(found is None for found in measured):
         return []
@@ -140,10 +140,10 @@ def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: 
 
 
 def _half(deviation: float, noise: Noise) -> float:
-    """Return how far a band of whole numbers reaches: noise is heavier than normal, and the truth is a whole number.
+    """Return the half width of a band of whole numbers, whose noise has heavier tails than normal noise.
 
-    Of the error's variance as much is from the step's own noise as the share with which its measurement enters; so of
-    the fourth cumulant the square of it.
+    The step's own noise contributes to the error's variance the share with which its measurement enters, and the square
+    of that share to the relative fourth cumulant.
     """
     share = min(1.0, deviation**2 / noise.variance)
     return half_width(deviation**2, noise.fourth * share**4) + noise.grid / 2
@@ -151,7 +151,7 @@ def _half(deviation: float, noise: Noise) -> float:
 
 def _banded(mean: float, deviation: float, half: float, bounds: tuple[float, float] | None) -> Smoothed:
     low, high = mean - half, mean + half
-    if bounds is not None:  # the true values lie there, so nothing is lost
+    if bounds is not None:  # true values lie there, so nothing is lost
         mean, low, high = (max(bounds[0], min(each, bounds[1])) for each in (mean, low, high))
     return Smoothed(mean, deviation, low, high)
 
@@ -159,16 +159,16 @@ def _banded(mean: float, deviation: float, half: float, bounds: tuple[float, flo
 def course(
     measured: Sequence[Quantity | None], moves: Sequence[tuple[float, float]], prior: tuple[float, float] | None
 ) -> SmoothedCourse:
-    """Return the posterior of a Gaussian course under independent Gaussian noise of the noises' variances.
+    """Return the posterior of a Gaussian course under independent Gaussian noise of the given variances.
 
-    ``moves`` are the factor and the variance of each step to the next, around the prior's mean; without a prior the
-    factors are 1, and the evidence is that of what follows the first measurement.
+    ``moves`` are the factor and the variance from each step to the next, around the prior's mean. Without a prior the
+    factors are 1, and the evidence covers what follows the first measurement.
     """
     centre = 0.0 if prior is None else prior[0]
     first = 0 if prior is not None else next(nth for nth, found in enumerate(measured) if found is not None)
     m, p, evidence = 0.0, 0.0 if prior is None else prior[1], 0.0
     means, variances = [0.0] * first, [0.0] * first
-    expected = [(0.0, 0.0)] * first  # mean and variance of each step before its measurement
+    expected = [(0.0, 0.0)] * first  # mean and variance of each step before measuring
     for nth in range(first, len(measured)):
         found = measured[nth]
         if nth > first:
@@ -195,11 +195,14 @@ def course(
     return SmoothedCourse([centre + mean for mean in means], variances, evidence)
 
 
-STAYS: Final = 0.5  # of the chain of categories, as the filter has it
+STAYS: Final = 0.5  # of the chain of categories, as in the filter
 
 
 def _categories(kind: Category, releases: Sequence[Release]) -> list[dict[str, Smoothed]]:
-    """Return the probability of each category at each step, by all answers; shares are estimated as the filter does."""
+    """Return the probability of each category at each step, given all answers.
+
+    Shares are estimated as in the filter.
+    """
     names, k = [category_name(category) for category in kind.categories], len(kind.categories)
     answers = [
         None

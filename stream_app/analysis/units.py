@@ -1,8 +1,8 @@
-"""The error of a statistic of units: by epsilon and unit beforehand, and as the exact law of a release's noise.
+"""The error of a statistic of units: in advance by epsilon and unit, and as the exact law of noise.
 
-A total of cells has discrete Laplace noise of rate ``e / sensitivity``: w*D is the sensitivity of a sum or a mean, w
-that of a share, and 2*w that of a histogram's bins. Whatever is divided by the public number n of units has
-noise that is n times as small; so a mean over many steps, weighted by their numbers, has the sum of all their noise.
+A total of cells has discrete Laplace noise of rate ``e / sensitivity``. The sensitivity is w*D for a sum or a mean, w
+for a share, and 2*w for a histogram's bins. Anything divided by the public number n of units has noise that is n times
+as small. So a mean over many steps, weighted by their numbers of units, has the sum of all their noise.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ from stream_app.privacy.values import NANO
 
 
 def regular_nano(policy: Policy) -> int:
-    """Return what a step of units may spend while nothing was registered late, in nano-epsilon.
+    """Return what a step of units may spend if nothing was registered late, in nano-epsilon.
 
-    All of epsilon, unless budget is kept for spare landmarks in steps that have passed: ``w * (E // (w + spare))``.
+    This is all of epsilon, unless budget is kept for spare landmarks in past steps: ``w * (E // (w + spare))``.
     """
     assert policy.units is not None, "asked before"
     spare, window = policy.spare if isinstance(policy.protection, LandmarkLevel) else 0, policy.units.window
@@ -30,13 +30,13 @@ def regular_nano(policy: Policy) -> int:
 
 
 def per_step(policy: Policy) -> int:
-    """Return how many units a step holds."""
+    """Return the number of units in a step."""
     assert policy.units is not None, "asked before"
     return policy.units.per_step
 
 
 def with_window(kind: UnitStatistic, window: int) -> UnitStatistic:
-    """Return the statistic under which so many units in a row are protected together."""
+    """Return the statistic that protects ``window`` consecutive units together."""
     match kind:
         case UnitSum() | UnitMean() | Share() | Histogram():
             return replace(kind, window=window)
@@ -47,26 +47,26 @@ def with_window(kind: UnitStatistic, window: int) -> UnitStatistic:
 
 
 def unit_error(kind: UnitStatistic, spend_nano: int, units: float) -> float:
-    """Return the mean absolute error of a step of so many units, for a spend of at least 1 nano-epsilon.
+    """Return the mean absolute error of a step of ``units`` units, for a spend of at least 1 nano-epsilon.
 
-    In the value's unit for a sum and a mean, in shares of the units for a share and a histogram's bin. By local time it
-    is that of one bin, and the units are those of all bins, which have equally many.
+    It is in the value's unit for a sum and a mean, and in shares of the units for a share and a histogram's bin. By
+    local time it is the error of one bin, and ``units`` counts those of all bins, which have equally many.
     """
     return mean_magnitude(spend_nano / (kind.sensitivity * NANO)) * _of_a_cell(kind, units)
 
 
 def needed_nano(kind: UnitStatistic, error: float, units: float) -> int:
-    """Return the least spend in nano-epsilon with which a step of so many units has at most this mean absolute error.
+    """Return the least spend, in nano-epsilon, for this mean absolute error in a step of ``units`` units.
 
-    The mean magnitude is ``1 / sinh(rate)``, so that the rate is ``asinh(1 / magnitude)``.
+    The mean magnitude is ``1 / sinh(rate)``, so the rate is ``asinh(1 / magnitude)``.
     """
     return max(1, ceil(asinh(_of_a_cell(kind, units) / error) * kind.sensitivity * NANO))
 
 
 def needed_units(kind: UnitStatistic, spend_nano: int, error: float) -> float:
-    """Return how many units a step needs for this mean absolute error; infinity for a sum, which they make no better.
+    """Return how many units a step needs for this mean absolute error; infinity for an inaccurate sum.
 
-    A sum that is accurate enough needs one.
+    More units do not improve a sum. A sum that is accurate enough needs one.
     """
     if _is_sum(kind):
         return 1.0 if unit_error(kind, spend_nano, 1) <= error else inf
@@ -78,7 +78,7 @@ def _is_sum(kind: UnitStatistic) -> bool:
 
 
 def _of_a_cell(kind: UnitStatistic, units: float) -> float:
-    """Return what one cell of noise comes to in a release over so many units."""
+    """Return the effect of one cell of noise on a release over ``units`` units."""
     match kind:
         case UnitSum():
             return float(1 / kind.item.axis.cells_per_unit)
@@ -110,8 +110,8 @@ def unit_words(kind: UnitStatistic) -> str:
 def unit_noises(kind: UnitStatistic, spend_nano: int, count: int | Mapping[str, int]) -> dict[str, Noise]:
     """Return the noise of a measurement over ``count`` units by part; a single number's part is "".
 
-    Bins of a histogram over edges are parts "0", "1".., those over categories have their names, those of local time
-    theirs.
+    The bins of a histogram over edges are parts "0", "1"..; bins over categories and bins of local time have their own
+    names.
     """
     named = tuple(sorted(count.items())) if isinstance(count, Mapping) else count
     return _noises(kind, spend_nano, named)
@@ -132,11 +132,11 @@ def _noises(kind: UnitStatistic, spend_nano: int, count: int | tuple[tuple[str, 
 
 
 def unit_scales(kind: UnitStatistic, spend_nano: int, count: int | Mapping[str, int]) -> float | dict[str, float]:
-    """Return the scale that a release over ``count`` units states."""
+    """Return the scale stated by a release over ``count`` units."""
     if isinstance(count, Mapping) and not _is_sum(kind):
         return {name: kind.scale(spend_nano, number) for name, number in count.items()}
     return kind.scale(spend_nano, count if isinstance(count, int) else 1)
 
 
 WEIGHED: Final = frozenset({"mean", "share"})
-"""In a mean over steps, a step of these counts as often as it has units; a sum or a histogram counts once."""
+"""In a mean over steps, these count once per unit of a step; a sum or a histogram counts once."""

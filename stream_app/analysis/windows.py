@@ -1,4 +1,4 @@
-"""Windows of time that means are taken by, and which of the steps are landmarks by the public policy."""
+"""Windows of time for means, and which steps are landmarks under the public policy."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
@@ -12,7 +12,7 @@ from stream_app.privacy.protection import LandmarkLevel, UserLevel
 
 
 def moment_of(timestamp_ms: int, zone: tzinfo) -> datetime:
-    """Return what clocks of a zone show at a timestamp."""
+    """Return the local time in a zone at a timestamp."""
     return (EPOCH + timestamp_ms * MILLISECOND).astimezone(zone)
 
 
@@ -21,25 +21,28 @@ CLOCKS: Final[Mapping[str, Callable[[datetime], object]]] = {
     "weekday": datetime.isoweekday,
     "day": datetime.date,
 }
-"""Windows by what clocks show: the hour, 0 to 23, the day of the week, Monday 1 to Sunday 7, and the date."""
+"""Windows by local time: the hour (0 to 23), the weekday (Monday 1 to Sunday 7), and the date."""
 
 
 def by_clock(name: str, zone: str = "UTC") -> Callable[[Release], object]:
-    """Return the key of windows by one of `CLOCKS`, on those of a zone; raises `WrongTimesError` for none."""
+    """Return the key of windows by one of `CLOCKS` in a zone; raises `WrongTimesError` for a wrong zone."""
     shown, clocks = CLOCKS[name], zone_of(zone)
     return lambda release: shown(moment_of(release.timestamp_ms, clocks))
 
 
 def window(length_ms: int, first_ms: int) -> Callable[[Release], int]:
-    """Return the key of windows of equal length, at least 1 ms, one of which starts at ``first_ms``: their start."""
+    """Return the key of windows of equal length (at least 1 ms), which is the start of the window.
+
+    One window starts at ``first_ms``.
+    """
     return lambda release: release.timestamp_ms - (release.timestamp_ms - first_ms) % length_ms
 
 
 def is_landmark(release: Release, policy: Policy) -> bool | None:
-    """Return whether a release is of a landmark of its policy, as far as it is known; None: that is not public.
+    """Return whether a release belongs to a landmark of its policy; None if that is not public.
 
-    Each step of level `user` is one. Landmarks that dummies are still to join are a secret: the ledger's policy has
-    those that rule.
+    Each step at level `user` is a landmark. Landmarks to which dummies are still to be added are secret; the ledger's
+    policy has those in force.
     """
     protection = policy.protection
     if isinstance(protection, UserLevel):

@@ -1,6 +1,6 @@
-"""`mean` and `smooth`: what releases say of the true values, with standard errors and 95 % intervals.
+"""`mean` and `smooth`: estimates of the true values, with standard errors and 95 % intervals.
 
-PRIVACY: both take releases and public policies alone, so they are free post-processing: nothing is spent.
+PRIVACY: both use only releases and public policies, so they are free post-processing: nothing is spent.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,27 +36,29 @@ def mean(
     policy: Policy | None = None,
     landmarks: Literal["apart", "together"] = "apart",
 ) -> Table:
-    """Return means of measurements, a row a group and part: ``mean``, ``standard_error``, ``low``, ``high``, ``steps``.
+    """Return the mean of the measurements in each group and part, one per row.
 
-    Groups are sorted, and windows of a length of time begin with the first release.
+    The columns are ``mean``, ``standard_error``, ``low``, ``high`` and ``steps``. Groups are sorted, and windows of a
+    given length begin with the first release.
 
-    Estimates and repeats do not enter: they are no independent measurements. A mean is that of the true values, each
-    kept in the policy's range, at the steps that were measured. ``zone`` is that of hours and days. A vector, counts
-    and categories have a row a part.
+    Estimates and repeats are not used, because they are not independent measurements. A mean is that of the true
+    values, each kept in the policy's range, at the measured steps. ``zone`` is the time zone of hours and days. A
+    vector, counts and categories have one row per part.
 
-    Statistics of units (``unit=``) have exact intervals, and a mean or a share counts as often as it has ``units``: the
-    mean of daily means over a week is the mean of that week's units, those of landmarks left out.
+    Statistics of units (``unit=``) have exact intervals, and a mean or a share is weighted by its ``units``: the mean
+    of daily means over a week is the mean of that week's units, without those of landmarks.
 
-    Every group is split by the column ``landmark``, since landmarks often have far more noise than other steps.
-    ``landmarks="together"`` takes one mean of both; where a group has both, the table's ``note`` says so.
+    Every group is split by the column ``landmark``, because landmarks often have far more noise than other steps.
+    ``landmarks="together"`` takes one mean of both; if a group has both, the table's ``note`` says so.
 
-    Releases of `release`, and of `read_releases` with their ledger, know their noise and their landmarks. So do their
-    frames, except for categories and for means over hidden numbers, which need ``policy``. Other frames need it too.
+    Releases from `release`, and from `read_releases` with their ledger, know their noise and their landmarks. So do
+    their frames, except for categories and for means over hidden numbers, which need ``policy``. Other frames need it
+    too.
 
     Raises:
-        Error: for a frame without measurements, for a measurement whose noise is not known or which may be a
-            landmark's or not, for a grouping that is none, and for one by hour or weekday of statistics that have
-            a ``by`` of their own: `profile` takes those.
+        Error: for a frame without measurements, for a measurement with unknown noise or of an unknown kind of step
+            (landmark or not), for an invalid grouping, and for a grouping by hour or weekday of statistics that have
+            their own ``by``: use `profile` for those.
     """
     measured = measured_of(frame, policy)
     names: list[Any] = list(by) if isinstance(by, list | tuple) else [by]
@@ -110,7 +112,7 @@ def _check_flags(measured: Sequence[MeasuredRelease]) -> None:
 
 
 def _check_bins(names: Sequence[object], measured: Sequence[MeasuredRelease]) -> None:
-    """Raise `Error` for hours of steps that hold all hours of a day: the bins of a release are the hours."""
+    """Raise `Error` for hours or weekdays if the releases themselves have bins by local time."""
     asked = next((name for name in names if isinstance(name, str) and name in {"hour", "weekday"}), None)
     if asked and any(release.of_units and isinstance(release.count, Mapping) for release, _ in measured):
         remedy = "use profile(), or group by series, day or a length of time"
@@ -122,13 +124,14 @@ def _check_bins(names: Sequence[object], measured: Sequence[MeasuredRelease]) ->
 
 
 def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
-    """Return the course of the true values from all measurements at once: ``smoothed``, ``low`` and ``high`` a step.
+    """Return the true values over time, estimated from all measurements together.
 
-    The offline twin of the filter `level`: a Kalman smoother over the same models, which also knows what came after a
-    step. ``low .. high`` is its 95 % band under these models. A category has the probability of each.
+    Each step has ``smoothed``, ``low`` and ``high``. This is the offline version of the filter `level`: a Kalman
+    smoother over the same models, which also uses later steps. ``low .. high`` is its 95 % band under these models. A
+    category has the probability of each value.
 
     Raises:
-        Error: for kinds that have no filter, and for frames whose policy is not known.
+        Error: for kinds without a filter, and for frames whose policy is unknown.
     """
     measured = measured_of(frame, policy)
     if any(found.policy is None for found in measured):
@@ -152,7 +155,7 @@ def _course(found: MeasuredRelease) -> tuple[Kind, int]:
 
 
 def _smoothed(group: list[MeasuredRelease]) -> Iterator[Row]:
-    """Yield the rows of one series, over versions of one kind and step."""
+    """Yield the rows of one series for versions with the same kind and step."""
     policy = group[0].policy
     assert policy is not None, "asked before"
     if not smoothing.takes_smoothing(policy.kind):
@@ -187,7 +190,7 @@ _GROUPS: Final = "is not series, policy, landmark, hour, weekday, day, a timedel
 
 
 def cells_of(name: str, figure: Figure) -> dict[str, Any]:
-    """Return what a row says of a figure."""
+    """Return the columns of a figure."""
     found = {
         name: figure.estimate,
         "standard_error": figure.standard_error,
@@ -199,5 +202,5 @@ def cells_of(name: str, figure: Figure) -> dict[str, Any]:
 
 
 def library(frame: object) -> Any:
-    """Return the library of what was given."""
+    """Return the library of the input."""
     return library_of(frame.releases if isinstance(frame, Released) else frame)

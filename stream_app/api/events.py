@@ -1,4 +1,4 @@
-"""`read_events`: a file as people have it, as rows that `release` takes."""
+"""`read_events`: a file in any supported format, read as rows for `release`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,15 +36,15 @@ def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but on
     no_header: bool | None = None,
     records: str | None = None,
 ) -> Table:
-    """Return the events that a file means, oldest first: rows of ``series``, ``timestamp`` (ms) and ``value``.
+    """Return the events in a file, oldest first: rows of ``series``, ``timestamp`` (ms) and ``value``.
 
-    The arguments are the options of `landmark-stream convert`. ``mapping`` names one that is shipped, or a TOML file;
-    the others rule over what it says. A value of several parts is a dict. `release` takes the rows as they are.
+    The arguments are the options of `landmark-stream convert`. ``mapping`` names a shipped mapping or a TOML file; the
+    other arguments override it. A value of several parts is a dict. `release` accepts the rows as they are.
 
-    The rows hold raw values: protect them like the file. The table's ``note`` says what was skipped.
+    The rows contain raw values, so protect them like the file. The table's ``note`` says what was skipped.
 
     Raises:
-        Error: for a mapping that cannot be used, and a file that cannot be read or does not fit.
+        Error: for an invalid mapping, and for a file that cannot be read or does not fit the mapping.
     """
     given: dict[str, Any] = {name: value for name, value in locals().items() if name not in {"file", "mapping"}}
     path = path_of(file, "file", "a file of readings")

@@ -1,4 +1,4 @@
-"""What callers give, as plain Python: cells and numbers of any library, names of files; and the one error of it all."""
+"""Conversion of callers' cells, numbers and file names to plain Python, and the library's one error."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from stream_app.setup.settings import InvalidSettingsError
 
 
 class Error(ValueError):
-    """What cannot be done; ``faults`` names each member, column or argument with what is wrong, and the remedy."""
+    """An invalid call; ``faults`` names each member, column or argument, what is wrong, and the remedy."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
@@ -27,13 +27,13 @@ class Error(ValueError):
 
     @classmethod
     def of(cls, member: str, message: str) -> "Error":
-        """Return the error of one fault."""
+        """Return an error with one fault."""
         return cls((Fault(member, message),))
 
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Raise the product's own errors as `Error`, with their fields."""
+    """Raise the package's own errors as `Error`, with their fields."""
     try:
         yield
     except PolicyError as error:
@@ -51,13 +51,16 @@ def told() -> Iterator[None]:
 _PYTHONS: Final = frozenset({str, bool, int, float, dict, list, type(None)})
 LEAST_INTEGER: Final = -(2**63)
 END_OF_INTEGERS: Final = 2**64
-"""Integers from `LEAST_INTEGER` on, before this one, are what JSON readers take whole; others they read as doubles."""
+"""JSON readers keep integers from `LEAST_INTEGER` up to, but not including, this one.
+
+They read others as doubles.
+"""
 
 
 def unboxed(value: Any) -> Any:
-    """Return a value of numpy, pandas or polars as Python has it, arrays as lists; decimals and fractions as doubles.
+    """Return a numpy, pandas or polars value as plain Python; arrays as lists, decimals as doubles.
 
-    A number thus becomes the double that its digits in a file of events become.
+    Fractions become doubles too. A number thus becomes the same double as its digits in a file of events.
     """
     if type(value) in _PYTHONS:
         return value
@@ -69,21 +72,21 @@ def unboxed(value: Any) -> Any:
         except ValueError:  # a signalling NaN
             return nan
     if type(value).__module__ == "numpy" and value.dtype.kind in {"m", "M"}:
-        value = value.astype(value.dtype.str[:3] + "[us]")  # else nanoseconds would become integers
+        value = value.astype(value.dtype.str[:3] + "[us]")  # otherwise nanoseconds become integers
     for name in ("tolist", "to_list"):
         if hasattr(value, name):
             found = getattr(value, name)()
-            return found if type(found) is not type(value) else float(found)  # a long double stays what it is
+            return found if type(found) is not type(value) else float(found)  # a long double keeps its type
     return value
 
 
 def is_text(value: str) -> bool:
-    """Return whether a text can be written: one with half of a pair of surrogates cannot."""
+    """Return whether a text can be encoded; a lone surrogate cannot."""
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def in_json(number: int) -> int | float:
-    """Return a whole number as readers of JSON do: a large one as a double, one that no double holds as infinity."""
+    """Return a whole number as JSON readers do: a large one as a double, or infinity if none can hold it."""
     is_whole = LEAST_INTEGER <= number < END_OF_INTEGERS
     return number if is_whole else float(number) if abs(number) < _DOUBLES else inf
 
@@ -92,19 +95,19 @@ _DOUBLES: Final = 10**308
 
 
 def is_missing(moment: datetime) -> bool:
-    """Return whether a moment is none, as NaT of pandas is, which is not equal to itself."""
+    """Return whether a moment is missing, like pandas' NaT, which is not equal to itself."""
     return moment != moment  # noqa: PLR0124 - that is what tells it
 
 
 def path_of(found: Any, member: str, instead: str) -> Path:
-    """Return a path; raises `Error` for what names none. ``instead`` is what to give."""
+    """Return a path; raises `Error` for anything else, with the remedy ``instead``."""
     if isinstance(found, str | PathLike) and "\0" not in str(found) and is_text(str(found)):
         return Path(found)
     raise Error.of(member, f"is of type {type(found).__name__}, not a file or folder; use {instead}")
 
 
 def whole(found: Any, member: str, instead: str, least: int = 1) -> int:
-    """Return a whole number from ``least`` on; raises `Error` for what is none."""
+    """Return a whole number of at least ``least``; raises `Error` for anything else."""
     number = unboxed(found)
     if isinstance(number, timedelta):
         number = milliseconds_of(number, member)
@@ -114,7 +117,7 @@ def whole(found: Any, member: str, instead: str, least: int = 1) -> int:
 
 
 def length_of(found: Any, member: str) -> int:
-    """Return a length of time in milliseconds, at least 1; raises `Error` for what is none."""
+    """Return a length of time in milliseconds, at least 1; raises `Error` for anything else."""
     remedy = 'use text such as "5min", a timedelta such as timedelta(hours=1), or milliseconds'
     if isinstance(found, str):
         length = length_ms(found)
@@ -125,7 +128,7 @@ def length_of(found: Any, member: str) -> int:
 
 
 def finite(found: Any, member: str, instead: str) -> float:
-    """Return a finite number above 0; raises `Error` for what is none."""
+    """Return a finite number above 0; raises `Error` for anything else."""
     number = unboxed(found)
     if isinstance(number, int | float) and not isinstance(number, bool) and 0 < number <= _MOST and isfinite(number):
         return float(number)
@@ -136,7 +139,7 @@ _MOST: Final = 1e100
 
 
 def milliseconds_of(length: timedelta, member: str) -> int:
-    """Return a length of time in milliseconds; raises `Error` for parts of one."""
+    """Return a length of time in milliseconds; raises `Error` for fractions of one."""
     found, rest = divmod(length, timedelta(milliseconds=1))
     if rest:
         raise Error.of(member, "is not a whole number of milliseconds; round it")
@@ -144,5 +147,5 @@ def milliseconds_of(length: timedelta, member: str) -> int:
 
 
 def keyed(found: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a mapping with texts as names; those that cannot be written are left out."""
+    """Return a mapping with texts as names, omitting names that cannot be encoded."""
     return {str(name): each for name, each in found.items() if is_text(str(name))}

@@ -1,4 +1,7 @@
-"""`audit` and `standing`: what a ledger proves, and how a series or a person stands, by the audit's own code."""
+"""`audit` and `standing`: what a ledger proves, and the budget of a series or person.
+
+Both use the audit's own code.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,14 +24,14 @@ from stream_app.privacy.values import nano
 
 
 class Audited(Page):
-    """The verdict on a ledger; it is true where the ledger holds."""
+    """The verdict on a ledger; true if the ledger holds."""
 
     def __init__(self, report: Report) -> None:
         self._report: Final = report
 
     @property
     def holds(self) -> bool:
-        """Whether there were entries, and nothing was found; a ledger without an entry does not hold."""
+        """Whether there were entries and no findings; a ledger without entries does not hold."""
         return self._report.holds
 
     @property
@@ -37,7 +40,7 @@ class Audited(Page):
         return self._report.findings
 
     def document(self) -> dict[str, Any]:
-        """Return it for programs, as `audit --json` does."""
+        """Return the document of `audit --json`."""
         return self._report.document()
 
     def __bool__(self) -> bool:
@@ -57,18 +60,18 @@ class Audited(Page):
 
 
 class Stands(Page):
-    """How a series, or all series of a member, stand: promised, used, held back and left."""
+    """The budget of a series, or of all series of a person: guaranteed, used, reserved and remaining."""
 
     def __init__(self, found: Standing) -> None:
         self._found: Final = found
 
     def document(self) -> dict[str, Any]:
-        """Return it for programs, as `standing --json` does; amounts in nano-epsilon."""
+        """Return the document of `standing --json`; amounts are in nano-epsilon."""
         return self._found.document()
 
     @property
     def table(self) -> Table:
-        """A row a policy version; amounts in epsilon."""
+        """One row per policy version, with amounts in epsilon."""
         rows = [
             {
                 "series": one.series,
@@ -91,7 +94,7 @@ class Stands(Page):
         return f"<Stands: {len(self._found.series)} series>"
 
     def html(self) -> Html:
-        """Return it as HTML."""
+        """Return the report as HTML."""
         return Html(self.table.html() + paragraph("", str(self)))
 
 
@@ -104,23 +107,23 @@ def audit(
     public_keys: str | Path | Sequence[str | Path] = (),
     witness: str | Path | None = None,
 ) -> Audited:
-    """Return the verdict on a ledger: a file, the folder of a run with its releases, or what `release` returned.
+    """Return the verdict on a ledger: a file, a run's folder with releases, or what `release` returned.
 
-    The arithmetic is done anew, by code that shares nothing with the one that decided. ``lifetime`` is the epsilon that
-    bounds all versions of a series together, where it is not in the ledger. ``heads`` is a file of signed heads, as
-    `read heads` prints them: nothing before them was cut off or rewritten. ``public_keys`` are the files of those who
-    are trusted to sign them, which must come from another place than the heads; all heads of ``witness``, a file that
-    was kept elsewhere, must be among them.
+    The arithmetic is done again by code that shares nothing with the code that made the decisions. ``lifetime`` is the
+    epsilon that bounds all versions of a series together, if it is not in the ledger. ``heads`` is a file of signed
+    heads, as `read heads` prints them: they show that nothing before them was cut off or rewritten. ``public_keys`` are
+    the files of the keys trusted to sign them, which must come from another place than the heads. All heads of
+    ``witness``, a file that was kept elsewhere, must be among them.
 
     Raises:
-        Error: for what cannot be read as a ledger, as keys or as heads, and for heads without keys.
+        Error: for an unreadable ledger, unreadable keys or heads, and for heads without keys.
     """
     path, beside = _places(ledger, releases)
     keys = _trusted(heads, public_keys, witness)
     auditor = Auditor(compare=beside is not None, lifetime_nano=_lifetime(lifetime), keys=keys)
     try:
         with told():
-            if auditor.heads is not None:  # the witness first, so that it is never ahead of the heads
+            if auditor.heads is not None:  # the witness first, so it is never ahead of the heads
                 for member, file, feed in (
                     ("witness", witness, auditor.heads.witness),
                     ("heads", heads, auditor.heads.record),
@@ -156,12 +159,12 @@ def _lifetime(epsilon: float | None) -> int | None:
 
 
 def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None = None, separator: str = "") -> Stands:
-    """Return how the series or the member of a name stands, from the ledger alone.
+    """Return the budget report of the series or person with this name, from the ledger alone.
 
-    ``separator`` is the configured `member_separator`, where no cap in the ledger tells it.
+    ``separator`` is the configured `member_separator`, if no limit in the ledger shows it.
 
     Raises:
-        Error: for a name that the ledger does not have, and for what cannot be read.
+        Error: for a name that is not in the ledger, and for anything unreadable.
     """
     path, _ = _places(ledger, None)
     for member, text in (("name", name), ("separator", separator)):

@@ -1,4 +1,4 @@
-"""Releases as frames, tables and other programs have them, with the policies that are known."""
+"""Releases in the forms of frames, tables and other programs, with their known policies."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def measured_of(frame: Frame | Released, policy: Policy | None) -> list[MeasuredRelease]:
-    """Return the releases of a frame with the policies that are known; raises `Error` for what can be no releases."""
+    """Return the releases of a frame with their known policies; raises `Error` for impossible releases."""
     given = None if policy is None else compiled(policy)
     found = frame.releases if isinstance(frame, Released) else frame
     if isinstance(found, Releases):
@@ -53,11 +53,11 @@ def measured_of(frame: Frame | Released, policy: Policy | None) -> list[Measured
 
 
 CHOOSE: Final = "choose rows by time, series, policy or landmark, never by measurement or value"
-"""What to do about rows that were, or may have been, chosen by their noise."""
+"""The remedy for rows that were, or may have been, chosen by their noise."""
 
 
 def _flagged(release: Release, given: core.Policy) -> Release:
-    """Return a release with its landmark by a policy that was given, which may be one of before a registration."""
+    """Return a release with its landmark flag by a given policy, which may predate a registration."""
     release = replace(release, of_units=given.units is not None)
     if release.landmark is not None:
         return release
@@ -73,7 +73,7 @@ _REMEDY: Final = "use the result of read_releases() or release()"
 
 
 def _release(row: Row, nth: int) -> Release:
-    """Return the release of a row; raises `Error` that names the row, and the column that is missing or changed."""
+    """Return the release of a row; raises `Error` with the row and the missing or changed column."""
 
     def read(column: str, of: Callable[[], T]) -> T:
         try:
@@ -108,7 +108,7 @@ def _release(row: Row, nth: int) -> Release:
         ),
         statistic=row.get("statistic"),
         count=read("count", lambda: _counted(count)),
-        # Records of contributors count too, and carry no noise of their own.
+        # Records of contributors also have a count, and carry no noise of their own.
         of_units=count is not None and "items" not in row and noises is not None,
         landmark=row.get("landmark"),
         noises=noises,
@@ -127,7 +127,7 @@ def _counted(found: Any) -> int | dict[str, int] | None:
 
 
 def _integer(found: Any) -> int:
-    """Return a whole number, as a column with gaps has it too; raises ValueError for parts of one."""
+    """Return a whole number, even from a column with gaps; raises ValueError for fractions."""
     number = int(found)
     if number != float(found):
         raise ValueError(found)

@@ -1,7 +1,7 @@
-"""The typed parts of a policy: value kinds, schemes, and how readings, contributors and dummies come into it.
+"""The typed parts of a policy: value kinds, schemes, and parts for readings, contributors and dummies.
 
-Each is frozen, has the names and the defaults of the policy record, and is checked where a `Policy` is made of it.
-Whatever is left at its default is left out of the record.
+Each part is frozen, has the names and defaults of the policy record, and is checked when a `Policy` is created from it.
+Parts omit defaults from the record.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,23 +33,23 @@ __all__ = [
     "Within",
 ]
 Time = int | str | date
-"""A moment: milliseconds since 1970-01-01 UTC, ISO 8601, a datetime with a zone, or a day of the policy's zone."""
+"""A moment: ms since 1970-01-01 UTC, ISO 8601, a datetime with a zone, or a day in the policy's zone."""
 
 
 class Part:
-    """A part of a policy; ``NAMED`` is the member that says which one it is, and its value there."""
+    """A part of a policy; ``NAMED`` is the member that identifies its type, and that member's value."""
 
     NAMED: ClassVar[tuple[str, str] | None] = None
 
     def record(self) -> dict[str, Any]:
-        """Return the part as the policy record has it."""
+        """Return the part in the form of the policy record."""
         named = dict((self.NAMED,)) if self.NAMED else {}
         members = ((field, plain(getattr(self, field.name), field.name)) for field in fields(self))  # type: ignore[arg-type]
         return named | {field.name: value for field, value in members if value != field.default}
 
 
 def plain(value: Any, member: str) -> Any:
-    """Return a value as JSON has it; raises `Error` for a time without a zone, and for what no record holds."""
+    """Return a value as JSON; raises `Error` for a time without a zone and anything a record cannot hold."""
     value = unboxed(value)
     if isinstance(value, Part):
         return value.record()
@@ -83,7 +83,7 @@ def moment_ms(moment: datetime, member: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Range(Part):
-    """The grid of a part of a `Vector`."""
+    """The grid of one part of a `Vector`."""
 
     lower: float
     upper: float
@@ -106,7 +106,7 @@ class Number(Part):
 
 @dataclass(frozen=True, slots=True)
 class Counts(Part):
-    """Counts of items by key; ``sensitivity`` is how many items neighbours differ in."""
+    """Counts of items by key; ``sensitivity`` is the number of items in which neighbours differ."""
 
     NAMED = "kind", "counts"
     keys: Sequence[str]
@@ -127,7 +127,7 @@ class Bounds(Part):
 
 @dataclass(frozen=True, slots=True)
 class Location(Part):
-    """Positions; those up to ``radius`` metres apart are hidden among each other, on a lattice of ``resolution``."""
+    """Positions on a lattice of ``resolution``; those up to ``radius`` metres apart are indistinguishable."""
 
     NAMED = "kind", "location"
     radius: float
@@ -150,7 +150,7 @@ class Category(Part):
 
 @dataclass(frozen=True, slots=True)
 class Vector(Part):
-    """Several numbers of one moment, by name."""
+    """Several named numbers of one moment."""
 
     NAMED = "kind", "vector"
     parts: Mapping[str, Range]
@@ -161,7 +161,7 @@ class Vector(Part):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Part):
-    """The item that most contributors named; needs `Collect`."""
+    """The item that most contributors chose; needs `Collect`."""
 
     NAMED = "kind", "choice"
     items: Sequence[str]
@@ -172,14 +172,14 @@ Kind = Number | Counts | Location | Category | Vector | Choice
 
 @dataclass(frozen=True, slots=True)
 class Uniform(Part):
-    """The same share for every step."""
+    """Gives every step the same share."""
 
     NAMED = "name", "uniform"
 
 
 @dataclass(frozen=True, slots=True)
 class Adaptive(Part):
-    """Publishes as often as earlier releases moved."""
+    """Publishes more often if earlier releases moved."""
 
     NAMED = "name", "adaptive"
     _: KW_ONLY
@@ -190,7 +190,7 @@ class Adaptive(Part):
 
 @dataclass(frozen=True, slots=True)
 class Skip(Part):
-    """Spends nothing on landmarks, which shows where they are: ``accept_risk`` has to say so."""
+    """Spends nothing on landmarks, which shows where they are; requires ``accept_risk``."""
 
     NAMED = "name", "skip"
     _: KW_ONLY
@@ -199,7 +199,7 @@ class Skip(Part):
 
 @dataclass(frozen=True, slots=True)
 class Balanced(Part):
-    """A share of epsilon for the regular steps, the rest split over the landmarks; with 1 these are not published."""
+    """Splits epsilon between regular steps and landmarks; a share of 1 leaves landmarks unpublished."""
 
     NAMED = "name", "balanced"
     _: KW_ONLY
@@ -208,7 +208,7 @@ class Balanced(Part):
 
 @dataclass(frozen=True, slots=True)
 class BudgetDistribution(Part):
-    """Scheme BD, over windows."""
+    """Budget distribution (BD), over windows."""
 
     NAMED = "name", "bd"
     _: KW_ONLY
@@ -220,7 +220,7 @@ class BudgetDistribution(Part):
 
 @dataclass(frozen=True, slots=True)
 class BudgetAbsorption(Part):
-    """Scheme BA, over windows."""
+    """Budget absorption (BA), over windows."""
 
     NAMED = "name", "ba"
     _: KW_ONLY
@@ -235,7 +235,7 @@ Scheme = Uniform | Adaptive | Skip | Balanced | BudgetDistribution | BudgetAbsor
 
 @dataclass(frozen=True, slots=True)
 class Within(Part):
-    """Several readings of one step become its one event."""
+    """Combines several readings of one step into its one event."""
 
     within: Literal["last", "sum", "mean", "max"]
     open_steps: int
@@ -245,7 +245,7 @@ class Within(Part):
 
 @dataclass(frozen=True, slots=True)
 class Collect(Part):
-    """Items of contributors become counts, a sum, a mean or a choice, one a step."""
+    """Combines contributors' items into counts, a sum, a mean or a choice, one per step."""
 
     neighbours: Literal["replace", "add-remove"]
     open_steps: int
@@ -256,7 +256,7 @@ class Collect(Part):
 
 @dataclass(frozen=True, slots=True)
 class Drawn(Part):
-    """Dummy landmarks between ``start`` and ``end``: one option of many, drawn by the exponential mechanism."""
+    """Dummy landmarks from ``start`` to ``end``: one of many options, drawn by the exponential mechanism."""
 
     method: Literal["optimal", "heuristic", "partitioned"]
     start: Time
@@ -268,7 +268,7 @@ class Drawn(Part):
 
 @dataclass(frozen=True, slots=True)
 class Padding(Part):
-    """Dummy landmarks between ``start`` and ``end``: each other step joins with a probability."""
+    """Dummy landmarks between ``start`` and ``end``: each other step is added with a probability."""
 
     NAMED = "method", "padding"
     probability: float

@@ -1,4 +1,4 @@
-"""`plan` and `verify`: what a policy will cost, and how much its releases tell at least, before there are any data."""
+"""`plan` and `verify`: a policy's cost and a lower bound on its privacy loss, before there are data."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -33,9 +33,9 @@ from stream_app.words.odds import in_odds
 
 
 class Plan(Page):
-    """What a policy costs under each scheme of its level; ``table`` has a row a scheme and side.
+    """The cost of a policy under each scheme of its level; ``table`` has one row per scheme and side.
 
-    ``within`` has what each event may spend for the bound of temporal loss that was asked for; None: none was.
+    ``within`` says what each event may spend within the requested bound of temporal loss; None without a bound.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Plan(Page):
 
 
 class Verified(Page):
-    """The verdict on the noise of a policy; true where no bound passes what is declared, and one would have."""
+    """The verdict on a policy's noise; true if no bound exceeds the declared loss, but a control's does."""
 
     def __init__(self, policy: Policy, found: Verdict) -> None:
         self.policy: Final = policy
@@ -92,7 +92,7 @@ class Verified(Page):
 
     @property
     def table(self) -> Table:
-        """A row a pair of neighbours: what is declared, and what is told at least, of the policy and its control."""
+        """One row per pair of neighbours: the declared loss, and lower bounds for the policy and its control."""
         rows = [
             {
                 "pair": result.pair,
@@ -133,23 +133,25 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     data: Frame | None = None,
     config: str | Path | None = None,
 ) -> Plan | PlanOfUnits:
-    """Return what a policy will cost under each scheme, before there are data: budgets, noise and expected error.
+    """Return a policy's cost under each scheme, before there are data: budgets, noise and expected error.
 
-    For a policy whose steps hold units (``unit=``) it is the error of the statistic by unit, window and span instead.
-    Then ``error`` finds the epsilon, or the unit, with which a statistic over ``step`` ("day", "week", "30 days", a
-    length of time; left out, the policy's) has that mean error. ``data`` is a frame of raw readings with the columns
-    ``series`` (it may lack), ``timestamp`` and ``value``: it puts the best constant in hindsight beside each error, and
-    warns of a unit shorter than values stay alike. What it shows depends on raw values. ``statistic`` ("mean" or
-    "sum"), ``step`` and ``data`` take a policy of single numbers, too, as if each of its steps were a unit.
+    For a policy whose steps contain units (``unit=``), it is the error of the statistic by unit, window and span
+    instead. Then ``error`` finds the epsilon, or the unit, with which a statistic over ``step`` ("day", "week", "30
+    days", a length of time; by default the policy's) has that mean error. ``data`` is a frame of raw readings with the
+    columns ``series`` (optional), ``timestamp`` and ``value``. It adds the error of a constant baseline to each error,
+    and warns of a unit shorter than the time for which values stay alike. Its results depend on raw values.
+    ``statistic`` ("mean" or "sum"), ``step`` and ``data`` also work for a policy of single numbers, as if each step
+    were a unit.
 
-    ``steps`` is how many events come, ``every_ms`` how far apart, ``start`` when the first does; else they follow from
-    the policy. ``correlation`` is a file of the command `correlate`, else the one that the policy names and the
-    settings file ``config`` has: under it temporal loss is forecast. ``bound`` finds the epsilon that keeps that loss
-    within it. ``error`` finds how many contributors of collected data bring a release within it.
+    ``steps`` is the number of events, ``every_ms`` the time between them, and ``start`` the time of the first; by
+    default they follow from the policy. ``correlation`` is a file from the command `correlate`; by default it is the
+    one that the policy names and the configuration file ``config`` contains. It is used to predict temporal loss.
+    ``bound`` finds the epsilon that keeps that loss within it. ``error`` finds how many contributors of collected data
+    bring the error of a release within it.
 
     Raises:
-        Error: for a horizon that cannot be planned, for a correlation that cannot be read, for a bound without a
-            correlation or that nothing keeps, and for an error of data that are not collected.
+        Error: for a horizon that cannot be planned, for an unreadable correlation, for a bound without a correlation or
+            one that nothing keeps, and for an error of data that are not collected.
     """
     found = compiled(policy)
     if isinstance(start, str | date) and not isinstance(plain(start, "start"), int):
@@ -207,15 +209,16 @@ def _adversary(
 
 
 def verify(policy: Policy, *, runs: int = 2_000) -> Verified:
-    """Return the verdict on a policy's noise: the real decisions run on made-up neighbours, ``runs`` times each.
+    """Return the verdict on a policy's noise, from real decisions on synthetic neighbours.
 
-    More runs find less; the command `verify` takes 20,000. It works in this process alone.
+    Each history is run ``runs`` times. More runs find rarer faults; the command `verify` uses 20,000. It runs in this
+    process only.
 
     Raises:
         Error: for a policy that cannot be verified.
     """
     runs = whole(runs, "runs", "use the number of runs of each history")
-    # PRIVACY: what is decided is made up, and the key is no key file's and goes with the run.
+    # PRIVACY: the data are made up, and the key comes from no key file and is discarded with the run.
     try:
         tried = experiment(compiled(policy).parameters, keyfile.fresh_secret())
     except UnusableError as error:

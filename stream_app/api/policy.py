@@ -1,4 +1,4 @@
-"""`Policy`: what is promised to a series, as a frozen value that is the policy record of the wire format."""
+"""`Policy`: the guarantee for a series, as a frozen value of the wire format's policy record."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -31,11 +31,11 @@ from stream_app.setup.configuration import Written, policies_from, policies_in
 from stream_app.words.promise import in_words
 
 Landmark = Time | tuple[Time, Time] | Mapping[str, Any]
-"""A moment, [start, end), or one of the forms in which policy files say landmarks, such as ``{"weekly": ..}``."""
+"""A moment, [start, end), or a landmark form from policy files, such as ``{"weekly": ..}``."""
 
 
 class Others(TypedDict, total=False):
-    """Members that policies of every level may have."""
+    """Members allowed in policies of every level."""
 
     scheme: Scheme
     series: str
@@ -68,20 +68,20 @@ class Members(Others, total=False):
 
 
 class Policy(Page):
-    """What is promised to each series that a glob matches, checked as `landmark-stream check` does.
+    """The guarantee for each series that a glob matches, checked as by `landmark-stream check`.
 
-    ``Policy(epsilon=.., value=..)`` is one of level `landmark`; `event`, `user` and `w_event` make others. ``step`` is
-    the time from one reading to the next, in milliseconds, a timedelta or a text such as "5min"; it may only be left
-    out, which is 1 ms, where its length changes nothing: where landmarks are single moments, and at level `event`.
+    ``Policy(epsilon=.., value=..)`` has level `landmark`; `event`, `user` and `w_event` create others. ``step`` is the
+    time between two readings, in milliseconds, as a timedelta or as a text such as "5min". You may omit it (1 ms) only
+    if its length changes nothing: if landmarks are single moments, and at level `event`.
 
-    With ``unit`` a step holds many readings, and ``statistic`` is what is released of it: ``unit="1h", step="1d",
-    statistic="mean"`` publishes daily means, and protects any one hour; hours that a landmark touches are left out.
-    ``statistic`` is "mean", "sum", `Share`, `Histogram`, or "histogram" of categories. ``by`` divides means and sums by
-    "hour", "weekday" or "hour-of-week" of UTC, or of ``local_zone``, whose offsets are those of 20 years from
-    ``local_from`` on. ``within`` says what a unit with several readings holds, ``window`` how many units in a row are
-    protected together, ``offset`` when steps begin. The scheme is then `Uniform` unless you name another: it has no
-    filter, so each release is the statistic with noise, and no earlier release is in it.
-    Two policies are equal if their records are.
+    With ``unit``, a step contains many readings, and ``statistic`` is what is released about it. For example,
+    ``unit="1h", step="1d", statistic="mean"`` publishes daily means and protects any one hour, leaving out hours that a
+    landmark touches. ``statistic`` is "mean", "sum", `Share`, `Histogram`, or "histogram" for categories. ``by``
+    divides means and sums by "hour", "weekday" or "hour-of-week" in UTC or in ``local_zone``, with the offsets of the
+    20 years from ``local_from`` on. ``within`` is the value of a unit with several readings, ``window`` how many units
+    in a row are protected together, and ``offset`` when steps begin. The scheme is then `Uniform` by default. It has no
+    filter, so each release is the statistic with noise and contains no earlier release. Two policies are equal if their
+    records are equal.
     """
 
     __slots__ = ("_core", "_record")
@@ -92,9 +92,9 @@ class Policy(Page):
     def __init__(self, **members: Unpack[Members]) -> None: ...
 
     def __init__(self, record: Any = None, folder: Path | None = None, **members: Any) -> None:
-        """Take the members of a policy of level landmark, or a policy record as a policy file has it.
+        """Take the members of a policy of level landmark, or a policy record as in a policy file.
 
-        ``folder`` is where the calendar files are that the landmarks of a record name. Raises `Error` with every fault.
+        ``folder`` contains the calendar files that the landmarks of a record name. Raises `Error` with every fault.
         """
         if members:
             if record is not None or folder is not None:
@@ -133,7 +133,7 @@ class Policy(Page):
         dummies: Drawn | Padding | None = None,
         **others: Unpack[Others],
     ) -> "Policy":
-        """Return a policy that protects all landmarks and any one other step, or any ``window`` of them, together."""
+        """Return a policy that protects all landmarks and any one (or ``window``) other steps together."""
         moments = [plain(each, f"landmarks.{nth}") for nth, each in enumerate(_listed(landmarks))]
         protection = {"landmarks": moments, "spare": spare or None, "window": window, "zone": zone}
         return cls(_record("landmark", epsilon, value, protection, _usual(others), {"dummies": dummies, **others}))
@@ -145,7 +145,7 @@ class Policy(Page):
 
     @classmethod
     def user(cls, *, epsilon: float, value: Kind, length: int, **others: Unpack[Others]) -> "Policy":
-        """Return a policy that protects ``length`` steps together, from the first event on; then it ends."""
+        """Return a policy that protects ``length`` steps together from the first event on, and then ends."""
         return cls(_record("user", epsilon, value, {"length": length}, Uniform(), others))
 
     @classmethod
@@ -155,16 +155,16 @@ class Policy(Page):
 
     @classmethod
     def load(cls, file: str | Path) -> tuple["Policy", ...]:
-        """Return the policies of a file, one record whole or one a line; raises `Error` with every fault."""
+        """Return the policies in a file (one record, or one per line); raises `Error` with every fault."""
         path = path_of(file, "file", "a policy file with one record per line")
         with told():
-            policies_in(path)  # every fault of the file at once
+            policies_in(path)  # all faults of the file at once
             found: list[Any] = [line.document for line in documents.lines(path.read_bytes())]
         return tuple(cls(document, path.parent) for document in found)
 
     @property
     def record(self) -> dict[str, Any]:
-        """The policy record, as the events topic and policy files have it; under dummies with the true landmarks."""
+        """The policy record, as in the events topic and policy files; with dummies, it has the true landmarks."""
         found: Any = wire.load(self._record)
         return dict(found)
 
@@ -185,21 +185,21 @@ class Policy(Page):
         return hash(self._record)
 
     def __repr__(self) -> str:
-        # PRIVACY: no landmark shows here, since they may be a secret that dummies hide.
+        # PRIVACY: no landmark is shown here, because landmarks may be a secret that dummies hide.
         level, scheme = self.record["protection"]["level"], self.record["scheme"]["name"]
         return f"Policy({self.series!r}, {level}, epsilon {self.epsilon:g}, {scheme}, {self.record['value']['kind']})"
 
     def __str__(self) -> str:
-        # PRIVACY: under dummies the words say neither the true landmarks nor how many there are.
+        # PRIVACY: with dummies, the text reveals neither the true landmarks nor how many there are.
         return in_words(self.record, self.series if self.series.isprintable() and self.series != "*" else "")
 
     def html(self) -> Html:
-        """Return what it promises, in words, as HTML."""
+        """Return the guarantee in words, as HTML."""
         return paragraph(repr(self), str(self))
 
 
 def compiled(policy: Policy) -> core.Policy:
-    """Return the policy as the core has it; raises `Error` for what is none."""
+    """Return the core's form of a policy; raises `Error` for anything else."""
     return _checked(policy)._core  # noqa: SLF001 - the library's own
 
 
@@ -213,7 +213,7 @@ def _checked(found: object) -> Policy:
 
 
 def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> tuple[DefaultPolicy, ...]:
-    """Return policies as the default policies of a run, the first that matches a series rules it; raises `Error`."""
+    """Return a run's default policies, of which the first match applies to a series; raises `Error`."""
     if isinstance(policies, Policy) or not isinstance(policies, Iterable):
         policies = [_checked(policies)]
     if isinstance(policies, Mapping):
@@ -225,7 +225,7 @@ def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> t
 
 
 def _listed(landmarks: Any) -> list[Any]:
-    """Return landmarks as a list; raises `Error` for one alone, and for a pair, which may be an interval."""
+    """Return landmarks as a list; raises `Error` for a single one or a pair, which may be an interval."""
     is_list = isinstance(landmarks, Iterable) and not isinstance(landmarks, str | bytes | Mapping | AbstractSet)
     if not is_list or hasattr(landmarks, "columns"):
         raise Error.of("landmarks", "is not a list; use a list, as in landmarks=[datetime(2026, 1, 31, 8, tzinfo=UTC)]")
@@ -236,8 +236,8 @@ def _listed(landmarks: Any) -> list[Any]:
 
 
 def _check_stepless(protection: Mapping[str, Any], others: Mapping[str, Any]) -> None:
-    """Refuse a policy without a step, where what is promised or how budget is split hangs on the length of one."""
-    # PRIVACY: 24 steps of 1 ms protect no day, and an hour of them splits epsilon over 3,600,000 landmarks.
+    """Refuse a policy without a step if the guarantee or the split of the budget depends on its length."""
+    # PRIVACY: 24 steps of 1 ms do not protect a day, and an hour of them splits epsilon over 3,600,000 landmarks.
     spans = any(not isinstance(each, int) for each in protection.get("landmarks", ()))
     counts = [name for name in ("window", "length") if protection.get(name) not in (None, 1)]
     parts = [name for name in ("within", "collect", "dummies", "unit") if others.get(name) is not None]
@@ -275,13 +275,13 @@ def _record(
         raise Error(Fault(name, "is not a member of a policy; omit it") for name in sorted(unknown))
     record |= {name: plain(others[name], name) for name in rest if others.get(name) is not None}
     if step is None:
-        Policy(record)  # whose faults come first
+        Policy(record)  # its faults come first
         _check_stepless(protection, others)
     return record
 
 
 def _usual(others: Mapping[str, Any]) -> Scheme:
-    """Return the scheme of a policy that names none; with units one whose releases no filter changes."""
+    """Return the default scheme; with units, it is one whose releases no filter changes."""
     return Balanced() if others.get("unit") is None else Uniform()
 
 

@@ -1,4 +1,4 @@
-"""`read_releases`: what was published, from a folder, a file or the topics, with the public policies of the ledger."""
+"""`read_releases`: releases from a folder, a file or the topics, with the ledger's public policies."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,9 +20,10 @@ LEDGER, RELEASES = "ledger.jsonl", "releases.jsonl"
 
 
 class Releases(Table):
-    """Releases, one a row: ``value``, ``measurement`` and its 95 % interval ``low .. high``, ``landmark``, and so on.
+    """Releases, one per row: ``value``, ``measurement``, its interval ``low .. high``, ``landmark``, etc.
 
-    `docs/library.md` has all columns. It remembers the public policies, so that `mean` and `smooth` are exact.
+    Intervals have 95 %; `docs/library.md` lists all columns. The table keeps the public policies, so that `mean` and
+    `smooth` are exact.
     """
 
     def __init__(self, releases: Iterable[Release], policies: Policies, library: Library = "rows") -> None:
@@ -32,12 +33,12 @@ class Releases(Table):
 
     @property
     def columns(self) -> list[str]:
-        """The names of all columns: who and when, then the value, the measurement and what is known of its noise."""
+        """The names of all columns: series and time, then value, measurement, and what is known of its noise."""
         return list(self._columns)
 
     @property
     def measured(self) -> tuple[MeasuredRelease, ...]:
-        """Each release beside its policy, as `stream_app.analysis` takes them."""
+        """Each release with its policy, as `stream_app.analysis` accepts them."""
         return self._measured
 
 
@@ -49,14 +50,14 @@ def read_releases(
     config: str | Path | None = None,
     library: Library = "rows",
 ) -> Releases:
-    """Return releases from a folder of `release` or `replay`, from a file, or, without ``source``, from the topics.
+    """Return releases from a folder of `release` or `replay`, a file or, without ``source``, the topics.
 
-    Of a file, ``ledger`` is the file with the policies; without it neither landmarks nor intervals are known, and
-    `mean` takes no such releases. ``config`` is the settings file that says where the topics are; committed records
-    alone are read. ``series`` reads one series. ``library`` is that of ``frame``.
+    For a file, ``ledger`` is the file with the policies. Without it, neither landmarks nor intervals are known, and
+    `mean` does not accept the releases. ``config`` is the configuration file that says where the topics are; only
+    committed records are read. ``series`` selects one series. ``library`` is the library of ``frame``.
 
     Raises:
-        Error: for what cannot be read.
+        Error: for anything unreadable.
     """
     if library not in get_args(Library):
         raise Error.of("library", f"is not one of {', '.join(get_args(Library))}")
@@ -84,7 +85,7 @@ def _from_files(releases: Path, ledger: Path | None) -> tuple[list[Release], Pol
     for place, entry in _records(ledger) if ledger is not None else ():
         try:
             policies.entry(entry)
-        except (PolicyError, LookupError, TypeError, ValueError, AssertionError):  # whatever a foreign file holds
+        except (PolicyError, LookupError, TypeError, ValueError, AssertionError):  # whatever a foreign file has
             raise Error.of(place, "is not a ledger entry; use the ledger beside the releases") from None
     for place, record in _records(releases):
         try:
@@ -116,7 +117,7 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _from_topics(config: str | Path | None) -> tuple[list[Release], Policies]:
     with told():
         settings = Settings.load(None if config is None else path_of(config, "config", "a settings file"))
-    # A notebook has an event loop of its own, so this one runs beside it.
+    # A notebook has its own event loop, so this one runs in another thread.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, _read_topics(settings)).result()
 
@@ -131,7 +132,7 @@ async def _read_topics(settings: Settings) -> tuple[list[Release], Policies]:
 
     names, policies, releases = TopicNames.of(settings.prefix, settings.application), Policies(), list[Release]()
     try:
-        # The releases first: whatever they were made under stands in the ledger by then.
+        # Read the releases first, so that the ledger then already contains their policies.
         async for record in records_of(settings, names.releases):
             found: Any = wire.load(record.value)
             releases.append(Release.of(found))

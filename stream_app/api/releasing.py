@@ -1,4 +1,4 @@
-"""`release`: a frame decided into a folder, under the rules of `replay`; and what came of it."""
+"""`release`: processes a frame into a folder, under the rules of `replay`, and returns the result."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from stream_app.setup.settings import Settings
 
 
 class Released(Page):
-    """What a run came to: its ``releases``, the ``folder`` with ledger and releases, and what was used and rejected."""
+    """The result of a run: its ``releases``, the ``folder`` with ledger and releases, and the counts."""
 
     def __init__(self, folder: Path, releases: Releases, answered: Answered) -> None:
         self.folder: Final = folder
@@ -27,38 +27,38 @@ class Released(Page):
 
     @property
     def frame(self) -> Any:
-        """The releases in the library of the input, as `Table.frame`."""
+        """The releases in the library of the input, like `Table.frame`."""
         return self.releases.frame
 
     @property
     def totals(self) -> dict[str, Any]:
-        """Counts of events and decisions, and amounts in nano-epsilon, as `replay --json` has them."""
+        """Counts of events and decisions, and amounts in nano-epsilon, as in `replay --json`."""
         return dict(self._answered.document())
 
     @property
     def rejected(self) -> Mapping[str, int]:
-        """How many records were refused, by reason."""
+        """How many records were rejected, by reason."""
         return {str(reason): count for reason, count in self._answered.rejected.items()}
 
     @property
     def clamped(self) -> int:
-        """How many of the new rows have a value outside the range of their policy, which is published as its end.
+        """How many new rows have a value outside their policy's range, which is published as the range's end.
 
-        It is counted from raw values: keep it as private as those. Nothing else shows it.
+        The number is computed from raw values: keep it as private as they are. Nothing else reveals it.
         """
         return self._answered.rows.ranges.outside
 
     @property
     def substituted(self) -> int:
-        """How many of the new rows have a value that is none of the policy's kind, for which ``invalid`` stands.
+        """How many new rows have a value that is not of the policy's kind, so that ``invalid`` replaces it.
 
-        It is counted from raw values, as ``clamped`` is.
+        The number is computed from raw values, like ``clamped``.
         """
         return self._answered.rows.ranges.substituted
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What you should know besides, such as a step that looks too short for the readings."""
+        """Further notes, for example on a step that looks too short for the readings."""
         met = self._answered.met
         told = (met.sentence, met.step_sentence(self._answered.rejected.get("duplicate", 0)))
         return (*self._answered.notes, *(sentence for sentence in told if sentence))
@@ -70,7 +70,7 @@ class Released(Page):
         return f"<Released: {len(self.releases):,} releases in {self.folder}>"
 
     def html(self) -> Html:
-        """Return what the run came to, and the first releases, as HTML."""
+        """Return the result of the run and the first releases as HTML."""
         return Html(paragraph("Released", str(self)) + self.releases.html())
 
 
@@ -90,35 +90,36 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     late: Literal["refuse", "reject"] = "refuse",
     accept: Check | Sequence[Check] = (),
 ) -> Released:
-    """Decide the rows of a frame, in their order, into the folder ``out``: releases, ledger and rejects.
+    """Process the rows of a frame in order into the folder ``out``: releases, ledger and rejected records.
 
-    The rules are those of `landmark-stream replay`. The noise is made of the folder's own key and of the whole input:
-    the same rows again, or with more behind them, go on under it byte for byte and spend nothing twice. A folder takes
-    no input in which an earlier row was changed, unless ``replace`` moves its files aside; then both budgets are spent.
+    The rules are those of `landmark-stream replay`. The noise depends on the folder's own key and on the whole input:
+    the same rows again, or with more rows after them, continue under it byte for byte and spend nothing twice. A folder
+    rejects input in which an earlier row was changed, unless ``replace`` moves its files aside; then both budgets are
+    spent.
 
-    ``policy`` rules the series that its glob matches, the first of several that does; a mapping is one by series.
-    ``series`` is that of all rows where no column has it. Several ``value_columns`` are a location, counts, or the
-    parts of a vector. ``contributor_column`` makes rows the items of contributors, for policies that collect; a row
-    with a ``type`` is an event record as it stands, such as a watermark. ``config`` is a settings file, ``key`` the key
-    file of a worker.
+    ``policy`` applies to the series that its glob matches; of several, the first match applies. A mapping gives one
+    policy per series. ``series`` is the series of all rows if no column has it. Several ``value_columns`` are a
+    location, counts, or the parts of a vector. ``contributor_column`` makes rows the items of contributors, for
+    policies that collect. A row with a ``type`` is an event record as it is, such as a watermark. ``config`` is a
+    configuration file, ``key`` the key file of a worker.
 
-    What looks wrong with the new rows as a whole refuses them, unless ``accept`` names it: ``"landmarks"`` (no landmark
-    step of a series has an event), ``"times"`` (they look like seconds or digits of a date, or lie after tomorrow),
-    ``"order"`` (a row lies before an earlier row of its series, so that a worker would reject it for ever: sort by
-    time), ``"substituted"`` (the policy's ``invalid`` stands for more than 1 % of the values), ``"clamped"`` (most
-    values lie beyond one end of their range), ``"refused"`` (more than 1 % are refused for another reason).
-    ``late="reject"`` accepts ``"order"``.
+    New rows that look wrong as a whole are refused, unless ``accept`` names the reason: ``"landmarks"`` (no landmark
+    step of a series has an event), ``"times"`` (they look like seconds or digits of a date, or are after tomorrow),
+    ``"order"`` (a row is before an earlier row of its series, so that a worker would never accept it: sort by time),
+    ``"substituted"`` (the policy's ``invalid`` replaces more than 1 % of the values), ``"clamped"`` (most values are
+    beyond one end of their range), ``"refused"`` (more than 1 % are refused for another reason). ``late="reject"``
+    accepts ``"order"``.
 
     Raises:
-        Error: for columns, times or policies that cannot be used, for a folder that takes no such input, for what is
-            not accepted, and when there is no row, or every one was refused; then nothing is written.
+        Error: for columns, times or policies that cannot be used, for a folder that rejects the input, for rows that
+            ``accept`` does not allow, and if there is no row or every row was refused; then nothing is written.
     """
     folder_path = path_of(out, "out", "the folder for the releases and the ledger")
     if late not in {"refuse", "reject"}:
         raise Error.of("late", 'is neither "refuse" nor "reject"; omit it to refuse a frame with late rows')
     accepted = _accepted(accept) | ({"order"} if late == "reject" else set())
     columns = Columns(series_column, timestamp_column, value_columns, contributor_column)
-    # PRIVACY: raw values go from here into the records alone that the decisions read; no error shows one.
+    # PRIVACY: from here, raw values go only into the records that the decisions read; no error shows one.
     rows = rows_of(frame)
     events = events_of(rows, columns, series, seeds=key is None)
     if not events:
@@ -181,8 +182,8 @@ def _fault(
 
 
 def _late(answered: Answered, events: Sequence[bytes], library: Library, columns: Columns) -> str:
-    """Say which rows came late, and how to sort a frame so that later rows still come at its end."""
-    # PRIVACY: which rows come late follows from series and times alone, which releases show.
+    """Say which rows came late, and how to sort a frame so that later rows still come at the end."""
+    # PRIVACY: which rows are late follows only from series and times, which releases show.
     count, seen, repeated = answered.rows.refused["late"], set[tuple[str, ...]](), 0
     for event in events:
         found: Any = wire.load(event)
@@ -204,7 +205,7 @@ def _late(answered: Answered, events: Sequence[bytes], library: Library, columns
 
 
 def _texts(rows: Sequence[Row], columns: Columns) -> Iterator[str]:
-    """Yield what to do about columns of the value that hold text alone, as readers of CSV files give it."""
+    """Yield remedies for value columns of text only, as CSV readers return, and for names without text."""
     whose = [name for name in (columns.series, columns.contributor) if name and any(name in row for row in rows)]
     for name in whose:
         if not any(isinstance(row.get(name), str) for row in rows):

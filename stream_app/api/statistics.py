@@ -1,6 +1,6 @@
-"""`profile`, `time_in_range` and `compare`: what statistics of units say, with exact 95 % intervals.
+"""`profile`, `time_in_range` and `compare`: results of statistics of units, with 95 % intervals.
 
-PRIVACY: all of them take releases and public policies alone, so they are free post-processing: nothing is spent.
+PRIVACY: all of them use only releases and public policies, so they are free post-processing: nothing is spent.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from stream_app.calendar.localtime import zone_of
 from stream_app.privacy.kinds import ByBins, Histogram, Number, Share, UnitStatistic
 
 Span = tuple[Time, Time]
-"""From the first moment up to the second, which is not in it; a day as the second is, with all of it."""
+"""From the first moment up to, but not including, the second; a day as the second is included whole."""
 _NOT_OF_UNITS: Final = (
     'is a single release, not a statistic of units; publish a statistic with Policy.landmark(unit="1h", '
     'step="1d", statistic="mean"), or use mean(), which averages single releases with their noise'
@@ -38,13 +38,13 @@ _NOT_OF_UNITS: Final = (
 
 
 def profile(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
-    """Return the mean of a unit by bin of local time, from statistics ``by`` hour, weekday or hour of the week.
+    """Return the mean of a unit by bin of local time, from statistics ``by`` hour, weekday or week hour.
 
-    A row a series and bin: ``mean``, ``standard_error``, ``low``, ``high``, ``steps`` and ``units``. The bins of
-    several steps are averaged by their numbers of units; sums are divided by them.
+    One row per series and bin: ``mean``, ``standard_error``, ``low``, ``high``, ``steps`` and ``units``. The bins of
+    several steps are averaged with their numbers of units as weights; sums are divided by these numbers.
 
     Raises:
-        Error: for releases that are no such statistics.
+        Error: for releases without such statistics.
     """
     rows: list[Row] = []
     for series, group in _by_series(frame, policy):
@@ -68,14 +68,14 @@ def profile(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
 def time_in_range(
     frame: Frame | Released, low: float | None = None, high: float | None = None, *, policy: Policy | None = None
 ) -> Table:
-    """Return the share of the units whose value lies in a range: ``low`` up to ``high``, which is not in it.
+    """Return the share of units whose value is in a range: from ``low`` up to, but excluding, ``high``.
 
-    From the statistic ``share``, whose range is the policy's, or from a ``histogram``, whose edges ``low`` and ``high``
-    have to be; without both a histogram has a row a bin, or a category. ``share`` is unbiased, so it may lie a little
-    beyond 0 and 1.
+    It comes from the statistic ``share``, whose range is the policy's, or from a ``histogram``, two of whose edges must
+    be ``low`` and ``high``. Without both, a histogram has one row per bin or category. ``share`` is unbiased, so it may
+    be slightly below 0 or above 1.
 
     Raises:
-        Error: for releases that are neither, and for a range that the edges do not divide.
+        Error: for other releases, and for a range whose ends are not edges.
     """
     rows: list[Row] = []
     for series, group in _by_series(frame, policy):
@@ -95,14 +95,14 @@ def time_in_range(
 def compare(
     frame: Frame | Released, before: Span, after: Span, *, zone: str = "UTC", policy: Policy | None = None
 ) -> Table:
-    """Return how much more the mean of one span is than that of an earlier or later one, with its 95 % interval.
+    """Return by how much the mean of one span exceeds that of another, with its 95 % interval.
 
-    A row a series and part: the means ``before`` and ``after``, their ``difference``, its ``standard_error``, ``low``
-    and ``high``, and how many units each of them has. A step belongs to the span that its start lies in. ``zone`` is
-    that of days and of times that name none.
+    One row per series and part: the means ``before`` and ``after``, their ``difference``, its ``standard_error``,
+    ``low`` and ``high``, and the number of units in each span. A step belongs to the span that contains its start.
+    ``zone`` applies to days and to times without a zone.
 
     Raises:
-        Error: for releases that are no statistics of units, for spans that overlap, and for one without a release.
+        Error: for releases without statistics of units, for spans that overlap, and for one without a release.
     """
     spans = [_span(each, name, zone) for name, each in (("before", before), ("after", after))]
     if max(spans[0][0], spans[1][0]) < min(spans[0][1], spans[1][1]):
@@ -136,7 +136,7 @@ def compare(
 
 
 def _span(span: Any, name: str, zone: str) -> tuple[int, int]:
-    """Return a span in milliseconds; raises `Error` for what is none."""
+    """Return a span in milliseconds; raises `Error` for anything else."""
     if not isinstance(span, tuple | list) or len(span) != 2:
         raise Error.of(name, 'is not a span; use a start and an end, as in ("2026-01-01", "2026-01-31")')
     with told():
@@ -157,7 +157,7 @@ def _reach(moment: Any, name: str, clocks: Any) -> tuple[int, int]:
 def _ranges(
     series: str, group: Sequence[MeasuredRelease], low: float | None, high: float | None
 ) -> dict[str, tuple[str, ...]]:
-    """Return the parts of a measurement that each range is made of, by its label."""
+    """Return the parts of a measurement that each range consists of, by the range's label."""
     release, ruling = group[0]
     kind = ruling.kind if ruling is not None else None
     if release.statistic == "share" and (kind is None or isinstance(kind, Share)):
@@ -198,7 +198,7 @@ def _label(low: float | None, high: float | None) -> str:
 
 
 def _by_series(frame: Frame | Released, policy: Policy | None) -> Iterable[tuple[str, list[MeasuredRelease]]]:
-    """Return the measured releases of each series; raises `Error` where one is no statistic of units."""
+    """Return the measured releases of each series; raises `Error` if one is not a statistic of units."""
     measured = [found for found in measured_of(frame, policy) if found.release.measurement is not None]
     if not measured:
         raise Error.of("frame", "contains no noisy values; use releases of statistics of units")

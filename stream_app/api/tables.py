@@ -1,6 +1,7 @@
-"""Frames of pandas, polars and plain lists of dicts, in and out, and their rows as the event records of a file.
+"""Input and output of pandas and polars frames and lists of dicts, and their rows as event records.
 
-No library is needed, nor loaded before its use. Records are those of `replay` and `send`, byte for byte.
+No library is required, and none is imported before it is used. The records equal those of `replay` and `send`, byte for
+byte.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Library = Literal["pandas", "polars", "rows"]
 Frame: TypeAlias = Union["pd.DataFrame", "pl.DataFrame", "Table", Iterable[Row]]
-"""What is taken wherever rows are: a frame of pandas or polars, a table of this library, or dicts, one a row."""
+"""Any input of rows: a frame of pandas or polars, a table of this library, or dicts, one per row."""
 
 
 class Table(Page, Sequence[Row]):
-    """Rows of results; ``frame`` has them in the library that the input came in.
+    """Rows of results; ``frame`` returns them in the library of the input.
 
-    A row has a key for each column that says something of it. ``note`` is what to know of them, and stands below.
+    A row has a key for each column that applies to it. ``note`` is a remark on the rows, shown below them.
     """
 
     def __init__(self, rows: Iterable[Row], library: Library = "rows", title: str = "", note: str = "") -> None:
@@ -61,7 +62,7 @@ class Table(Page, Sequence[Row]):
         return [dict(row) for row in self._rows]
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return a frame of pandas; raises `Error` where it is not installed."""
+        """Return a pandas frame; raises `Error` if pandas is not installed."""
         try:
             import pandas as pd  # noqa: PLC0415 - optional, and slow to load
         except ImportError:
@@ -69,7 +70,7 @@ class Table(Page, Sequence[Row]):
         return pd.DataFrame(by_column(self._rows, self.columns))
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return a frame of polars; raises `Error` where it is not installed."""
+        """Return a polars frame; raises `Error` if polars is not installed."""
         try:
             import polars as pl  # noqa: PLC0415 - optional, and slow to load
         except ImportError:
@@ -109,7 +110,7 @@ _MISSING: Final = "is not installed; run pip install {0}, or use rows()"
 
 
 def library_of(frame: object) -> Library:
-    """Return the library of a frame; what belongs to none is rows."""
+    """Return the library of a frame; anything else is "rows"."""
     if isinstance(frame, Table):
         return frame._library  # noqa: SLF001 - the class' own
     of = type(frame).__module__.split(".", maxsplit=1)[0]
@@ -117,10 +118,10 @@ def library_of(frame: object) -> Library:
 
 
 def rows_of(frame: Frame) -> list[Row]:
-    """Return the rows of a frame; raises `Error` for what is none.
+    """Return the rows of a frame; raises `Error` for anything else.
 
-    Missing values of pandas are left out of their rows, times stay as the library has them, and a named index of pandas
-    is a column.
+    Missing pandas values are omitted from their rows, times stay as the library represents them, and a named pandas
+    index becomes a column.
     """
     found: Any = frame
     match library_of(frame):
@@ -146,7 +147,7 @@ def rows_of(frame: Frame) -> list[Row]:
 
 
 class Columns(NamedTuple):
-    """Where a frame has what: the columns of series, time, value and, for collected data, contributors."""
+    """The names of a frame's columns: series, time, value and, for collected data, contributor."""
 
     series: str = "series"
     timestamp: str = "timestamp"
@@ -155,7 +156,7 @@ class Columns(NamedTuple):
 
     @property
     def of_value(self) -> tuple[str, ...]:
-        """The columns of the value."""
+        """The names of the value's columns."""
         return (self.value,) if isinstance(self.value, str) else tuple(self.value)
 
 
@@ -163,18 +164,18 @@ SEED_BYTES: Final = 32
 TYPES: Final = frozenset(
     {"observation", "contribution", "policy", "landmarks", "watermark", "intrusion", "close", "member"}
 )
-"""Record types: a plain row that has one is a record as it stands."""
+"""Record types; a row with one of these is a record as it is."""
 
 
 def events_of(rows: Sequence[Row], columns: Columns, series: str | None, *, seeds: bool) -> list[bytes]:
-    """Return the event records of rows; ``series`` is that of all rows, None: a column has them.
+    """Return the event records of rows; ``series`` applies to all rows, or None if a column has it.
 
-    ``seeds`` gives watermarks and intrusions without a seed one by their place, where it is mixed with a secret key.
+    ``seeds`` gives watermarks and intrusions without a seed one by their position, if it is mixed with a secret key.
 
-    A row with a ``type`` of `TYPES` is an event record as it stands, such as a watermark; its time may be a datetime.
+    A row with a ``type`` in `TYPES` is an event record as it is, such as a watermark; its time may be a datetime.
 
     Raises:
-        Error: for columns that no row has, and the first time that is none; it names no value.
+        Error: for columns that no row has, and for the first invalid time; it names no value.
     """
     _named(columns, series)
     missing = list(_missing(rows, columns, series))
@@ -185,7 +186,7 @@ def events_of(rows: Sequence[Row], columns: Columns, series: str | None, *, seed
 
 
 def _named(columns: Columns, series: str | None) -> None:
-    """Check that arguments are names; raises `Error` with each that is none."""
+    """Check that arguments are names; raises `Error` with each one that is not."""
     names: dict[str, Any] = {
         "series": "" if series is None else series or None,
         "series_column": columns.series,
@@ -216,7 +217,8 @@ def _missing(rows: Sequence[Row], columns: Columns, series: str | None) -> Itera
     for argument, names in wanted.items():
         if lacking := [name for name in names if name not in known]:
             remedy = ", or set the series of all rows with series=" if argument == "series_column" else ""
-            # PRIVACY: its names are not shown: read from a file without a header they are the first row's values.
+            # PRIVACY: the columns' names are not shown: in a file read without a header, they are the first row's
+            # values.
             yield Fault(
                 argument,
                 f"not found among the {len(known)} columns: {', '.join(lacking)}; use a column of the frame{remedy}",
@@ -245,8 +247,8 @@ def _event(row: Row, nth: int, columns: Columns, series: str | None) -> dict[str
 def _seeded(event: dict[str, Any], nth: int) -> dict[str, Any]:
     if event["type"] not in {"watermark", "intrusion"} or "seed" in event:
         return event
-    # PRIVACY: anybody can guess this seed, and nothing is drawn from it: the run mixes it with the folder's secret key
-    # first. A random one would make the same rows another input, which the folder refuses.
+    # PRIVACY: anyone can guess this seed, but nothing is drawn from it: the run first mixes it with the folder's secret
+    # key. A random seed would make the same rows a different input, which the folder rejects.
     return {**event, "seed": blake2b(b"%d" % nth, digest_size=SEED_BYTES, person=b"landmark-row").hexdigest()}
 
 
@@ -268,7 +270,7 @@ def _timestamp(found: Any, nth: int) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; what is no number there is null, which the decision refuses as any null."""
+    """Return a value as JSON; numbers that JSON lacks become null, which is refused like any null."""
     value = unboxed(value)
     if isinstance(value, int):
         value = in_json(value)
@@ -281,6 +283,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     try:
-        return wire.load(wire.dump(value))  # a day or an identifier, as a text
+        return wire.load(wire.dump(value))  # a day or an identifier as text
     except (TypeError, ValueError):
         return None

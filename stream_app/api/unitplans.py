@@ -1,4 +1,4 @@
-"""The plan of a statistic of units: its error by unit, window and span, and what an error that is wanted takes."""
+"""The plan of a statistic of units: error by unit, window and span, and the cost of a wanted error."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -23,7 +23,7 @@ from stream_app.privacy.values import Raw
 
 
 class PlanOfUnits(Page):
-    """The error of a statistic of units; ``table`` has a row a unit and window, a column a span."""
+    """The error of a statistic of units; ``table`` has one row per unit and window, and a column per span."""
 
     def __init__(self, policy: Policy, found: UnitPlan) -> None:
         self.policy: Final = policy
@@ -33,16 +33,19 @@ class PlanOfUnits(Page):
 
     @property
     def answer(self) -> Mapping[str, float | None] | None:
-        """What the error that was asked for takes: ``epsilon``, or ``unit_ms``; None: none was asked for."""
+        """The ``epsilon`` or ``unit_ms`` needed for the requested error; None if no error was requested."""
         return None if self._found.answer is None else self._found.answer._asdict()
 
     @property
     def warning(self) -> str:
-        """Say that values stay alike for longer than what is protected; empty where they do not, or no data tell."""
+        """A warning if values stay alike for longer than what is protected; empty if not, or without data."""
         return self._found.warning
 
     def picture(self, path: str | Path) -> Path:
-        """Write a picture of the errors by unit, in the format of its ending, and return its path; raises `Error`."""
+        """Write a picture of the errors by unit, in the format of its suffix, and return its path.
+
+        Raises `Error`.
+        """
         target = path_of(path, "path", "a file for the picture")
         try:
             picture(target, [(title(self._found), partial(errors_by_unit, self._found))])
@@ -71,7 +74,7 @@ def plan_of_units(
     error: Fraction | None,
     data: Frame | None,
 ) -> PlanOfUnits:
-    """Return the plan of a policy whose steps hold units, or of single numbers; raises `Error` for another one."""
+    """Return the plan of a policy with units or of single numbers; raises `Error` for another policy."""
     if step is not None and error is None:
         raise Error.of("step", "is the span of an error; add the target error, as in error=5")
     span = f"{length_of(step, 'step')} ms" if isinstance(step, timedelta) else step
@@ -91,7 +94,7 @@ def _readings(data: Frame | None) -> dict[str, list[tuple[int, Raw]]] | None:
     if data is None:
         return None
     rows = rows_of(data)
-    # PRIVACY: raw values go into figures alone, for whoever gave them.
+    # PRIVACY: raw values go only into figures for the caller who supplied the values.
     found: dict[str, list[tuple[int, Raw]]] = {}
     for event in events_of(rows, Columns(), None if any("series" in row for row in rows) else "data", seeds=False):
         record = wire.decode(event)

@@ -1,4 +1,4 @@
-"""The members of a policy whose steps hold units, as the library takes them and as the record has them."""
+"""The members of a policy whose steps contain units, in the library's form and in the record's."""
 
 import time
 import warnings
@@ -14,14 +14,14 @@ from stream_app.privacy.policy import Fault, Policy
 
 @dataclass(frozen=True, slots=True)
 class Share(Part):
-    """A statistic of units: the share of them whose number is at least ``low``, and below ``high``."""
+    """A statistic of units: the share of units whose number is at least ``low`` and below ``high``."""
 
     NAMED = "statistic", "share"
     low: float
     high: float
 
     def record(self) -> dict[str, Any]:
-        """Return it as the member `value` of a policy record has it."""
+        """Return the statistic in the form of the record's `value` member."""
         return {
             "statistic": "share",
             "from": plain(self.low, "statistic.low"),
@@ -31,9 +31,9 @@ class Share(Part):
 
 @dataclass(frozen=True, slots=True)
 class Histogram(Part):
-    """A statistic of units: how many of them lie below the first edge, between two edges, or from the last edge on.
+    """A statistic of units: how many are below the first edge, between two edges, or from the last one on.
 
-    Bins of categories are these; they need no edges.
+    For categories, the bins are the categories, and no edges are needed.
     """
 
     NAMED = "statistic", "histogram"
@@ -41,16 +41,16 @@ class Histogram(Part):
 
 
 Statistic = Literal["mean", "sum", "histogram"] | Share | Histogram
-"""What is released of the units of a step."""
+"""What is released about the units of a step."""
 
 
 OF_UNITS: Final = ("statistic", "by", "offset", "open_steps", "local_zone", "local_from")
-"""Arguments that are of steps that hold units alone."""
+"""Arguments that apply only if steps contain units."""
 OPEN_STEPS: Final = 1
 
 
 def with_units(others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `protection` has besides where steps hold units; raises `Error` for arguments that need a unit."""
+    """Return the members that units add to `protection`; raises `Error` for arguments that need a unit."""
     if others.get("unit") is None:
         if lonely := [name for name in OF_UNITS if others.get(name) is not None]:
             message = 'only for steps with units; add the length of a unit, as in unit="1h", or omit it'
@@ -72,7 +72,7 @@ def with_units(others: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def value_of(value: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the member `value` of a record with its statistic; raises `Error`."""
+    """Return the record's `value` member with its statistic; raises `Error`."""
     statistic, by = others.get("statistic"), others.get("by")
     found = dict(value)
     if isinstance(statistic, Part):
@@ -106,7 +106,7 @@ def _day(first: Any) -> Any:
 
 
 def warn_of_days(record: Mapping[str, Any], policy: Policy) -> None:
-    """Warn if steps of whole days are not those of the zone that a record names; the record has no faults."""
+    """Warn if steps of whole days do not match the zone that a valid record names."""
     zone = zone_in(record)
     if zone is not None and (warning := days_cut_by(policy, zone, time.time_ns() // 1_000_000)):
         warnings.warn(f"protection.offset: {warning}", stacklevel=3)

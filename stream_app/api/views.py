@@ -1,4 +1,4 @@
-"""How results look: as text, in a terminal by rich, and in a notebook as HTML.
+"""The display of results: as text, by rich in a terminal, and as HTML in a notebook.
 
 PRIVACY: only results are shown, which are releases, public policies and what follows from them: never a raw value.
 Whatever a file or a policy named is escaped.
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 Html = NewType("Html", str)
-"""Markup; all texts in it are escaped."""
+"""Markup in which all texts are escaped."""
 SHOWN: Final = 48
-"""Rows that a table shows, as many as a day has hours with landmarks apart; it says how many it has."""
+"""Rows shown in a table: two for each hour of a day, with landmarks separate; it states the total."""
 LONGEST_CELL: Final = 40
-"""Letters of a cell that is never broken in HTML."""
+"""The most characters of a cell that HTML never breaks."""
 
 
 class Page(ABC):
-    """What notebooks and terminals show of itself."""
+    """A result that notebooks and terminals can show."""
 
     __slots__ = ()
 
     @abstractmethod
     def html(self) -> Html:
-        """Return it as HTML, without colours of its own: it is read on a light and on a dark page."""
+        """Return HTML without its own colours, because it is read on light and dark pages."""
 
     def _repr_html_(self) -> str:
         return self.html()
@@ -40,13 +40,13 @@ class Page(ABC):
 
 
 def paragraph(title: str, text: str) -> Html:
-    """Return a title and some lines of text."""
+    """Return a title and lines of text as HTML."""
     lines = "<br>".join(escape(line) for line in text.splitlines())
     return Html(f"<div><strong>{escape(title)}</strong><p>{lines}</p></div>")
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], below: Iterable[str] = ()) -> Html:
-    """Return a table of the first rows, with lines of text below it."""
+    """Return an HTML table of the first rows, with lines of text below it."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join("<tr>" + "".join(_cell(shown(cell)) for cell in row) + "</tr>" for row in rows[:SHOWN])
     lines = [*below, *([f"{len(rows):,} rows, showing the first {SHOWN}"] if len(rows) > SHOWN else [])]
@@ -58,7 +58,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], bel
 
 
 def _cell(text: str) -> str:
-    """Return a cell; a name as long as a page is wide is broken, and does not push the other columns off it."""
+    """Return an HTML cell; long text is broken so that it does not push other columns off the page."""
     style = ' style="overflow-wrap:anywhere;min-width:12em"' if len(text) > LONGEST_CELL else ""
     return f"<td{style}>{escape(text)}</td>"
 
@@ -66,7 +66,7 @@ def _cell(text: str) -> str:
 def rich_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], below: Iterable[str] = ()
 ) -> "RenderableType":
-    """Return the same for a terminal."""
+    """Return the table for a terminal."""
     from rich.table import Table as RichTable  # noqa: PLC0415 - a fifth of a second to load
     from rich.text import Text  # noqa: PLC0415
 
@@ -81,7 +81,7 @@ def rich_table(
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], below: Iterable[str] = ()) -> str:
-    """Return the same as text."""
+    """Return the table as text."""
     cells = [[shown(name) for name in columns], *([shown(cell) for cell in row] for row in rows[:SHOWN])]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
@@ -89,7 +89,7 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], below: It
 
 
 def shown(cell: object) -> str:
-    """Return a cell as people read it; a name can neither break its line nor drive the terminal."""
+    """Return a cell for display; a name can neither break its line nor control the terminal."""
     match cell:
         case None:
             return ""

@@ -1,7 +1,7 @@
-"""The hash chain of one series: every entry names the hash of the one before, and its own.
+"""The hash chain of one series: every entry names the hash of the entry before it, and its own hash.
 
-A repeated entry is told from a conflicting one by the digests of the latest entries. In a longer run of repeats (a
-batch that was written twice) the links tell: an entry whose hash a known entry names is a known one too.
+The digests of the latest entries distinguish a repeated entry from a conflicting one. In a longer run of repeats (a
+batch that was written twice), the links do: an entry whose hash a known entry names is also known.
 """
 
 from dataclasses import dataclass, field
@@ -17,14 +17,14 @@ HASH_MEMBER: Final = b',"hash":"'
 TAIL_BYTES: Final = len(HASH_MEMBER) + 64 + len(b'"}')
 DIGEST_BYTES: Final = 32
 WINDOW: Final = 64
-"""How many entries back a copy can be compared with its first; between this and twice as many are remembered."""
+"""How many entries back a copy can be compared; up to twice as many digests are remembered."""
 MOST_BYTES: Final = 2 * WINDOW * DIGEST_BYTES
 _MISSING: Final = bytes(DIGEST_BYTES)
 NO_FINDINGS: Final[tuple[Finding, ...]] = ()
 
 
 class Place(Enum):
-    """Where an entry stands in its chain."""
+    """The position of an entry in its chain."""
 
     NEXT = "the next entry"
     JUMP = "an entry after the next one"
@@ -34,29 +34,29 @@ class Place(Enum):
 
 @dataclass(slots=True)
 class Chain:
-    """The end of a series' chain so far. It is changed in place, because a million series are followed at once."""
+    """The end of a series' chain so far. It is mutable because an audit follows a million series at once."""
 
     sequence: int = 0
     hash: str = ZEROS
     key: str = ""
     epoch: int = 0
-    former: dict[str, int] | None = None  # the latest epochs of the keys before this one, if there are any
-    link: str = ""  # key and epoch as every release entry spells them, from its release's hash to `previous`
-    digests: bytearray = field(default_factory=bytearray)  # of the latest entries, zeros where one is missing
-    old_repeat: tuple[int, str] | None = None  # sequence and hash of a repeat that is not proven yet
+    former: dict[str, int] | None = None  # the latest epochs of earlier keys, if there are any
+    link: str = ""  # key and epoch as every release entry spells them, from the release's hash to `previous`
+    digests: bytearray = field(default_factory=bytearray)  # of the latest entries; zeros for a missing one
+    old_repeat: tuple[int, str] | None = None  # sequence and hash of a repeat not proven yet
 
     def forget(self) -> None:
         """Drop the digests of all but the latest entries."""
         del self.digests[: -WINDOW * DIGEST_BYTES]
 
     def epoch_of(self, key: str) -> int:
-        """Return the latest epoch of a key, 0 before it is met."""
+        """Return the latest epoch of a key, or 0 if it was not seen yet."""
         if key == self.key:
             return self.epoch
         return self.former.get(key, 0) if self.former is not None else 0
 
     def remembered(self, sequence: int) -> bytes | None:
-        """Return the digest of an entry, zeros if it was missing, or None where that is forgotten."""
+        """Return the digest of an entry, zeros if the entry was missing, or None if it was forgotten."""
         start = len(self.digests) - (self.sequence - sequence + 1) * DIGEST_BYTES
         return bytes(self.digests[start : start + DIGEST_BYTES]) if start >= 0 else None
 
@@ -67,7 +67,7 @@ def digest_of(data: bytes) -> bytes:
 
 
 def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Finding, ...]]:
-    """Place an entry in its chain, move the chain's end, and return what is wrong with the link."""
+    """Locate an entry in its chain, advance the chain's end, and return what is wrong with the link."""
     expected = chain.sequence + 1
     if (
         entry.sequence == expected
@@ -108,7 +108,7 @@ def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Find
 
 
 def unproven(chain: Chain, series: str) -> tuple[Finding, ...]:
-    """Return a finding if repeats of forgotten entries ended before one that could be compared."""
+    """Return a finding if a run of repeats of forgotten entries ended before one could be compared."""
     if chain.old_repeat is None:
         return NO_FINDINGS
     sequence, _ = chain.old_repeat
@@ -125,7 +125,8 @@ def _advance(chain: Chain, entry: Entry, digest: bytes) -> None:
     if len(chain.digests) > MOST_BYTES:
         chain.forget()
     chain.sequence = entry.sequence
-    # The hash it claims, not the computed one: a changed entry is reported once, not at its successor again.
+    # Use the hash that the entry claims, not the computed one, so that a changed entry is not reported again at its
+    # successor.
     chain.hash = entry.hash
     if entry.key != chain.key and chain.key:
         if chain.former is None:

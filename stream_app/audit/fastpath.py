@@ -1,11 +1,12 @@
-"""The fast path, for most entries: a release entry that is exactly what must come next.
+"""The fast path for most entries: a release entry that is exactly the one that must come next.
 
-It writes the entry that must come next and compares bytes, so it accepts nothing to which the full check (chain.py,
-series.py) would object; every other entry goes there, and what is wrong with it is named there. Tests audit every
-ledger with the fast path and without. It is one flat function, because at hundreds of thousands of entries a second
-each call would show.
+It writes the entry that must come next and compares bytes, so it accepts nothing that the full check (chain.py,
+series.py) would reject. Every other entry goes to the full check, which names what is wrong. Tests audit every ledger
+with and without the fast path. It is one flat function because function calls are noticeable at hundreds of thousands
+of entries a second.
 
-Most series stand as others stood before them, so what must come next was written already (books/written.py).
+Most series have figures that other series had before, so the text that must come next is already written
+(books/written.py).
 """
 
 import re
@@ -25,9 +26,9 @@ from stream_app.audit.report.report import Tally
 from stream_app.audit.series import Series
 
 MOST: Final = 1_000
-_MOST_TEXT: Final = 4_096  # of one text; a longer one is not kept
+_MOST_TEXT: Final = 4_096  # bytes; a longer text is not kept
 _OPENING: Final = re.compile(rb'(\{"series":"([ !#-\[\]-~]+))","sequence":1,"entry":"policy",')
-"""A first entry up to its policy; the name holds no character that JSON spells otherwise."""
+"""The first entry up to its policy; the name has no character that JSON can spell in another way."""
 _HASH_AT: Final = -HASH_DIGITS - len(b'"}')
 
 
@@ -42,22 +43,22 @@ class _Opening(NamedTuple):
 
 
 class Openings:
-    """What first entries came to, by their text from the policy's version to the name of the hash.
+    """The results of first entries, by their text from the policy's version to the name of the hash.
 
-    Most series are under one of few policies, and to check a policy in full takes as long as to check several releases.
-    Only an entry without any finding or remark is kept; its series then stands by its text alone.
+    Most series use one of a few policies, and checking a policy in full takes as long as checking several releases.
+    Only an entry without findings or remarks is kept, because its series then follows from its text alone.
     """
 
     def __init__(self) -> None:
         self._known: dict[bytes, _Opening] = {}
 
     def keep(self, data: bytes, series: Series) -> None:
-        """Keep what an entry came to that opened `series` and of which nothing was told."""
+        """Keep the result of an entry that opened `series` without any finding or remark."""
         found, books, chain = _OPENING.match(data), series.books, series.chain
         if found is None or len(data) > _MOST_TEXT or chain.sequence != 1 or books is None or books.window is not None:
             return
         if books.terms.neighbours or series.view:
-            return  # such a series is looked for among those of members (books/members.py, books/views.py)
+            return  # such a series is looked up among those of members (books/members.py, books/views.py)
         if len(self._known) >= MOST:
             self._known.clear()
         self._known[data[found.end() : _HASH_AT]] = _Opening(
@@ -65,7 +66,7 @@ class Openings:
         )
 
     def open(self, data: bytes) -> tuple[bytes, Series] | None:
-        """Return the series that an entry opens, after how its entries begin, if another one opened with its text."""
+        """Return the series that an entry opens and its entries' prefix, if its text opened another series."""
         found = _OPENING.match(data)
         known = None if found is None else self._known.get(data[found.end() : _HASH_AT])
         if found is None or known is None:
@@ -82,15 +83,15 @@ class Openings:
 
 
 Tell = Callable[[ReleaseEntry, Terms | None, int | None], None]
-"""Told of an entry, the terms it was made under, and the step (ms) that was perturbed last before it."""
+"""Called with an entry, its policy's terms, and the last perturbed step (ms) before it."""
 
 _SERIES_AT: Final = len('{"series":"')
-_HASHER: Final = blake2b(digest_size=DIGEST_BYTES)  # a copy of it is made in half the time of a new one
+_HASHER: Final = blake2b(digest_size=DIGEST_BYTES)  # copying it takes half the time of making a new one
 _COVER_BYTES: Final = 2 * HASH_DIGITS + len('"') + TAIL_BYTES
-"""From the release's hash to the end of an entry, but for the link between it and `previous`."""
+"""Bytes from the release's hash to the entry's end, without the link between it and `previous`."""
 _ZEROS: Final = b"0" * HASH_DIGITS
 _TO_ZERO: Final = bytes(_ZEROS[0] if chr(byte) in "0123456789abcdef" else 0 for byte in range(256))
-"""Makes zeros of hexadecimal digits, and of nothing else."""
+"""Maps hexadecimal digits, and nothing else, to zeros."""
 
 
 def advance(  # noqa: C901, PLR0912, PLR0915 - see above
@@ -101,9 +102,9 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
     written: Written,
     tell: Tell | None = None,
 ) -> int:
-    """Move series past their entries from `lines[place]` on; return the place of the first line for the full check.
+    """Move series past their entries from `lines[place]` on; return the index of the first other line.
 
-    That line has changed nothing. `known` holds the series by how their entries begin.
+    That line needs the full check and has changed nothing. `known` maps the prefix of a series' entries to the series.
     """
     perturbed = approximated = withheld = spent_nano = 0
     heads, times = written.heads, written.times
@@ -180,7 +181,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
                 books.tosses = terms.tosses
             perturbed += 1
             spent_nano += spend
-            if landmark or spend > series.guarantee.peak_nano:  # else it changes nothing
+            if landmark or spend > series.guarantee.peak_nano:  # otherwise no change
                 sentence = series.guarantee.spend(spend, landmark=landmark)
                 if sentence:
                     tally.add(Finding("theorem", series.name, sequence, sentence))

@@ -1,4 +1,4 @@
-"""Ledger and releases from JSON Lines files, read side by side so that neither runs far ahead of the other."""
+"""The ledger and its releases from JSON Lines files, read in turns so that neither gets far ahead."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -7,19 +7,19 @@ from typing import BinaryIO, Final
 
 from stream_app.audit.auditor import Auditor
 
-LONGEST_LINE: Final = 1024 * 1024  # bytes of a line; a longer one is no record, and is not held in memory
-BLOCK: Final = 128 * 1024  # bytes read of one file before the other may have its turn
+LONGEST_LINE: Final = 1024 * 1024  # bytes in a line; a longer one is no record and is not kept in memory
+BLOCK: Final = 128 * 1024  # bytes read from one file before the other has its turn
 
 UNCOMMITTED: Final = b'{"ledger":"uncommitted"}'
-"""The first line of what `read ledger --uncommitted` prints: entries that were aborted stand in it, too."""
+"""The first line printed by `read ledger --uncommitted`, whose output also contains aborted entries."""
 
-Feed = Callable[[Sequence[bytes]], None]  # takes records as they come, some at a time
+Feed = Callable[[Sequence[bytes]], None]  # accepts records as they come, some at once
 Progress = Callable[[int, int], None]
-"""Is called with how much was read and how much there is: bytes of files, offsets of topics."""
+"""Called with the amount read and the total: bytes of files or offsets of topics."""
 
 
 class UncommittedError(Exception):
-    """A ledger with aborted entries among the committed ones, which an audit would take for forks and spends."""
+    """A ledger that also contains aborted entries, which an audit would count as forks and spends."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -29,25 +29,25 @@ class UncommittedError(Exception):
 
 
 class LineReader:
-    """Feeds the lines of a file, without their ends and without empty ones, block by block; `size` is in bytes."""
+    """Feeds the lines of a file block by block, without line ends and empty lines; `size` is in bytes."""
 
     def __init__(self, file: BinaryIO, size: int, feed: Feed) -> None:
         self._file = file
         self._size = max(size, 1)
         self._feed = feed
-        self._rest = b""  # the beginning of a line whose end is not read yet
-        self._passing = False  # whether that line is longer than any record: its beginning is fed, its rest passed over
+        self._rest = b""  # the beginning of a line that has not ended yet
+        self._passing = False  # whether that line is longer than any record: only its beginning is fed
         self.read = 0  # bytes
         self.count = 0  # lines fed
         self.ended = False
 
     @property
     def share(self) -> float:
-        """The part of the file that was read, 0 to 1; 2 once it ended, so that it is never the one that is behind."""
+        """The part of the file read so far, from 0 to 1; 2 after its end, so that this file never lags behind."""
         return 2.0 if self.ended else self.read / self._size
 
     def turn(self) -> None:
-        """Feed the lines that end in the next block, at the file's end the last one too."""
+        """Feed the lines that end in the next block, and the last line at the end of the file."""
         block = self._file.read(BLOCK)
         self.read += len(block)
         self.ended = not block
@@ -73,14 +73,14 @@ class LineReader:
 
 
 def read_files(auditor: Auditor, ledger: Path, releases: Path | None, progress: Progress | None = None) -> int:
-    """Feed the files to `auditor`; return how many lines the ledger has; raises what `read_lines` raises."""
+    """Feed the files to `auditor` and return the number of ledger lines; raises what `read_lines` raises."""
     sides = [(ledger, auditor.entries)]
     sides += [] if releases is None else [(releases, auditor.releases)]
     return _read(sides, progress)[0].count
 
 
 def read_lines(path: Path, feed: Feed, progress: Progress | None = None) -> None:
-    """Feed the lines of one file; raises `OSError` when it cannot be read, and `UncommittedError`."""
+    """Feed the lines of one file; raises `OSError` if the file cannot be read, and `UncommittedError`."""
     _read([(path, feed)], progress)
 
 

@@ -1,23 +1,21 @@
-"""What an audit reports: a finding for each fault, with its code, series and sequence; and remarks and keys.
+"""The report of an audit: a finding for each fault, with code, series and sequence; remarks and keys.
 
-Remarks name versions that protect less, do not wait for a window or miss a renewal. None is a finding: the ledger
-holds. Old ledgers have such versions, unmarked, and a new key may be intended.
+Remarks name versions that protect less, do not wait for a window or miss a renewal. They are not findings, because the
+ledger is still valid: old ledgers have such versions without a mark, and a new key may be intended.
 """
 
 from collections.abc import Callable
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, get_args
 
-LISTED: Final = (
-    10_000  # findings, remarks and key changes that a report lists; further ones are counted, for the memory
-)
-MOST_BROKEN: Final = 200_000  # up to so many, violated guarantees are listed after all other findings
+LISTED: Final = 10_000  # findings, remarks and key changes listed in a report; others are only counted, to save memory
+MOST_BROKEN: Final = 200_000  # up to this number, violated guarantees come after all other findings
 
 _Overspent = Literal["theorem", "lifetime", "claim", "member-cap", "cap-raised"]
 """More was spent than the limit of a series or a person, or such a limit was raised."""
 _Again = Literal["step-order", "conflicting-duplicate", "fork", "signed-twice"]
-"""A step was published again, which no sum counts: later, or in another entry or chain."""
+"""A step was published again, later or in another entry or chain, which no sum counts."""
 _Beside = Literal["view-landmarks", "view-protection"]
-"""A view spent on something that its base protects differently, so no sum counts it as the base does."""
+"""A view spent on something that its base protects differently, so no sum counts it as its base does."""
 _OfRecord = Literal["malformed-entry", "unknown-entry", "unknown-terms", "unlisted"]
 _OfChain = Literal["bad-hash", "broken-chain", "truncated", "gap", "out-of-order", "stale-duplicate", "epoch-backwards"]
 _OfPolicy = Literal["no-policy", "policy-version", "policy-landmarks", "after-close", "budget", "refused-landmark"]
@@ -102,13 +100,13 @@ CODES: Final[dict[Code, str]] = {
     "member-chain": (
         "a limit in a series' chain, anything else in a person's chain, or a chain whose name cannot be a person's"
     ),
-    # The releases, when given.
+    # The releases, if given.
     "malformed-release": "not a release in its exact form",
     "release-without-entry": "a release that no entry covers",
     "entry-without-release": "a release entry whose release is missing",
     "changed-release": "a release whose bytes differ from those that its entry covers",
     "release-mismatch": "a release that contradicts its entry or its policy",
-    # The signed heads, when given; a finding about a head has no series.
+    # The signed heads, if given; a finding about a head has no series.
     "malformed-head": "not a head or leaves in their exact form",
     "head-signature": "a head without the signature of a trusted key",
     "head-missing": "a partition's heads are missing, or their numbers have a gap",
@@ -122,27 +120,27 @@ CODES: Final[dict[Code, str]] = {
     "signed-differs": "an entry does not have the hash that was signed for it: the chain was rewritten",
     "witness": "a head that the witness kept is not among the heads",
 }
-"""Every code with its meaning."""
+"""Every code and its meaning."""
 
 
 Kind = Literal["promise", "books"]
-"""What a finding says: the guarantee is violated, or the books are wrong; `kind_of` distinguishes them."""
+"""Whether the guarantee is violated or the ledger has an integrity error; see `kind_of`."""
 _BROKEN: Final = frozenset((*get_args(_Overspent), *get_args(_Again), *get_args(_Beside)))
 
 
 def kind_of(code: Code) -> Kind:
-    """Return what a finding of a code says.
+    """Return the kind of finding that a code stands for.
 
-    *books*: a correct worker does not write this; the sums keep the guarantee, but do not show that it was kept.
+    *books*: a correct worker does not write this; the sums keep to the guarantee but do not prove that it was kept.
     """
     return "promise" if code in _BROKEN else "books"
 
 
 class Finding(NamedTuple):
-    """A fault that the audit found.
+    """A fault found by the audit.
 
-    `series` is "" and `sequence` 0 where the record does not tell them; the sequence of a finding about a release
-    without entry is 0 too.
+    `series` is "" and `sequence` 0 if the record does not contain them. The sequence of a finding about a release
+    without an entry is also 0.
     """
 
     code: Code
@@ -155,7 +153,7 @@ Told = TypeVar("Told")
 
 
 class Kept(Generic[Told]):
-    """Findings, remarks or key changes: the first `LISTED` are kept, all are counted; `tell` is called with each."""
+    """Findings, remarks or key changes: counts all, keeps the first `LISTED`, and calls `tell` with each."""
 
     def __init__(self, tell: Callable[[Told], None] | None = None) -> None:
         self._tell = tell
@@ -163,7 +161,7 @@ class Kept(Generic[Told]):
         self.count = 0
 
     def add(self, told: Told, most: int = LISTED) -> None:
-        """Count a finding, remark or key change, hand it on, and list it unless there are ``most`` of them already."""
+        """Count a finding, remark or key change and pass it on; list it unless ``most`` are listed already."""
         self.count += 1
         if self._tell is not None:
             self._tell(told)
@@ -186,11 +184,11 @@ REMARKS: Final[dict[RemarkCode, str]] = {
     "that the series reserved, or the given lifetime, has room: `max_epsilon` or another lifetime "
     "prevented the renewal then, or the worker failed to renew it",
 }
-"""Every code with its meaning."""
+"""Every code and its meaning."""
 
 
 class Remark(NamedTuple):
-    """Something that an auditor should know although it is no fault."""
+    """Something that an auditor should know although it is not a fault."""
 
     code: RemarkCode
     series: str
@@ -199,7 +197,7 @@ class Remark(NamedTuple):
 
 
 class KeyChange(NamedTuple):
-    """An entry under another noise key than the entry before it in its series."""
+    """An entry under a noise key other than that of the previous entry in its series."""
 
     series: str
     sequence: int
@@ -208,15 +206,15 @@ class KeyChange(NamedTuple):
 
 
 class KeysUsed(NamedTuple):
-    """The noise keys of a ledger, and where series went from one to another."""
+    """The noise keys of a ledger, and the places where series changed their key."""
 
-    series: dict[str, int]  # by fingerprint, in how many series' chains it stands
-    changes: tuple[KeyChange, ...] = ()  # the first of them
-    changed: int = 0  # changes in all
+    series: dict[str, int]  # number of series whose chains use it, by fingerprint
+    changes: tuple[KeyChange, ...] = ()  # the first ones
+    changed: int = 0  # total number
     changed_series: int = 0
 
     def document(self) -> dict[str, Any]:
-        """Return it as `--json` has it."""
+        """Return the keys as in `--json`."""
         return {
             "used": self.series,
             "changed_series": self.changed_series,

@@ -1,7 +1,7 @@
 """The comparison of releases with the entries that cover them, while both are read.
 
-Of each series both come in the order of steps, so one whose step is before the first that waits on the other side has
-no partner. Memory grows with how far one side is read ahead of the other.
+In each series, both come in the order of steps, so a record has no partner if its step is before the first one waiting
+on the other side. Memory grows with how far one side is read ahead of the other.
 """
 
 from array import array
@@ -19,20 +19,20 @@ from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, ReleaseEntry, R
 from stream_app.audit.form.points import Points, points_of, points_of_units
 
 WINDOW: Final = 64
-"""How many releases back a repeat can still be compared; at most twice as many digests are held, 40 bytes each."""
+"""How many releases back a repeat can be compared; at most twice as many 40-byte digests are held."""
 
 
 class CoveredEntry(NamedTuple):
-    """A release entry with what its release has to agree with."""
+    """A release entry with everything that its release must agree with."""
 
     entry: ReleaseEntry
-    terms: Terms | None  # None when the policy is unknown
-    source_ms: int | None  # the step perturbed last before it
-    landmarks: LandmarkSet = NO_LANDMARKS  # units that are left out of it
+    terms: Terms | None  # None if the policy is unknown
+    source_ms: int | None  # the last step perturbed before it
+    landmarks: LandmarkSet = NO_LANDMARKS  # units that it leaves out
 
 
 class RecentDigests:
-    """The digests of a series' latest releases, which tell a repeated record from a conflicting one."""
+    """The digests of a series' latest releases, which distinguish repeated from conflicting records."""
 
     __slots__ = ("_digests", "_forgotten", "_numbers")
 
@@ -42,7 +42,7 @@ class RecentDigests:
         self._digests = bytearray()
 
     def add(self, number: int, digest: bytes) -> None:
-        """Add a digest under a number above all earlier ones."""
+        """Add a digest under a number higher than all earlier ones."""
         if len(self._numbers) >= 2 * WINDOW:
             self._forgotten = self._numbers[WINDOW - 1]
             del self._numbers[:WINDOW]
@@ -51,14 +51,14 @@ class RecentDigests:
         self._digests += digest
 
     def get(self, number: int) -> bytes | None:
-        """Return the digest under `number`, or None when it was never added or is forgotten."""
+        """Return the digest under `number`, or None if it was never added or was forgotten."""
         place = bisect_left(self._numbers, number)
         if place == len(self._numbers) or self._numbers[place] != number:
             return None
         return bytes(self._digests[place * DIGEST_BYTES : (place + 1) * DIGEST_BYTES])
 
     def covers(self, number: int) -> bool:
-        """Tell whether the digest of a record of this number would still be held, had it been added."""
+        """Return whether the digest of a record with this number would still be held if it had been added."""
         return number > self._forgotten
 
 
@@ -68,19 +68,19 @@ class _Series:
     releases: deque[tuple[ReleaseRecord, bytes]] = field(default_factory=deque)  # with the digest of its bytes
     recent: RecentDigests = field(default_factory=RecentDigests)
     last: int = -1  # timestamp of the latest release, ms
-    value: Any = None  # published last by a perturbed release
+    value: Any = None  # of the last perturbed release
     terms: Terms | None = None  # of the latest perturbed release
     points: Points | None = None  # of those terms
 
     def points_of(self, terms: Terms) -> Points:
-        """Return the points of the terms; they are made once while the terms stay the same."""
+        """Return the points of the terms; they are created once while the terms stay the same."""
         if self.points is None or self.terms is not terms:
             self.terms, self.points = terms, points_under(terms)
         return self.points
 
 
 class Pairing:
-    """Joins releases with their entries; findings come out as soon as they are certain."""
+    """Pairs releases with their entries and reports findings as soon as they are certain."""
 
     def __init__(self) -> None:
         self._series: dict[str, _Series] = {}
@@ -102,7 +102,7 @@ class Pairing:
         return self._join(series)
 
     def release(self, release: ReleaseRecord, data: bytes) -> list[Finding]:
-        """Add a release with its bytes; return the findings that are certain now."""
+        """Add a release and its bytes; return the findings that are certain now."""
         series = self._of(release.series)
         digest = blake2b(data, digest_size=DIGEST_BYTES).digest()
         if release.timestamp <= series.last:
@@ -125,7 +125,7 @@ class Pairing:
         }
 
     def finish(self, judged: set[tuple[str, int]] | None = None) -> list[Finding]:
-        """Return a finding for each entry and release without a partner; with `judged` only for those in it."""
+        """Return a finding for each entry and release without a partner; `judged` limits them to those in it."""
         findings = []
         for name, series in self._series.items():
             missing = {covered.entry.timestamp: _without_release(covered) for covered in series.entries}
@@ -171,7 +171,7 @@ class Pairing:
             if covered.entry.timestamp < release.timestamp:
                 findings.append(_without_release(covered))
                 if covered.entry.decision == PERTURBED:
-                    series.value = None  # later releases may repeat it, and nobody knows it
+                    series.value = None  # later releases may repeat it, but it is unknown
             elif covered.entry.timestamp > release.timestamp:
                 findings.append(_without_entry(release))
             else:
@@ -188,7 +188,7 @@ class Pairing:
 
 
 def points_under(terms: Terms) -> Points:
-    """Return the points that the releases of a policy lie on."""
+    """Return the points on which the releases of a policy lie."""
     statistic, neighbours = terms.statistic, terms.neighbours
     if terms.units is not None:
         return points_of_units(terms.value, filtered=terms.filtered)
@@ -215,7 +215,8 @@ def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> l
     elif release.decision == APPROXIMATED:
         if release.source != source and terms is not None:
             faults.append(f"the release repeats step {release.source}, but the last perturbed step is {source}")
-        # By their text: 1, 1.0 and true are equal to Python, and so are objects of other order; free bits for a cheat.
+        # Compare texts: in Python 1, 1.0 and true are equal, as are reordered objects, which would be free bits for a
+        # cheat.
         elif repr(release.value) != repr(series.value) and series.value is not None:
             faults.append(f"the release does not repeat what step {release.source} published")
     return faults
@@ -224,7 +225,7 @@ def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> l
 def _value_faults(terms: Terms, points: Points, release: ReleaseRecord, epsilon_nano: int) -> list[str]:
     faults = []
     due = scale_of(terms, epsilon_nano, release.items)
-    if repr(release.scale) != repr(due):  # objects of another order are other bytes
+    if repr(release.scale) != repr(due):  # objects in another order are other bytes
         faults.append(f"the release names scale {release.scale}, but expected {due}")
     return faults + points.faults(release.value, release.measurement, release.items)
 

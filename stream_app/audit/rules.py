@@ -1,4 +1,4 @@
-"""What holds for all series of an audit: the lifetime bound, the members' caps, the terms of policies read before."""
+"""State shared by all series of an audit: lifetime bound, limits per person, and terms read so far."""
 
 from collections.abc import Callable
 from typing import Final
@@ -11,37 +11,40 @@ from stream_app.audit.form.entry import PolicyEntry
 from stream_app.audit.form.reader import spelt
 from stream_app.words.amount import Used
 
-MOST_TERMS: Final = 1_000  # policies whose terms are kept for the series that come after
+MOST_TERMS: Final = 1_000  # policies whose terms are kept for later series
 
 
 class Rules:
-    """What holds for all series, and what they need and used of it; most share the terms of few policies."""
+    """State shared by all series, what they need and have used; most share the terms of a few policies."""
 
     def __init__(self, lifetime_nano: int | None, remark: Callable[[Remark], None] | None = None) -> None:
         self.lifetime_nano = lifetime_nano
-        self.needed_nano = 0  # the smallest lifetime under which no series promised too much: no ledger tells its own
+        self.needed_nano = 0  # the smallest lifetime that suffices for every series; no ledger names its own
         self.needy = ""  # the series that needs all of it
-        self.replaced = False  # whether any series had a further policy version; else its lifetime is its epsilon
-        self.remark = remark or (lambda _: None)  # is called with each remark
-        self.members = Members()  # adds up the claims of each member's series
-        self.used: Used | None = None  # of the policy versions that were noted, that with the largest share used
+        self.replaced = False  # whether any series had a further policy version; if not, epsilon is its lifetime
+        self.remark = remark or (lambda _: None)  # called with each remark
+        self.members = Members()  # adds up what each person's series reserve
+        self.used: Used | None = None  # the noted policy version with the largest share used
         self._known: dict[str, Terms] = {}
-        self._alike: dict[str, Terms] = {}  # some terms by all of their policy but its epsilon
+        self._alike: dict[str, Terms] = {}  # some terms by their policy without its epsilon
 
     def need(self, promised_nano: int, series: str) -> None:
-        """Note what a series promised in all."""
+        """Record a series' total guarantee."""
         if promised_nano > self.needed_nano:
             self.needed_nano, self.needy = promised_nano, series
 
     def use(self, series: str, policy: int, spent: Guarantee) -> None:
-        """Note what a policy version has used of its promise by its end, or by the ledger's; before any, nothing."""
+        """Record how much of its epsilon a policy version used by its end or the ledger's end.
+
+        Do nothing before any policy.
+        """
         if spent.budget_nano:
             used = Used(series, policy, spent.period_nano, spent.budget_nano)
             if self.used is None or used.worse(self.used):
                 self.used = used
 
     def terms(self, entry: PolicyEntry) -> Terms:
-        """Return the terms of a policy; raises `TermsError` for parameters that are not known."""
+        """Return the terms of a policy; raises `TermsError` for unknown parameters."""
         spelling = f"{entry.policy} {spelt(entry.parameters)}"
         terms = self._known.get(spelling)
         if terms is None:

@@ -1,4 +1,4 @@
-"""One series under audit: its chain, the books of its present period, and its guarantee over all of them."""
+"""One series under audit: its chain, the books of the current period, and its guarantee overall."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -33,26 +33,26 @@ Findings = list[Finding]
 
 @dataclass(slots=True)
 class Series:
-    """All that is kept of one series. It is changed in place, because a million are followed at once."""
+    """The state of one series. It is mutable because an audit follows a million series at once."""
 
     name: str
     chain: Chain = field(default_factory=Chain)
     guarantee: Guarantee = field(default_factory=Guarantee)
-    books: Books | None = None  # None before a policy, and while the terms of the policy in force are unknown
+    books: Books | None = None  # None before a policy and while the terms of the policy in force are unknown
     version: int = 0  # of the policy in force
-    end_ms: int = 0  # end of the last step decided under the policies before
+    end_ms: int = 0  # end of the last step processed under earlier policies
     closed: bool = False
-    member: bool = False  # whether it is no series but the chain of a member's cap
-    # The last spends of earlier versions; known once a version with windows asked for them.
+    member: bool = False  # whether it is the chain of a person's limit, no series
+    # The last spends of earlier versions, known after a version with windows asked for them.
     earlier: EarlierSpends = field(default_factory=EarlierSpends)
     view: bool = False  # of another series
-    first_ms: int = -1  # of a view: the start of the first step that it spent on
-    held: Held = NOTHING_HELD  # by the versions before, as far as a base and its views are compared
-    exposed: ExposedSteps | None = None  # None: no intrusion was announced
-    ready: Books | None = None  # the books, where the next entry may take the fast path (fastpath.py)
+    first_ms: int = -1  # of a view: start of the first step it spent on
+    held: Held = NOTHING_HELD  # of earlier versions, as needed to compare a base and its views
+    exposed: ExposedSteps | None = None  # None: no intrusion announced
+    ready: Books | None = None  # the books, if the next entry may take the fast path (fastpath.py)
 
     def settle(self) -> None:
-        """Decide whether the next entry may take the fast path; called after each entry that was checked in full."""
+        """Decide whether the next entry may take the fast path; called after each fully checked entry."""
         books, self.ready = self.books, None
         if books is None:
             return
@@ -63,21 +63,21 @@ class Series:
             self.ready = books if self.chain.sequence < MAX_SEQUENCE else None
 
     def doubt(self) -> None:
-        """Check no figures until they fit again, because an entry is missing, unknown, or out of place."""
+        """Stop checking figures until they are known again: an entry is missing, unknown or out of place."""
         if self.books is not None:
             self.books.sure = False
             if self.books.window is not None:
                 self.books.window.miss()
 
     def place(self, entry: Entry, digest: bytes) -> tuple[Place, tuple[Finding, ...]]:
-        """Place an entry in the chain and return what is wrong with the link; behind a gap no figure is sure."""
+        """Locate an entry in the chain and return what is wrong with the link; figures after a gap are unsure."""
         place, findings = follow(self.chain, entry, digest)
         if place is Place.JUMP:
             self.doubt()
         return place, findings
 
     def account(self, entry: Entry, rules: Rules) -> Findings:
-        """Check an entry that follows in the chain against all that came before it; return what is wrong."""
+        """Check an entry that follows in the chain against all earlier ones, and return what is wrong."""
         findings: Findings = []
         if self.closed:
             note(findings, "after-close", entry, "the series was closed before this entry")
@@ -103,7 +103,7 @@ class Series:
         return findings
 
     def spent_nano(self, entry: Entry) -> int:
-        """Return what was measured with an entry that was accounted for: docs/accounting.md says what counts."""
+        """Return the epsilon spent by an entry that was accounted for; docs/accounting.md defines what counts."""
         if isinstance(entry, DummiesEntry):
             return entry.charged_nano
         if not isinstance(entry, ReleaseEntry):
@@ -132,7 +132,7 @@ class Series:
             _theorem(findings, entry, self.guarantee.lose(loss, entry.epsilon_nano))
 
     def _renewal(self, books: Books, entry: ReleaseEntry, rules: Rules) -> None:
-        """Remark on a bound at which the version should have begun again: nothing is lost but a budget."""
+        """Remark on a bound at which the version should have been renewed; only budget is lost."""
         bound_ms = books.bound(entry.timestamp)
         if bound_ms is not None and books.sure and self.guarantee.has_room(rules.lifetime_nano):
             message = f"continues at {entry.timestamp}, although the bound {bound_ms} renews it and there is room"
@@ -141,7 +141,7 @@ class Series:
     def _early(self, books: Books, entry: ReleaseEntry, rules: Rules, findings: Findings) -> None:
         """Check a release that spends while windows hold its step and one that an earlier version spent on.
 
-        Old releases wrote versions without windows that never waited: such a version is taken as it is.
+        Older releases of the worker wrote versions without windows that never waited; such a version is accepted.
         """
         if books.window is None and not books.waited:
             what = f"until {books.opens_ms}, windows of an earlier version contain steps on which that version spent"
@@ -183,16 +183,16 @@ class Series:
         self.books = Books(terms, terms.landmarks, terms.spare, self.end_ms, self.end_ms)
         self.books.until_ms = terms.renew[0] - 1 if terms.renew else MAX_TIMESTAMP
         if before is not None:
-            # What was drawn stays as it was drawn.
+            # Drawn landmarks stay as they were.
             self.books.fixed = before.fixed and renews(before, terms, self.end_ms)
             self._succeed(before, entry, rules)
             self.earlier, self.books.opens_ms = waiting(self.earlier, before, terms)
-            self.books.waited = self.earlier.units  # since there are units every version waits
+            self.books.waited = self.earlier.units  # every version waits after one with units
         if terms.frame is not None:
             self.books.window = Window(terms.frame)
 
     def _hold(self, entry: PolicyEntry, before: Books | None, terms: Terms, findings: Findings) -> None:
-        """Keep what a base and its views are compared by; `before` ended now."""
+        """Keep the facts that compare a base with its views; `before` has just ended."""
         if before is not None:
             self.held = self.held.after(before, terms, weaker=entry.weaker, view=self.view)
         if entry.sequence == 1:
@@ -201,12 +201,12 @@ class Series:
             note(findings, "view", entry, "says that a view begins, but only the first entry of a series may say so")
 
     def _claim(self, entry: PolicyEntry, before: Books | None, terms: Terms, rules: Rules, findings: Findings) -> None:
-        """Check and count the series' claim, which stands in its very first entry alone; `before` ended now."""
+        """Check and count what the series reserves, which only its first entry says; `before` has just ended."""
         faults = claim_faults(entry, terms)
         collected = before is not None and before.terms.neighbours != ""
         if entry.sequence == 1:
             self.guarantee.claim_nano = entry.lifetime_nano
-        if terms.neighbours or collected:  # what is collected is of many people, and counts towards no cap
+        if terms.neighbours or collected:  # collected data are of many people and count towards no limit
             faults += rules.members.beside(self.name, collects=terms.neighbours != "")
         elif entry.sequence == 1:
             faults += rules.members.claim(self.name, entry.lifetime_nano)
@@ -223,7 +223,7 @@ class Series:
             note(findings, code, entry, sentence)
 
     def _succeed(self, before: Books, entry: PolicyEntry, rules: Rules) -> None:
-        """Remark on a version that protects less together than the one whose books are `before`, or that says so."""
+        """Remark on a version that protects less together than the version of `before`, or that says so."""
         assert self.books is not None, "a version whose terms are known has books"
         terms = self.books.terms
         self.books.carried = carried_into(before, terms, self.end_ms)
@@ -233,7 +233,7 @@ class Series:
             rules.remark(Remark("weaker-marked" if entry.weaker else "weaker-unmarked", *entry[:2], message))
 
     def _ended(self) -> Books | None:
-        """End the period of the version before; return its books."""
+        """End the period of the previous version and return its books."""
         before, self.books = self.books, None
         if before is not None:
             self.end_ms = before.end_ms
@@ -242,7 +242,7 @@ class Series:
         return before
 
     def _within(self, books: Books, entry: DummiesEntry | LandmarksEntry | IntrusionEntry, findings: Findings) -> None:
-        """Check an entry that changes what the policy in force, whose books these are, holds or what is seen of it."""
+        """Check an entry that changes the contents or the exposure of the policy in force, given its books."""
         marks, units = books.terms.marks, books.terms.units
         match entry:
             case DummiesEntry():
@@ -265,7 +265,7 @@ class Series:
     def _in_force(
         self, entry: ReleaseEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry, findings: Findings
     ) -> Books | None:
-        """Return the books of the policy that an entry names; None, and mostly a finding, where it is not in force."""
+        """Return the books of the policy that an entry names; None, usually with a finding, if it is not in force."""
         if entry.policy == self.version:
             return self.books
         if not self.version:
@@ -283,7 +283,7 @@ def _theorem(findings: Findings, entry: Entry, sentence: str) -> None:
 
 
 def beside_bases(followed: Iterable[Series], rules: Rules) -> Iterator[Finding]:
-    """Yield what is wrong with views beside the series that they are views of."""
+    """Yield what is wrong with views, compared with the series that they are views of."""
     known = {series.name: series for series in followed}
     for view in known.values():
         if not view.view:

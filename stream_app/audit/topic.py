@@ -1,6 +1,6 @@
-"""Ledger, releases and heads from their Kafka topics: committed records only, to the end or on beside a live worker.
+"""Committed records of the ledger, releases and heads topics, to the end or beside a live worker.
 
-The audit has readers of its own: it runs without the worker's code, by somebody who does not trust it.
+The audit has its own readers, so that someone who does not trust the worker can run it without the worker's code.
 """
 
 import asyncio
@@ -14,33 +14,31 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from stream_app.audit.auditor import Auditor
 from stream_app.audit.files import Feed, Progress
 
-AHEAD: Final = 20_000  # records that one topic may wait for its partners in the other before the other is read alone
-SETTLE_SECONDS: Final = 2.0  # how long a transaction may take to show in both topics after it showed in one
-FETCH_RECORDS: Final = 2_000  # records of the ledger and the releases that are fetched at once
-FETCH_HEADS: Final = 500  # records of the heads that are fetched at once: those of leaves have up to 64 KiB
-WAIT_MS: Final = 500  # how long it is waited for records that are still to be written
-END_WAIT_MS: Final = 20  # and for those up to an end: behind a transaction's marker, the position alone moves
-FETCH_WAIT_MS: Final = (
-    50  # how long a broker keeps a fetch that finds nothing; what it is asked besides waits behind it
-)
+AHEAD: Final = 20_000  # records of one topic that may wait for partners before only the other topic is read
+SETTLE_SECONDS: Final = 2.0  # how long a transaction may take to appear in the other topic
+FETCH_RECORDS: Final = 2_000  # records fetched at once from the ledger and the releases
+FETCH_HEADS: Final = 500  # records fetched at once from the heads; leaves take up to 64 KiB each
+WAIT_MS: Final = 500  # how long to wait for records that are not written yet
+END_WAIT_MS: Final = 20  # for records up to an end: after a transaction marker, only the position moves
+FETCH_WAIT_MS: Final = 50  # how long a broker holds an empty fetch; other requests to it wait meanwhile
 
-Take = Callable[[TopicPartition, Sequence[bytes]], None]  # is given the values of some records of a partition
-Waiting = set[tuple[str, int]]  # (series, timestamp in ms) of entries and releases that lack their partner
+Take = Callable[[TopicPartition, Sequence[bytes]], None]  # accepts the values of some records of a partition
+Waiting = set[tuple[str, int]]  # (series, timestamp in ms) of entries and releases without a partner
 
 
 class TopicError(LookupError):
-    """A topic that is not there, or whose start was deleted before; the message names it and the remedy."""
+    """A missing topic, or one whose start was deleted; the message names it and the remedy."""
 
 
 async def read_topics(
     auditor: Auditor, client: Mapping[str, Any], ledger: str, releases: str | None, progress: Progress | None = None
 ) -> Waiting:
-    """Feed both topics to `auditor`; return the (series, timestamp) that are to be judged for a missing partner.
+    """Feed both topics to `auditor`; return the (series, timestamp) to judge for a missing partner.
 
-    `client` holds the arguments that any aiokafka client needs. A live worker writes on: what it committed to one topic
-    shortly before the end may show in the other shortly after, so what then lacks a partner is given time to get it,
-    and what came later is not judged. Raises `TopicError`, and `aiokafka.errors.KafkaError` where the brokers cannot be
-    reached or refuse.
+    `client` holds the arguments that any aiokafka client needs. A live worker keeps writing: what it committed to one
+    topic shortly before the end may appear in the other topic shortly after it. So entries and releases without a
+    partner at the end get time for it to arrive, and later ones are not judged. Raises `TopicError`, and
+    `aiokafka.errors.KafkaError` if the brokers cannot be reached or refuse.
     """
     stopped = asyncio.Event()
     stopped.set()
@@ -48,7 +46,7 @@ async def read_topics(
 
 
 class Followed(NamedTuple):
-    """The topics to follow; None for those that are left out."""
+    """The topics to follow; None for omitted ones."""
 
     ledger: str
     releases: str | None
@@ -58,13 +56,13 @@ class Followed(NamedTuple):
 async def follow_topics(
     auditor: Auditor, client: Mapping[str, Any], topics: Followed, stop: asyncio.Event, seen: Progress | None
 ) -> Waiting:
-    """Feed the topics to `auditor` until `stop`, then up to where they end; return what `read_topics` returns.
+    """Feed the topics to `auditor` until `stop`, then up to their ends; return what `read_topics` returns.
 
     `seen` is called after each turn with how many offsets were read and how many there are. The auditor reports each
-    finding at once (`live`). Its memory grows with the series, some kilobytes each, and where heads are followed by 40
-    bytes for each entry that no head covers yet; never with the length of the ledger. A worker commits an entry
-    and its release together and signs what it has committed, so heads are read to their end before the ledger is.
-    Raises what `read_topics` raises.
+    finding at once (`live`). Its memory grows with the number of series, a few kilobytes each, and, if heads are
+    followed, by 40 bytes for each entry that no head covers yet. It never grows with the length of the ledger. A worker
+    commits an entry and its release together and signs what it has committed, so heads are read to their end before the
+    ledger. Raises what `read_topics` raises.
     """
     feeds = {topics.ledger: auditor.entries, topics.releases: auditor.releases}
     async with AsyncExitStack() as stack:
@@ -80,7 +78,7 @@ async def follow_topics(
         take, turn = _by_topic(feeds), partial(read_next, auditor, ledger=topics.ledger)
 
         async def to_end() -> None:
-            """Read on to where the topics end now, heads first."""
+            """Read up to the topics' current ends, heads first."""
             if heads is not None:
                 await read_to_end(*heads, most=FETCH_HEADS)
             await read_to_end(consumer, take, seen, turn)
@@ -106,16 +104,16 @@ async def follow_topics(
 async def read_ledger_topic(
     client: Mapping[str, Any], ledger: str, feed: Feed, progress: Progress | None = None
 ) -> None:
-    """Feed the ledger's topic alone, up to where it ends now; raises what `read_topics` raises."""
+    """Feed only the ledger's topic, up to its current end; raises what `read_topics` raises."""
     async with reading(client, [ledger]) as consumer:
         await read_to_end(consumer, _by_topic({ledger: feed}), progress)
 
 
 async def read_head_topic(client: Mapping[str, Any], topic: str, feed: Callable[[bytes, int], None]) -> None:
-    """Feed each committed record of the heads with its partition, up to where the topic ends now.
+    """Feed each committed record of the heads with its partition, up to the topic's current end.
 
-    A head is begun after all that it covers was committed, so a ledger that is read later has every entry it names.
-    Raises what `read_topics` raises.
+    A head is begun only after everything that it covers was committed, so a ledger that is read later contains every
+    entry it names. Raises what `read_topics` raises.
     """
     async with reading(client, [topic]) as consumer:
         await check_whole(consumer, topic)
@@ -127,7 +125,7 @@ def _by_topic(feeds: Mapping[str | None, Feed]) -> Take:
 
 
 def _one_by_one(feed: Callable[[bytes, int], None]) -> Take:
-    """Return what gives `feed` each record with its partition."""
+    """Return a function that passes each record and its partition to `feed`."""
 
     def take(place: TopicPartition, values: Sequence[bytes]) -> None:
         for value in values:
@@ -138,9 +136,9 @@ def _one_by_one(feed: Callable[[bytes, int], None]) -> Take:
 
 @asynccontextmanager
 async def reading(client: Mapping[str, Any], topics: list[str]) -> AsyncIterator[Any]:
-    """Open a consumer of whole topics, committed records only; raises `TopicError` for one that is not there."""
+    """Open a consumer of the committed records of whole topics; raises `TopicError` for a missing topic."""
     await check_there(client, topics)
-    # No group: an audit commits nothing and disturbs nobody. Every partition is assigned at the start.
+    # No consumer group: an audit commits nothing and disturbs nobody. Every partition is assigned at the start.
     consumer = AIOKafkaConsumer(
         *topics,
         **client,
@@ -157,7 +155,7 @@ async def reading(client: Mapping[str, Any], topics: list[str]) -> AsyncIterator
 
 
 async def check_there(client: Mapping[str, Any], topics: list[str]) -> None:
-    """Raise `TopicError` for a topic that is not there; a consumer of it would wait for a minute, and not say which."""
+    """Raise `TopicError` for a missing topic; a consumer would wait for a minute without naming it."""
     consumer = AIOKafkaConsumer(**client)
     try:
         await consumer.start()
@@ -170,7 +168,7 @@ async def check_there(client: Mapping[str, Any], topics: list[str]) -> None:
 
 
 async def check_whole(consumer: Any, ledger: str) -> None:
-    """Raise `TopicError` for a topic that does not begin at its first record any more."""
+    """Raise `TopicError` for a topic that no longer begins at its first record."""
     for partition, start in (await consumer.beginning_offsets(list(consumer.assignment()))).items():
         if start > 0:
             remedy = "" if partition.topic == ledger else "; use --no-releases to audit only the ledger"
@@ -182,7 +180,7 @@ async def check_whole(consumer: Any, ledger: str) -> None:
 async def fetch(
     consumer: Any, take: Take, places: Sequence[TopicPartition], wait_ms: int, most: int = FETCH_RECORDS
 ) -> None:
-    """Take what has come, or what comes within the time; of all partitions, unless `places` names some."""
+    """Take the records that arrive within the time, from all partitions or only those in `places`."""
     fetched = await consumer.getmany(*places, timeout_ms=wait_ms, max_records=most)
     for place, records in fetched.items():
         take(place, [record.value or b"" for record in records])
@@ -195,21 +193,21 @@ async def read_to_end(
     turn: Callable[[list[TopicPartition]], list[TopicPartition]] = lambda unread: unread,
     most: int = FETCH_RECORDS,
 ) -> None:
-    """Take every topic up to where it ends now; of the partitions not read yet, `turn` says which come next."""
-    # For a read-committed consumer this is the last stable offset: what open transactions hold lies behind it.
+    """Take every topic up to its current end; `turn` chooses the next ones among the unread partitions."""
+    # For a read-committed consumer, this is the last stable offset: records of open transactions come after it.
     ends: dict[TopicPartition, int] = await consumer.end_offsets(list(consumer.assignment()))
     total = sum(ends.values())
     reached = {partition: await consumer.position(partition) for partition in ends}
     while unread := [partition for partition, end in ends.items() if reached[partition] < end]:
         await fetch(consumer, take, turn(unread), END_WAIT_MS, most)
-        for partition in unread:  # the position also passes the markers of transactions, which are no records
+        for partition in unread:  # the position also moves past transaction markers, which are no records
             reached[partition] = await consumer.position(partition)
         if progress is not None:
             progress(sum(reached.values()), total)
 
 
 def read_next(auditor: Auditor, unread: list[TopicPartition], ledger: str) -> list[TopicPartition]:
-    """Return the partitions to read next: those of one topic alone, where the other one is too far ahead of it."""
+    """Return the partitions to read next: only those of one topic if the other is too far ahead of it."""
     waiting_entries, waiting_releases = auditor.waiting
     if max(waiting_entries, waiting_releases) < AHEAD:
         return unread

@@ -1,7 +1,7 @@
-"""The command line: one module a command, in the room that ``COMMANDS`` names.
+"""The command line: one module per command, in the package that ``COMMANDS`` names.
 
-Each command module offers ``add_arguments(parser)`` and ``run(arguments) -> int`` (the exit code: see ``exits``). A
-module is imported only when its command is named: Kafka, numpy and matplotlib take seconds to load.
+Each command module has ``add_arguments(parser)`` and ``run(arguments) -> int`` (the exit code: see ``exits``). A module
+is imported only if its command is named, because Kafka, numpy and matplotlib take seconds to load.
 """
 
 import argparse
@@ -35,27 +35,27 @@ KINDS = {"int": "a whole number", "float": "a number", "Path": "a path"}
 
 
 class HelpLines(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of descriptions, and folds those that are wider than the terminal between words."""
+    """Keeps the lines of descriptions, and wraps those wider than the terminal."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n".join(folded(indent + line, width, 2 * line.startswith(" ")) for line in text.splitlines())
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence each, without a page of usage before it; exit code 2."""
+    """A parser whose errors are one sentence each, without the usage text; exit code 2."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Make it as `argparse.ArgumentParser` does, but with help in lines that fit."""
+        """Create the parser like `argparse.ArgumentParser`, but with wrapped help."""
         super().__init__(*arguments, **{"formatter_class": HelpLines} | named)
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong with the arguments and end with 2."""
+        """Print what is wrong with the arguments and exit with code 2."""
         said = self._sentence(message)
         more = "" if said.endswith("?") else f"; see `{self.prog} --help`"
         self.exit(2, f"{self.prog}: {said}{more}\n")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the arguments; what no parser knows is told by that of its command."""
+        """Return the arguments; the command's parser reports unknown ones."""
         found, left = self.parse_known_args(args, namespace)
         if left:
             self._of(getattr(found, "command", None)).error(f"unrecognized arguments: {' '.join(left)}")
@@ -99,7 +99,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command: the room of ``cli`` that holds its module, which has its name, and a line on what it does."""
+    """A command: the package in ``cli`` with the module of the command's name, and a line on what it does."""
 
     room: str
     summary: str
@@ -149,12 +149,12 @@ COMMANDS = {
 
 
 class UsageError(Exception):
-    """Input that the user can mend: the message names the field and the remedy; exit code 2."""
+    """Input that the user can correct: the message names the field and the remedy; exit code 2."""
 
 
 @contextmanager
 def mendable(*errors: type[Exception], by: str = "") -> Iterator[None]:
-    """Raise errors whose sentence names the remedy as `UsageError`, the sentence behind what was at fault."""
+    """Raise errors that name the remedy as `UsageError`, with their text after ``by``."""
     try:
         yield
     except errors as error:
@@ -162,7 +162,7 @@ def mendable(*errors: type[Exception], by: str = "") -> Iterator[None]:
 
 
 def printable(text: str) -> str:
-    """Return a message without control characters but line ends: what it quotes cannot change the terminal."""
+    """Return a message without control characters except line ends, so quotes cannot affect terminals."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
@@ -172,7 +172,7 @@ def module_of(command: str) -> ModuleType:
 
 
 def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
-    """Return the parser of all commands, with the arguments of the named ones alone: only their modules are loaded."""
+    """Return the parser of all commands, with arguments (and modules loaded) only for the named ones."""
     parser = Parser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -185,14 +185,14 @@ def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
 
 
 def _terminated(_number: int, _frame: object) -> None:
-    """End at a signal as at an error: the signal's own end would leave behind what was half written."""
+    """Exit on a signal as on an error; otherwise, half-written files would remain."""
     raise SystemExit(128 + signal.SIGTERM)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code."""
+    """Run one command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a verdict must not be lost to a name that the terminal cannot show
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not hide a verdict
             stream.reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if argv is None else argv)
     parser = parser_of(words[:1])
@@ -201,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     alone = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if alone and arguments.command in INTERRUPTED:
-        signal.signal(signal.SIGTERM, _terminated)  # what was begun is taken away as at Ctrl-C
+        signal.signal(signal.SIGTERM, _terminated)  # unfinished output is removed as at Ctrl-C
     try:
         code = int(module_of(arguments.command).run(arguments))
         sys.stdout.flush()
@@ -218,11 +218,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _unprinted(command: str, error: OSError) -> int:
-    """End where nothing more can be printed: its reader, such as `head`, has enough, or its disk is full."""
+    """Exit if output is impossible: its reader, such as `head`, has closed it, or the disk is full."""
     is_full = error.errno in {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
     if not is_full and not isinstance(error, BrokenPipeError):
         raise error
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor can it be flushed at exit
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # flushing at exit would fail
     if not is_full:
         return 0
     said = (error.strerror or "no room").lower()

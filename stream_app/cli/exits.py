@@ -1,4 +1,4 @@
-"""Exit codes: what a number means for every command, and more exactly for some; ``--help`` ends with it."""
+"""Exit codes: their meanings for every command, more exact for some; ``--help`` ends with them."""
 
 from typing import Final
 
@@ -81,7 +81,7 @@ OWN: Final[dict[str, dict[int, str]]] = {
     "keys erase": {0: "erased (with --dry-run: can be erased)", 1: "refused"},
     "check": {0: "no problems", 2: "problems, all of which are printed"},
 }
-"""The meaning of codes for single commands, where it is more exact."""
+"""More exact meanings of codes for single commands."""
 
 
 _ANEW = "nothing was written; run the same command again"
@@ -100,10 +100,13 @@ INTERRUPTED: Final[dict[str, str]] = {
     "topics": "topics that were created stay; the same command creates the missing ones",
     "demo": "everything that the demo started was stopped; run the same command again",
 }
-"""What Ctrl-C left, and how to go on; the commands that are not here are meant to be ended so, or say it themselves."""
+"""What Ctrl-C left behind and how to continue.
+
+Commands that are missing here are meant to be ended that way, or say it themselves.
+"""
 
 
 def exit_codes_of(command: str) -> str:
-    """Return a sentence on the exit codes of a command, for its help."""
+    """Return a sentence on a command's exit codes, for its help."""
     found = {0: "done", 2: "unusable input or configuration", **OWN.get(command, {})}
     return "Exit codes: " + ", ".join(f"{code} {found[code]}" for code in sorted(found)) + "."

@@ -1,10 +1,11 @@
-"""The demo's input: real series that the package ``bokeh_sampledata`` brings, each published in two ways.
+"""The demo's input: real series from the package ``bokeh_sampledata``, each published in two ways.
 
 Origin: ``CGM.csv.gz`` is 52,281 readings of one person's continuous glucose monitor, given to the Bokeh project as
-public-domain data; ``cycling.csv.gz`` is a recorded bicycle ride with GPS, one position a second (CC0-1.0). The
-terms of both stand in that package's licence files.
+public-domain data; ``cycling.csv.gz`` is a recorded bicycle ride with GPS, one position per second (CC0-1.0). The terms
+of both are in that package's licence files.
 
-Landmarks, ranges and budgets below are made up for the demo and use no reading: taken from raw values they would leak.
+Landmarks, ranges and budgets below are made up for the demo and use no reading: if they came from raw values, they
+would leak them.
 """
 
 import csv
@@ -25,8 +26,8 @@ HOUR_MS = 3_600_000
 DAY_MS = 86_400_000
 FIRST_MONDAY_MS = 4 * DAY_MS  # 5 January 1970: weeks start there and every seven days after it
 STAY_MS = tuple(int(datetime(2010, 4, day, tzinfo=UTC).timestamp()) * 1000 for day in (20, 22))
-"""Two days in hospital, made up without a look at the readings."""
-RIDE_START_MS = 1_600_000_000_000  # the ride carries elapsed time only
+"""Two days in hospital, invented without looking at the readings."""
+RIDE_START_MS = 1_600_000_000_000  # ride data has only elapsed time
 DEGREES_PER_SEMICIRCLE = 180 / 2**31  # the unit of positions in FIT files
 
 GLUCOSE = {"kind": "number", "lower": 40, "upper": 400, "resolution": 1}
@@ -36,13 +37,13 @@ RIDE = {
     "resolution": 1,
     "bounds": {"south": -11.8, "west": 166.8, "north": -11.5, "east": 167.1},
 }
-"""How values are declared, in the policies of the demo and of the experiments."""
+"""The declarations of values in the policies of the demo and of the experiments."""
 Reading = tuple[int, float | dict[str, float]]  # a timestamp in milliseconds and a raw value
 
 
 @dataclass(frozen=True)
 class DemoSeries:
-    """A series of the demo: what it publishes and under which policy; readings come in time order."""
+    """A series of the demo: what it publishes and under which policy, with readings sorted by time."""
 
     name: str
     unit: str
@@ -69,13 +70,13 @@ class DemoSeries:
             yield wire.dump({"type": "watermark", "series": self.name, "timestamp": end_ms})
 
     def repeats(self) -> int:
-        """Return how many readings have the time of the reading before: a step of units refuses them."""
+        """Return how many readings have the time of the previous one; steps with units reject these."""
         return sum(one[0] == after[0] for one, after in pairwise(self.readings))
 
     def answers(self) -> int:
         """Return how many records answer the events: one for each reading, or one for each step of units.
 
-        Readings that a step of units refuses are answered as well. Each step has a reading at which no landmark is.
+        Readings that a step of units rejects are also answered. Each step has a reading outside the landmarks.
         """
         if not self.weekly:
             return len(self.readings)
@@ -83,9 +84,9 @@ class DemoSeries:
 
 
 def demo_series() -> tuple[DemoSeries, ...]:
-    """Return glucose as weekly means and as single readings, and the ride under Adaptive and under Balanced.
+    """Return glucose as weekly means and as single readings, and the ride under Adaptive and Balanced.
 
-    The two ways have the same epsilon.
+    Both ways of publishing have the same epsilon.
     """
     sugar, positions = tuple(glucose()), tuple(ride())
     stay = {"level": "landmark", "landmarks": [list(STAY_MS)]}
@@ -120,7 +121,7 @@ def ride() -> Iterator[Reading]:
 
 
 def lines(name: str) -> Iterator[str]:
-    """Yield the lines of a data file by its place: importing the package's modules would load pandas."""
+    """Yield the lines of a data file by its path; importing the package's modules would load pandas."""
     path = files("bokeh_sampledata") / "_data" / name
     with path.open("rb") as packed, gzip.open(packed, "rt", newline="") as found:
         yield from found

@@ -1,6 +1,6 @@
-"""The demo's picture: weekly means, single releases beside them, a ride, and how the budget went.
+"""The demo's picture: weekly means, single releases, a ride, and the budget over time.
 
-PRIVACY: the true weekly means are drawn because the sample is public. Single readings are drawn if that is asked for.
+PRIVACY: the true weekly means are drawn because the sample is public. Single readings are drawn if this is requested.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = {"adaptive": OTHER_COLOURS[0], "balanced": OWN_COLOUR, "uniform": LANDMARK_COLOUR, "input": TRUTH_COLOUR}
-"""The scheme that is this project's own is highlighted, the other one grey."""
+"""Colours: this project's own scheme is highlighted, the other one is grey."""
 BELOW = (-0.14, -0.2, -0.12, -0.26)
-"""Where the legend of each plot begins, in heights of the plot: they are of different heights."""
+"""The top of each plot's legend, in heights of the plot, which differ between plots."""
 MIDDLE = 3.5  # days from the start of a week
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -41,7 +41,7 @@ def laid_out(
     *,
     with_input: bool,
 ) -> "Figure":
-    """Return weekly means and single releases of glucose, the ride on a map, and the budget used: a plot each."""
+    """Return a figure of weekly means, single releases of glucose, a map of the ride, and the budget used."""
     with canvas(19, 11) as figure:
         plots = figure.subplots(4, 1, height_ratios=(3.4, 2.4, 4, 2))
         first, second, middle, bottom = plots
@@ -77,7 +77,7 @@ def laid_out(
 
 
 def draw_weeks(axes: "Axes", weeks: Sequence[Week], landmarks: Sequence[Sequence[int]], summary: SeriesSummary) -> None:
-    """Draw true and published weekly means, averages of single releases, and the best constant."""
+    """Draw true and published weekly means, averages of single releases, and the constant baseline."""
     times = [week.start_ms / DAY_MS + MIDDLE for week in weeks]
     averaged, constant = summary.averaged_error, best_constant_of(weeks)
     assert averaged is not None, "the summary of weekly means"
@@ -120,7 +120,7 @@ def draw_weeks(axes: "Axes", weeks: Sequence[Week], landmarks: Sequence[Sequence
 def _readings(
     axes: "Axes", one: DemoSeries, found: Sequence[Mapping[str, Any]], summary: SeriesSummary, *, with_input: bool
 ) -> None:
-    """Draw single releases over time, and the input behind them if that is asked for."""
+    """Draw single releases over time, with the input beneath them if requested."""
     shown = [release for release in found if "value" in release]
     times, values = [release["timestamp"] / DAY_MS for release in shown], [release["value"] for release in shown]
     axes.plot(times, values, linewidth=1.4, zorder=4, color=OWN_COLOUR, label=_published(one, summary))
@@ -146,7 +146,7 @@ def _ride(axes: "Axes", one: DemoSeries, found: Sequence[Mapping[str, Any]], sum
     """Draw the published positions of the ride."""
     scheme = one.policy["scheme"]["name"]
     shown = [release for release in found if "value" in release]
-    # What publishes rarely scatters widely: points below, the steadier scheme on top of them.
+    # A scheme that publishes rarely scatters widely, so its points are below those of the steadier scheme.
     look: dict[str, Any] = {"color": INK[scheme], "label": _published(one, summary)}
     look |= {"zorder": 2, "alpha": 0.5} if scheme == "adaptive" else {"zorder": 4}
     east = [release["value"]["longitude"] for release in shown]
@@ -160,7 +160,7 @@ def _ride(axes: "Axes", one: DemoSeries, found: Sequence[Mapping[str, Any]], sum
 
 
 def _not_drawn(axes: "Axes", constant: str) -> None:
-    # PRIVACY: the constant tells of the input, so only its error stands there, as in the demo's table.
+    # PRIVACY: the constant reveals something about the input, so only its error is shown, as in the demo's table.
     axes.plot([], [], " ", label=f"{constant} (not drawn)")
 
 

@@ -1,4 +1,4 @@
-"""The demo's figures: decisions, budget and error of each series, and the weeks with their true and published means."""
+"""The demo's figures: decisions, budget and error of each series, and true and published weekly means."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,18 +24,18 @@ HALF: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """A week of the sample without its landmarks, in the value's unit."""
+    """A week of the sample without its landmarks; its figures are in the value's unit."""
 
     start_ms: int
     truth: float  # the mean over hours. PRIVACY: raw; the demo shows it because its sample is public
     estimate: float  # published
     half: float  # half of the published mean's 95 % interval
-    averaged: float  # the mean of the measurements that the week has as single releases
+    averaged: float  # the mean of the week's measurements as single releases
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesSummary:
-    """What became of one series; the mean error compares with the input, so it is for the person who has both."""
+    """The result of one series; its mean error compares with the input, for anyone who has both."""
 
     name: str
     unit: str
@@ -44,12 +44,12 @@ class SeriesSummary:
     approximated: int
     withheld: int
     rejected: int
-    used: float  # S + M: landmarks and the dearest other step
+    used: float  # S + M: landmarks and costliest other step
     promised: float  # epsilon
     left: float
     mean_error: float
-    constant_error: float  # of the best constant, chosen with knowledge of all values
-    averaged_error: float | None = None  # of weekly means: the error of averages of single releases
+    constant_error: float  # of the constant baseline, chosen with all values
+    averaged_error: float | None = None  # of weekly means: the error of averaged single releases
 
     def document(self) -> dict[str, object]:
         """Return the figures as JSON values."""
@@ -62,7 +62,7 @@ def summarise(
     entries: Iterable[Mapping[str, Any]],
     weeks: Sequence[Week],
 ) -> SeriesSummary:
-    """Return the figures of one series from its releases and ledger entries; those of weekly means are of ``weeks``."""
+    """Return a series' figures from its releases and ledger entries; those of weekly means use ``weeks``."""
     found = {release["timestamp"]: release for release in releases}
     decisions = [release["decision"] for release in found.values()]
     last = max((entry for entry in entries if entry["entry"] == "release"), key=lambda entry: int(entry["sequence"]))
@@ -99,13 +99,13 @@ def _error_of_steps(series: DemoSeries, found: Mapping[int, Mapping[str, Any]]) 
 
 
 def constant_error(series: DemoSeries) -> float:
-    """Return the mean error of the one value that is nearest to all readings: nobody knows it beforehand."""
+    """Return the mean error of the constant with the smallest error, known only in hindsight."""
     constant = constant_of(series)
     return float(np.mean([error(raw, constant) for _, raw in series.readings]))
 
 
 def constant_of(series: DemoSeries) -> Any:
-    """Return the one value that is nearest to all readings; it tells of the input."""
+    """Return the constant with the smallest error; it reveals something about the input."""
     return best_constant(series.ruling.kind, [value for _, value in series.readings])
 
 
@@ -114,7 +114,7 @@ def weeks_of(
 ) -> tuple[Week, ...]:
     """Return the weeks with a published mean; ``single`` are releases of the same readings one by one.
 
-    Weeks with less than half of the hours of the fullest one are left out: the data begin, pause or end in them.
+    Weeks with less than half as many hours as the fullest week are omitted: the data begin, pause or end in them.
     """
     ruling, means = weekly.ruling, [one for one in releases if one["decision"] == "perturbed"]
     most = max((one["count"] for one in means), default=0)
@@ -136,7 +136,7 @@ def weeks_of(
             one["timestamp"],
             _mean(raw[one["timestamp"]]),
             one["value"],
-            # The noise is Laplace noise of this scale, on a grid that is much finer.
+            # The noise is Laplace noise of this scale, on a much finer grid.
             one["scale"] * -log(1 - CONFIDENCE),
             _mean(measured[one["timestamp"]]),
         )
@@ -146,7 +146,7 @@ def weeks_of(
 
 
 def true_units(weekly: DemoSeries) -> dict[int, float]:
-    """Return the mean reading of each unit that is no landmark, by the unit's start."""
+    """Return the mean reading of each unit that is not a landmark, by the start of the unit."""
     units = weekly.ruling.units
     assert units is not None, "a statistic of units"
     found: dict[int, list[float]] = {}
@@ -159,18 +159,18 @@ def true_units(weekly: DemoSeries) -> dict[int, float]:
 
 
 def in_landmark(series: DemoSeries, timestamp_ms: int) -> bool:
-    """Return whether a moment lies in a landmark, each of which is whole units."""
+    """Return whether a moment lies in a landmark; a landmark consists of whole units."""
     spans: list[list[int]] = series.policy["protection"]["landmarks"]
     return any(start_ms <= timestamp_ms < end_ms for start_ms, end_ms in spans)
 
 
 def best_constant_of(weeks: Iterable[Week]) -> float:
-    """Return the one number that is nearest to all true means, which only hindsight knows."""
+    """Return the constant with the smallest error for all true means, known only in hindsight."""
     return median(week.truth for week in weeks)
 
 
 def error_of(pairs: Iterable[tuple[float, float]]) -> float:
-    """Return the mean absolute difference of pairs, at least one."""
+    """Return the mean absolute difference of pairs (at least one)."""
     return _mean([abs(one - other) for one, other in pairs])
 
 
@@ -185,7 +185,7 @@ def table_of(summaries: Iterable[SeriesSummary]) -> Table:
         table.add_column(column, justify="left" if column == "series" else "right", no_wrap=True)
     for one in summaries:
         counts = (one.events, one.perturbed, one.approximated)
-        # At most four decimals fit into 80 columns; rounded up, so that none is used unseen.
+        # At most four decimals fit into 80 columns. The amount is rounded up, so that none is used unseen.
         used, epsilon = amount(ceil(round(one.used * NANO) / 100_000) * 100_000), amount(round(one.promised * NANO))
         errors = f"{one.mean_error:,.1f} {one.unit}", f"{one.constant_error:,.1f}"
         table.add_row(one.name, *(f"{count:,}" for count in counts), f"{used} of {epsilon}", *errors)
@@ -196,7 +196,7 @@ def table_of(summaries: Iterable[SeriesSummary]) -> Table:
 
 
 def reasons_of(rejects: Iterable[bytes]) -> str:
-    """Return how many records were refused for which reason, most first; empty for none."""
+    """Return the number of rejected records for each reason, most frequent first; "" if there are none."""
     records = (record for found in parsed(rejects).values() for record in found)
     counts = Counter(str(record["reason"]) for record in records)
     known = {str(reason): advice for reason, advice in REASONS.items()}

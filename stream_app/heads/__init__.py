@@ -1,1 +1,1 @@
-"""Signed heads: what a ledger partition held at a time, as a Merkle tree."""
+"""Signed checkpoints (heads): the state of a ledger partition at a time, as a Merkle tree."""

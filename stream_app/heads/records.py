@@ -1,9 +1,9 @@
-"""Signed heads of the ledger: what one partition's chains had come to, signed as one Merkle root.
+"""Signed checkpoints of the ledger: the state of one partition's chains, signed as one Merkle root.
 
-Invariant: let C be the committed entries of a partition below a head's `ledger_offset`. For every series, the last leaf
-among this head's and all earlier heads' names the sequence and hash of the series' last entry in C or of a later one.
-Hash chains and the chain of heads make every earlier byte of C follow from that. So whoever rewrites or cuts off what a
-head covers must make a signature, whatever hashes are computed anew.
+Invariant: let C be the committed entries of a partition below a checkpoint's `ledger_offset`. For every series, the
+last leaf in this checkpoint and all earlier ones names the sequence number and hash of the series' last entry in C or
+of a later one. Given the hash chains and the chain of checkpoints, every earlier byte of C follows from it. So anyone
+who rewrites or truncates what a checkpoint covers must make a signature, whatever hashes they recompute.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -19,22 +19,22 @@ HASH_BYTES: Final = 32
 
 
 class Tree:
-    """The Merkle tree over the leaves so far, in their order; it keeps one hash for each complete subtree.
+    """The Merkle tree over the leaves so far, in order; it keeps one hash for each complete subtree.
 
     Source: B. Laurie, A. Langley, E. Kasper, Certificate Transparency, RFC 6962 (2013), section 2.1, with BLAKE2b-256.
-    Leaves and nodes are hashed under different first bytes, so that no node can be passed off as a leaf.
+    Leaves and nodes are hashed with different first bytes, so that no node can pass as a leaf.
     """
 
     __slots__ = ("_complete", "size")
 
     def __init__(self) -> None:
-        self._complete: list[bytes] = []  # roots of complete subtrees, the largest first
+        self._complete: list[bytes] = []  # roots of complete subtrees, largest first
         self.size = 0
 
     def add(self, leaf: bytes) -> None:
-        """Add a leaf after the others."""
+        """Append a leaf."""
         node = _hash(LEAF_PREFIX + leaf)
-        # Each low bit set in the size is a complete subtree as large as the one that ends here.
+        # Each trailing 1 bit of the size is a complete subtree as large as the one that ends here.
         size = self.size
         while size & 1:
             node = _hash(NODE_PREFIX + self._complete.pop() + node)
@@ -43,7 +43,7 @@ class Tree:
         self.size += 1
 
     def root(self) -> bytes:
-        """Return the root; of no leaves it is the hash of nothing."""
+        """Return the root; without leaves it is the hash of the empty string."""
         if not self._complete:
             return _hash(b"")
         node = self._complete[-1]
@@ -57,13 +57,13 @@ def _hash(content: bytes) -> bytes:
 
 
 LEAVES_BYTES: Final = 64 * 1024
-"""Size at which a record of leaves ends; with its last leaf it stays far under the largest record."""
+"""Size at which a record of leaves is full; with its last leaf it stays far below the largest record."""
 SIGNATURE_MEMBER: Final = b',"signature":"'
-_SPELT: Final = {"time_ms": "time"}  # members of a record that have another name than the field
+_SPELT: Final = {"time_ms": "time"}  # record members named differently from their fields
 
 
 class Leaf(NamedTuple):
-    """The end of one series' chain: the last entry's sequence, and its hash in hex."""
+    """The end of one series' chain: the last entry's sequence number, and its hash in hex."""
 
     series: str
     sequence: int
@@ -72,28 +72,31 @@ class Leaf(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is signed, in the order of a record's members; numbered from 1, each names the hash of the one before."""
+    """The signed content, in the order of a record's members.
+
+    Numbers start at 1, and each checkpoint names the hash of the previous one.
+    """
 
     topic: str  # of the ledger
     partition: int
     partitions: int
     number: int
-    time_ms: int  # never before the last head's
-    ledger_offset: int  # committed entries below are covered by this head and those before it
+    time_ms: int  # not before the last head
+    ledger_offset: int  # committed entries below are covered by this head and earlier ones
     leaves: int
     root: str  # hex
-    previous: str  # BLAKE2b-256 of the last head's record in hex, zeros at first
+    previous: str  # hex BLAKE2b-256 of the last head's record, zeros at first
     key: str  # fingerprint of the signing key
 
     def encode(self, key: SigningKey) -> bytes:
-        """Return the record: the signature is its last member, over all bytes before it."""
+        """Return the record; the signature is its last member and covers all bytes before it."""
         members = {_SPELT.get(name, name): found for name, found in asdict(self).items()}
         body = wire.dump({"type": "head", **members})[:-1]
         return b'%b%b%b"}' % (body, SIGNATURE_MEMBER, key.sign(body).hex().encode())
 
 
 def decode(record: bytes, key: SigningKey) -> Head | None:
-    """Return the head that a record holds; None when it holds none, or claims the key's signature without having it."""
+    """Return the checkpoint in a record; None if there is none, or this key's signature is forged."""
     try:
         found: Any = wire.load(record)
         body, _, _ = record.partition(SIGNATURE_MEMBER)
@@ -107,7 +110,7 @@ def decode(record: bytes, key: SigningKey) -> Head | None:
 
 
 class LeafPages:
-    """The leaves of a partition's head ``number``, put into records of bounded size and into its Merkle tree.
+    """The leaves of a partition's checkpoint ``number``, in bounded records and in its Merkle tree.
 
     They are added in the order of their series.
     """
@@ -119,8 +122,8 @@ class LeafPages:
         self._bytes = 0
 
     def add(self, leaf: Leaf) -> bytes | None:
-        """Add a leaf; return a record when one is full."""
-        plain = tuple(leaf)  # what is more than a tuple is no JSON
+        """Add a leaf; return a record if one is full."""
+        plain = tuple(leaf)  # a subclass of tuple is not JSON
         text = wire.dump(plain)
         self.tree.add(text)
         self._open.append(plain)
@@ -128,7 +131,7 @@ class LeafPages:
         return self.rest() if self._bytes >= LEAVES_BYTES else None
 
     def rest(self) -> bytes | None:
-        """Return a record of the leaves that are in none yet, or None when there are none."""
+        """Return a record of the leaves that are in none yet, or None if there are none."""
         leaves, self._open, self._bytes = self._open, [], 0
         if not leaves:
             return None

@@ -1,6 +1,6 @@
-"""Signing keys: Ed25519 (S. Josefsson, I. Liusvaara, RFC 8032, 2017), in files readable by their owner alone.
+"""Signing keys: Ed25519 (S. Josefsson, I. Liusvaara, RFC 8032, 2017), readable only by their owner.
 
-A file is an unencrypted PKCS #8 PEM, the public key a SubjectPublicKeyInfo PEM: any tool can check a signature.
+A key file is an unencrypted PKCS #8 PEM, the public key a SubjectPublicKeyInfo PEM. Any tool can check a signature.
 """
 
 from dataclasses import dataclass, field
@@ -20,26 +20,29 @@ FINGERPRINT_BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key that signs the ledger's heads; ``fingerprint`` is the start of its public key's BLAKE2b, 16 hex digits."""
+    """A key that signs the ledger's checkpoints.
+
+    ``fingerprint`` is the start of its public key's BLAKE2b hash, 16 hex digits.
+    """
 
     private: Ed25519PrivateKey = field(repr=False)
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Derive the fingerprint."""
+        """Derive the key's fingerprint."""
         raw = self.private.public_key().public_bytes(pem.Encoding.Raw, pem.PublicFormat.Raw)
         object.__setattr__(self, "fingerprint", blake2b(raw, digest_size=FINGERPRINT_BYTES).hexdigest())
 
     @classmethod
     def create(cls, path: Path) -> Self:
-        """Write a new key with mode 0600; raises `KeyFileError` when the path exists: a key is never overwritten."""
+        """Write a new key with mode 0600; raises `KeyFileError` if the path exists, so none is overwritten."""
         key = cls(Ed25519PrivateKey.generate())
         write_private(path, key.private.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, pem.NoEncryption()))
         return key
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Return the key of a file; raises `KeyFileError` when it is missing, readable by others, or no such key."""
+        """Return a file's key; raises `KeyFileError` if it is missing, readable by others, or not such a key."""
         content = read_private(path)
         try:
             private = pem.load_pem_private_key(content, None)
@@ -50,11 +53,11 @@ class SigningKey:
         return cls(private)
 
     def sign(self, content: bytes) -> bytes:
-        """Return the signature, 64 bytes; the same content always gets the same."""
+        """Return the signature, 64 bytes; the same content always has the same signature."""
         return self.private.sign(content)
 
     def signed(self, content: bytes, signature: bytes) -> bool:
-        """Tell whether this key made a signature."""
+        """Return whether this key made a signature."""
         try:
             self.private.public_key().verify(signature, content)
         except InvalidSignature:
@@ -62,11 +65,11 @@ class SigningKey:
         return True
 
     def public_pem(self) -> str:
-        """Return the public key, which auditors need; it is no secret."""
+        """Return the public key, which auditors need; it is not secret."""
         public = self.private.public_key()
         return public.public_bytes(pem.Encoding.PEM, pem.PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 def is_signing_key(path: Path) -> bool:
-    """Tell whether a key file is one of these rather than a noise key; raises `KeyFileError` as `load` does."""
+    """Return whether a key file has a signing key, not a noise key; raises `KeyFileError` like `load`."""
     return read_private(path).startswith(PEM_START)

@@ -1,8 +1,8 @@
-"""A local Kafka broker for newcomers and tests: its jars, its ports, its process; it knows no worker."""
+"""A local Kafka broker for newcomers and tests: its jars, ports and process, but no worker."""
 
 
 class LocalBrokerError(Exception):
-    """A local broker cannot be had; the message says what was asked, what was found, and the remedy."""
+    """A local broker is not available; the message says what was asked, what was found, and the remedy."""
 
     def __init__(self, asked: str, found: str, remedy: str) -> None:
         super().__init__(f"{asked}: {found}. {remedy}")

@@ -1,7 +1,8 @@
 """A local Kafka broker: real Apache Kafka, one node, loopback only, without Docker.
 
-It outlives the process that started it (``kafka start`` returns), so its folder remembers it: ``broker.json`` names the
-process beyond its reused pid, and the ports, which a broker started again in the same folder keeps.
+It outlives the process that started it (``kafka start`` returns), so its state is in its folder. ``broker.json``
+identifies the process even if its pid is reused, and contains the ports, which a broker restarted in the same folder
+keeps.
 """
 
 import base64
@@ -21,19 +22,19 @@ from stream_app.localbroker import LocalBrokerError
 from stream_app.localbroker.machine import HOST, KAFKA_VERSION, Progress, fetch_jars, find_java, locked, ports_of
 from stream_app.processes import Process
 
-START_SECONDS = 90.0  # 3 seconds on an idle machine; a loaded one and a log to recover need more
+START_SECONDS = 90.0  # 3 seconds on an idle machine, more under load or to recover a log
 STOP_SECONDS = 30.0
 
 LOGS = Path(__file__).parent / "log4j2.properties"
 FEATURES = Path(__file__).parent / "bootstrap.checkpoint"
 NODE = "1"
-_QUICK_START = "-XX:TieredStopAtLevel=1"  # starts in half the processor time; under full load other levels are quicker
+_QUICK_START = "-XX:TieredStopAtLevel=1"  # halves the start's processor time; under full load other levels are quicker
 _MEMORY = ("-Xms256m", "-Xmx512m", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 _JVM_FLAGS = (*_MEMORY, "-Djava.awt.headless=true", _QUICK_START)
 
-# Single node: nothing can be replicated. Few partitions of the inner topics, no waiting for more members of a group.
+# A single node cannot replicate. There are few partitions of the internal topics, and no wait for more group members.
 _DEFAULTS = {
-    "auto.create.topics.enable": "false",  # a topic made by accident has none of the settings that `topics` gives
+    "auto.create.topics.enable": "false",  # a topic made by accident lacks the settings that `topics` gives
     "offsets.topic.num.partitions": "4",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.num.partitions": "4",
@@ -43,7 +44,7 @@ _DEFAULTS = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
-    # A broker that was killed can not register again before its last session ended.
+    # A broker that was killed cannot register again before its last session has ended.
     "broker.session.timeout.ms": "4000",
     "broker.heartbeat.interval.ms": "500",
     "message.max.bytes": str(16 * 1024 * 1024),
@@ -52,7 +53,7 @@ _DEFAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """What `broker.json` in a broker's folder holds."""
+    """The contents of `broker.json` in a broker's folder."""
 
     process: Process
     port: int
@@ -61,7 +62,7 @@ class BrokerState:
 
 
 class LocalBroker:
-    """A running broker, made by ``start`` or ``find``; leaving its ``with`` block stops it."""
+    """A running broker, returned by ``start`` or ``find``; leaving its ``with`` block stops it."""
 
     def __init__(self, folder: Path, state: BrokerState) -> None:
         self.folder = folder
@@ -69,12 +70,12 @@ class LocalBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where clients reach it, as ``host:port``."""
+        """The address for clients, as ``host:port``."""
         return f"{HOST}:{self.state.port}"
 
     @property
     def pid(self) -> int:
-        """Process id, for tests that kill the broker."""
+        """The process id, for tests that kill the broker."""
         return self.state.process.pid
 
     @classmethod
@@ -89,11 +90,11 @@ class LocalBroker:
         jars: Path | None = None,
         progress: Progress = lambda _: None,
     ) -> Self:
-        """Start a broker whose data lives in ``folder``; return when it answers.
+        """Start a broker whose data is in ``folder``; return it when it answers.
 
-        Without ``port`` it takes the one that the folder's last broker had, else ``preferred``, else any free one; what
-        is ``preferred`` is never another one.
-        ``overrides`` are lines of its ``server.properties``, ``jvm_flags`` come after the default ones.
+        Without ``port`` it takes the port of the folder's last broker, else ``preferred``, else any free one. If
+        ``preferred`` is given, it never takes any other free port. ``overrides`` are lines of its
+        ``server.properties``, and ``jvm_flags`` follow the default ones.
         """
         folder = folder.absolute()
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,14 +121,15 @@ class LocalBroker:
 
     @classmethod
     def find(cls, folder: Path) -> Self | None:
-        """Return the broker that runs in ``folder``, or None."""
+        """Return the broker running in ``folder``, or None."""
         state = _remembered(folder)
         return None if state is None or not state.process.alive() else cls(folder.absolute(), state)
 
     def answers(self) -> bool:
-        """Ask for the cluster's metadata (version 1, of no topic), and return whether it names a broker to speak to.
+        """Return whether the broker answers a metadata request (version 1, no topics) with a broker to use.
 
-        A broker opens its listener once the controller counts it in, which may be just before it has read so itself.
+        A broker opens its listener when the controller has registered it, which may be just before it has read this
+        itself.
         """
         client = b"landmark-stream"
         body = struct.pack(">hhih", 3, 1, 1, len(client)) + client + struct.pack(">i", 0)
@@ -139,7 +141,7 @@ class LocalBroker:
         return False
 
     def stop(self) -> None:
-        """Stop the broker; its data stays."""
+        """Stop the broker; its data is kept."""
         if not self.state.process.stop(STOP_SECONDS):
             raise LocalBrokerError(
                 f"stopping the broker in {self.folder}", f"process {self.pid} is still running", "Check it"
@@ -189,20 +191,20 @@ def _properties(folder: Path, port: int, controller_port: int, overrides: Mappin
 
 
 def _format(data: Path) -> None:
-    """Write what `kafka-storage format` writes: it would start another Java machine, which takes seconds.
+    """Write the files of `kafka-storage format`, which would start another JVM and take seconds.
 
-    ``bootstrap.checkpoint`` holds the levels of the features that a new cluster of `KAFKA_VERSION` begins with.
+    ``bootstrap.checkpoint`` contains the feature levels with which a new cluster of `KAFKA_VERSION` starts.
     """
     data.mkdir(parents=True, exist_ok=True)
     (data / FEATURES.name).write_bytes(FEATURES.read_bytes())
     lines = {"version": "1", "cluster.id": _new_id(), "directory.id": _new_id(), "node.id": NODE}
     unfinished = data / "meta.properties.tmp"
     unfinished.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
-    unfinished.rename(data / "meta.properties")  # a folder that has it counts as formatted
+    unfinished.rename(data / "meta.properties")  # a folder with it counts as formatted
 
 
 def _new_id() -> str:
-    """Return an id as Kafka draws them; none begins with a dash, which its tools would take for an option."""
+    """Return an id in Kafka's form; none begins with a dash, which Kafka's tools would read as an option."""
     return base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:])[:22].decode()
 
 
@@ -210,19 +212,19 @@ def _launch(java: str, library: Path, settings: Path, flags: tuple[str, ...]) ->
     logs = (f"-Dlandmark.log={settings.with_name('broker.log')}", f"-Dlog4j2.configurationFile={LOGS}")
     command = [java, *logs, *_JVM_FLAGS, *flags, "-cp", f"{library}/*", "kafka.Kafka", str(settings)]
     with settings.with_name("broker.out").open("wb") as out:
-        # Its own session: Ctrl-C in the terminal that started it must not reach it.
+        # A session of its own, so that Ctrl-C in the terminal that started it does not reach it.
         child = subprocess.Popen(
             command, cwd=settings.parent, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
         )
     process = Process.of(child.pid)
     if process is None:
         raise LocalBrokerError("a broker", f"it exited at once: {_last_words(settings.parent)}", "Mend that")
-    child.returncode = 0  # `Process` watches it from here on; without this a ResourceWarning says that nobody does
+    child.returncode = 0  # `Process` watches it from here on; this avoids a ResourceWarning
     return process
 
 
 def _last_words(folder: Path) -> str:
-    """Return the last error of the broker's log with its exception, or the end of what the Java machine wrote."""
+    """Return the last error in the broker's log with its exception, or the last line from the JVM."""
     for name, mark in (("broker.log", "ERROR"), ("broker.log", "FATAL"), ("broker.out", "")):
         with contextlib.suppress(FileNotFoundError):
             lines = (folder / name).read_text(errors="replace").splitlines()

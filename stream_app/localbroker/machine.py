@@ -1,6 +1,6 @@
-"""What a local broker needs of its machine: Java, the jars of Kafka, and ports that nobody listens on.
+"""What a local broker needs from its machine: Java, the jars of Kafka, and free ports.
 
-The jars are fetched once through Maven, checked against pinned sums, and kept in a per-user cache.
+The jars are fetched once through Maven, checked against pinned hashes, and kept in a per-user cache.
 """
 
 import contextlib
@@ -34,11 +34,11 @@ Progress = Callable[[str], None]
 
 
 def default_cache() -> Path:
-    """Return the folder that the jars are kept in: below the user's home, or else below the temporary folder.
+    """Return the folder for the jars: in the user's home, or else in the temporary folder.
 
-    Raises `LocalBrokerError` if the home cannot be written, and somebody else has the folder of that name.
+    Raises `LocalBrokerError` if the home is not writable and others own or can access the folder of that name.
     """
-    with contextlib.suppress(RuntimeError):  # a user without a home
+    with contextlib.suppress(RuntimeError):  # the user has no home
         own = Path.home() / ".cache" / "landmark-stream"
         last = next(folder for folder in (own, *own.parents) if folder.exists())
         if last.is_dir() and os.access(last, os.W_OK):
@@ -55,7 +55,7 @@ def default_cache() -> Path:
 
 
 def find_java() -> str:
-    """Return the path of the machine's Java, new enough for Kafka."""
+    """Return the path of an installed Java that is new enough for Kafka."""
     asked = f"Java {JAVA_MINIMUM} or newer on the PATH"
     java = shutil.which("java")
     if java is None:
@@ -69,10 +69,10 @@ def find_java() -> str:
 
 
 def fetch_jars(folder: Path | None = None, progress: Progress = lambda _: None, pins: Path = _HERE) -> Path:
-    """Return the folder of the jars; fetch them first when it is not there.
+    """Return the folder of the jars, and fetch them first if it is missing.
 
-    ``pins`` holds ``pom.xml`` and ``jars.sha256``, which say what jars: those of the broker, unless given. Several
-    processes may ask at once: one fetches, the others wait. A folder appears whole or not at all.
+    ``pins`` contains ``pom.xml`` and ``jars.sha256``, which name the jars; the default is those of the broker. If
+    several processes ask at once, one fetches and the others wait. A folder appears completely or not at all.
     """
     target = default_cache() if folder is None else folder
     if target.is_dir():
@@ -89,7 +89,7 @@ def fetch_jars(folder: Path | None = None, progress: Progress = lambda _: None, 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Let one process at a time in."""
+    """Allow one process at a time to enter."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -102,7 +102,7 @@ def _copy(pins: Path, work: Path, progress: Progress) -> None:
         raise LocalBrokerError(asked, "found none", _REMEDY)
     shutil.copy(pins / "pom.xml", work)
     progress(f"fetching Apache Kafka {KAFKA_VERSION} (about 45 MB, once)")
-    # A repository of its own: the user's lies in a home that may not be writable, and that Java looks up by itself.
+    # A separate repository: the user's is in a home that may not be writable and that Java determines itself.
     command = [maven, "-B", _COPY, "-DincludeScope=runtime", f"-DoutputDirectory={work / 'lib'}"]
     command += [f"-Dmaven.repo.local={work / 'repository'}"]
     said = []
@@ -129,15 +129,15 @@ def _verify(folder: Path, pins: Path) -> None:
 
 HOST: Final = "127.0.0.1"
 _SERVERS: Final = range(20_000, 32_768)
-"""Connections have those from 32768 on Linux, from 49152 elsewhere (RFC 6335, section 6)."""
+"""Outgoing connections have ports from 32768 on Linux, from 49152 elsewhere (RFC 6335, section 6)."""
 
 
 def ports_of(wished: int, *, other: bool) -> tuple[int, int]:
-    """Choose the broker's and the controller's port.
+    """Choose the ports of the broker and the controller.
 
     Args:
         wished: the broker's port; 0: any free one.
-        other: whether any free one will do where another program listens on the wished one.
+        other: whether another free port will do if another program listens on the wished one.
 
     Raises:
         LocalBrokerError: if another program is listening there, and no other port will do.
@@ -147,17 +147,17 @@ def ports_of(wished: int, *, other: bool) -> tuple[int, int]:
         remedy = "Stop it, or use another --port; --port 0 picks a free one"
         raise LocalBrokerError(f"port {wished}", "another program is listening there", remedy)
     found, controller = free_ports(2)
-    # A port that is chosen by name may be what chance gives the controller.
+    # The wished port may also be the random port of the controller.
     return (port, controller if controller != port else found) if port else (found, controller)
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return ``count`` different free ports, none of which the system gives to outgoing connections.
+    """Return ``count`` different free ports that the system does not give to outgoing connections.
 
-    A server that is away for a moment finds its port free again: a client that calls it meanwhile from a port of the
-    system's choice would get that very port one day, reach itself, and keep it.
+    A server that restarts must find its port free. A client that calls it meanwhile, from a port that the system
+    chooses, would one day get that very port, connect to itself, and keep it.
     """
-    with contextlib.ExitStack() as held:  # all at once, so that they differ
+    with contextlib.ExitStack() as held:  # open together, so they differ
         found: list[int] = []
         while len(found) < count:
             probe, port = held.enter_context(socket.socket()), _SERVERS[uuid.uuid4().int % len(_SERVERS)]

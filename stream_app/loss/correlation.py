@@ -1,8 +1,8 @@
-"""A correlation: what is known of the step between two timestamps, how strong it is, and how it is estimated.
+"""Correlations: knowledge about the step between two timestamps, its strength and its estimation.
 
-Estimation: each ``by_`` function returns the state of every value, counted from 0 without gaps. No bounds, cells or
-names are kept: temporal loss needs only which values fall together. A matrix learned from private data tells of them:
-who publishes it publishes statistics without any noise.
+For estimation, each ``by_`` function returns the state of every value, counted from 0 without gaps. No bounds, cells or
+names are kept, because temporal loss depends only on which values coincide. A matrix learned from private data reveals
+something about them: anyone who publishes it publishes statistics without any noise.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -19,12 +19,12 @@ from stream_app.loss.temporal import Adversary
 
 
 class CorrelationError(ValueError):
-    """Two matrices that do not belong together, or parameters that give none."""
+    """Two matrices that do not belong together, or parameters for which there is no matrix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Transition matrices of one kind of series; None is no knowledge in that direction."""
+    """Transition matrices of one kind of series; None means no knowledge in that direction."""
 
     backward: TransitionMatrix | None
     forward: TransitionMatrix | None
@@ -36,11 +36,11 @@ class Correlation:
 
     @classmethod
     def of_strength(cls, states: int, strength: float) -> "Correlation":
-        """Return the parametric family: a value stays with probability ``strength``, else it is any, all alike.
+        """Return the correlation in which a value stays with probability ``strength`` and is else uniform.
 
-        It is Cao et al.'s Laplacian smoothing (2017, equation 25) of the strongest correlation, the identity, by
-        ``s = (1 - strength) / (states strength)``: 0 is independence, 1 full knowledge. Raises `CorrelationError`, and
-        `MatrixError` for too many states.
+        It is Cao et al.'s Laplacian smoothing (2017, equation 25) of the strongest correlation, the identity, by ``s =
+        (1 - strength) / (states strength)``. A strength of 0 is independence, 1 is full knowledge. Raises
+        `CorrelationError`, and `MatrixError` for too many states.
         """
         if states < 2:
             raise CorrelationError(f"states: found {states}; a correlation needs at least 2")
@@ -58,7 +58,7 @@ class Correlation:
 
 
 def correlation_of(document: object) -> Correlation:
-    """Return the correlation of a document's ``backward`` and ``forward``, null for none; raises `CorrelationError`."""
+    """Parse a correlation from ``backward`` and ``forward`` (null: none); raises `CorrelationError`."""
     if not isinstance(document, Mapping) or not document.keys() >= {"backward", "forward"}:
         raise CorrelationError('must be an object with "backward" and "forward", each a matrix or null')
     found: dict[str, TransitionMatrix | None] = {}
@@ -71,19 +71,22 @@ def correlation_of(document: object) -> Correlation:
 
 
 class Strength(NamedTuple):
-    """How strong the correlation of one direction is."""
+    """The strength of the correlation in one direction."""
 
     distance: float
-    """Largest total variation distance between two states' distributions: 0 independent, 1 some states never meet."""
+    """Largest total variation distance between the distributions of two states.
+
+    0: independent; 1: two are disjoint.
+    """
     most_carried: float | None
-    """The limit of the loss function: what one step hands on of any loss; None where there is none."""
+    """The limit of the loss function: the most that one step carries on from any loss; None without limit."""
     unbounded_from: float | None
-    """The constant epsilon from which on the loss grows for ever, 0: any above it; None where it never does."""
-    carried_of_one: float  # what one step hands on of a loss of 1
+    """The constant epsilon from which on the loss grows for ever (0: any above it); None if it never does."""
+    carried_of_one: float  # carried on by one step of a loss of 1
 
     @classmethod
     def of(cls, envelope: Envelope) -> "Strength":
-        """Return the strength of the matrix of an envelope."""
+        """Return the strength of an envelope's matrix."""
         if not envelope.vertices:
             return cls(0.0, 0.0, None, 0.0)
         base, gain = envelope.vertices[-1]
@@ -100,21 +103,24 @@ States = NDArray[np.intp]
 
 
 def by_quantiles(values: Floats, states: int) -> States:
-    """Return states that hold about as many values each; equal values share one, so there may be fewer states."""
+    """Return states with about equally many values each.
+
+    Equal values share a state, so there may be fewer states.
+    """
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    twice_middle = 2 * counts.cumsum() - counts  # of the ranks of equal values, so that ties tear no neighbours apart
+    twice_middle = 2 * counts.cumsum() - counts  # of the ranks of equal values: ties keep neighbours together
     return _numbered((twice_middle * states // (2 * len(values)))[place])
 
 
 def by_grid(values: Floats, states: int) -> States:
-    """Return states of equal width from the least to the largest value; those without a value are none."""
-    halves = values / 2  # so that no width is beyond the largest double
+    """Return states of equal width from the smallest to the largest value; empty ones are dropped."""
+    halves = values / 2  # so that no width exceeds the largest double
     inner = np.linspace(halves.min(), halves.max(), states + 1)[1:-1]
     return _numbered(np.searchsorted(inner, halves, side="right"))
 
 
 def by_cells(latitudes: Floats, longitudes: Floats, metres: float) -> States:
-    """Return the square cells of a side that positions in degrees lie in, on the plane of kind `location`."""
+    """Return the square cells, with sides of ``metres``, of positions in degrees, as in kind `location`."""
     shrink = np.cos(np.radians(np.abs(latitudes).max()))
     per_degree = np.radians(EARTH_RADIUS_METRES) / metres
     north = np.floor(latitudes * per_degree)
@@ -129,20 +135,20 @@ def by_values(values: Sequence[Hashable]) -> States:
 
 
 def _numbered(found: NDArray[np.generic]) -> States:
-    """Return the place of each (column of) ``found`` among the distinct ones."""
+    """Return the index of each (column of) ``found`` among the distinct ones."""
     states: States = np.unique(found, axis=found.ndim - 1, return_inverse=True)[1].reshape(-1).astype(np.intp)
     return states
 
 
-Counts = NDArray[np.int64]  # shape (states, states): how often the column's state came after the row's
+Counts = NDArray[np.int64]  # shape (states, states): how often the column's state followed the row's
 
 
 def counted(series: NDArray[np.int64], timestamps_ms: NDArray[np.int64], states: States, step_ms: int | None) -> Counts:
-    """Return how often each state came after each; arguments hold one entry for each value, in any order.
+    """Return how often each state followed each; arguments have one entry per value, in any order.
 
-    With ``step_ms`` timestamps are steps, and only pairs of neighbouring steps count; without, any two timestamps of a
-    series that follow each other. Of several values at one timestamp the first counts, as in the worker. Raises
-    `CorrelationError` for more states than a matrix may have, or when no timestamp follows another.
+    With ``step_ms``, timestamps become steps, and only pairs of consecutive steps count. Without it, any two
+    consecutive timestamps of a series count. Of several values at one timestamp, the first counts, as in the worker.
+    Raises `CorrelationError` for more states than a matrix may have, or if no timestamp follows another.
     """
     most = int(states.max(initial=-1)) + 1
     if most > MOST_STATES:
@@ -166,11 +172,11 @@ def counted(series: NDArray[np.int64], timestamps_ms: NDArray[np.int64], states:
 
 
 def estimated(counts: Counts, smoothing: float) -> Correlation:
-    """Return the matrices of counts: shares of each row, smoothed by ``(p + s) / sum(p + s)``.
+    """Estimate the matrices from counts: the shares of each row, smoothed by ``(p + s) / sum(p + s)``.
 
-    The smoothing is Laplacian, as in Cao et al. 2017, equation 25: 0 leaves the shares as they are. A state that was
-    never left (forward) or never reached (backward) gets the shares of all states: nothing is known of it. Raises
-    `CorrelationError` for a smoothing that is not finite or below 0.
+    The smoothing is Laplacian, as in Cao et al. 2017, equation 25; 0 leaves the shares unchanged. A state that was
+    never left (forward) or never reached (backward) gets the shares of all states, because nothing is known about it.
+    Raises `CorrelationError` if the smoothing is not finite or is below 0.
     """
     if not 0 <= smoothing < float("inf"):
         raise CorrelationError(f"smoothing: found {smoothing}; use a finite number of at least 0")

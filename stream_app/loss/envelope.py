@@ -1,8 +1,9 @@
-"""The loss function L of a transition matrix, as the convex envelope of its row pairs: one bisection a step.
+"""The loss function L of a transition matrix, as the convex envelope of its row pairs.
 
-Applied many times over, it says what is left of a loss after timestamps that spend nothing. One step along a vertex
-(D, S) is ``w -> (w + D) / S`` with ``w = 1 / expm1(alpha)``, so n of them are ``w S^-n + D (S^-n - 1) / (1 - S)``.
-The loss falls through the vertices one after the other: the cost grows with those that it passes, not with the steps.
+A step is one bisection. Applied many times, L gives what remains of a loss after timestamps that spend nothing. One
+step along a vertex (D, S) is ``w -> (w + D) / S`` with ``w = 1 / expm1(alpha)``, so n steps are ``w S^-n + D (S^-n - 1)
+/ (1 - S)``. The loss passes the vertices one after the other, so the cost grows with the vertices passed, not with the
+steps.
 """
 
 from bisect import bisect_right
@@ -14,24 +15,24 @@ from math import exp, expm1, floor, log, log1p
 from stream_app.loss.hull import Vertex, crossing, hull_of
 from stream_app.loss.matrix import TransitionMatrix
 
-LARGE = 700.0  # above it ``expm1`` comes near the largest double
+LARGE = 700.0  # above it ``expm1`` is near the largest double
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """``L(alpha) = max log((Q x + 1) / (D x + 1))``, ``x = expm1(alpha)``, over all ordered row pairs and column sets.
+    """``L(alpha) = max log((Q x + 1) / (D x + 1))``, over all ordered row pairs and column sets.
 
-    It says what of a loss alpha at one timestamp is still there at the next (Cao et al. 2017, equations 13 and 15):
-    0 <= L(alpha) <= alpha, never falling. Without vertices L is 0: independent timestamps, or an adversary without
-    knowledge of correlation.
+    ``x`` is ``expm1(alpha)``. L says how much of a loss alpha at one timestamp remains at the next (Cao et al. 2017,
+    equations 13 and 15): 0 <= L(alpha) <= alpha, never decreasing. Without vertices L is 0, for independent timestamps
+    or an adversary who knows no correlation.
     """
 
-    vertices: tuple[Vertex, ...] = ()  # from the largest gain to the smallest base: each rules from its break on
-    breaks: tuple[float, ...] = ()  # the alphas, growing, from which on the next vertex rules; one fewer than vertices
+    vertices: tuple[Vertex, ...] = ()  # from largest gain to smallest base: each applies from its break on
+    breaks: tuple[float, ...] = ()  # ascending alphas from which on the next vertex applies; one fewer than vertices
 
     @classmethod
     def of(cls, matrix: TransitionMatrix | None) -> "Envelope":
-        """Return the envelope of a matrix; None is no knowledge of correlation."""
+        """Return the envelope of a matrix; None means no knowledge of correlation."""
         vertices = () if matrix is None else hull_of(matrix.rows)
         crossings = (crossing(first, second) for first, second in pairwise(vertices))
         return cls(vertices, tuple(log1p(1 / w) for w in crossings))
@@ -53,7 +54,7 @@ class Envelope:
         return log1p(gain / (base + exp(-alpha)))
 
     def accumulated(self, epsilons: Iterable[float]) -> list[float]:
-        """Return ``alpha = L(alpha) + epsilon`` after each epsilon, from alpha = 0 on; `carried` unrolled for speed."""
+        """Return each ``alpha = L(alpha) + epsilon`` in turn, from alpha = 0; `carried` is unrolled for speed."""
         found: list[float] = []
         add, breaks, carried = found.append, self.breaks, self.carried
         bases, gains = [vertex.base for vertex in self.vertices], [vertex.gain for vertex in self.vertices]
@@ -71,13 +72,13 @@ class Envelope:
         return found
 
 
-INDEPENDENT = Envelope()  # of timestamps that tell nothing of each other, and of an adversary who knows no correlation
+INDEPENDENT = Envelope()  # of independent timestamps, and of an adversary who knows no correlation
 
-_MOST = 1e300  # stands for an infinite number of steps, which has no floor: more than any series has
+_MOST = 1e300  # replaces an infinite number of steps, which has no floor; no series has more
 
 
 def faded(envelope: Envelope, alpha: float, steps: int) -> float:
-    """Return L applied ``steps`` >= 0 times to a finite alpha >= 0, for any number of steps at about the same cost."""
+    """Return L applied ``steps`` >= 0 times to a finite alpha >= 0, at about the same cost for any number."""
     if steps == 0 or alpha == 0:
         return alpha
     if steps == 1 or not envelope.vertices:
@@ -102,7 +103,7 @@ def _loss(logarithm: float) -> float:
 
 
 def _moved(vertex: Vertex, logarithm: float, steps: int) -> float:
-    """Return ``log w`` after steps along a vertex; nothing of it overflows or cancels."""
+    """Return ``log w`` after ``steps`` along a vertex, without overflow or cancellation."""
     base, gain = vertex.base, min(vertex.gain, 1.0)
     grown = -log(gain) * steps
     if base == 0:
@@ -114,7 +115,7 @@ def _moved(vertex: Vertex, logarithm: float, steps: int) -> float:
 
 
 def _until(vertex: Vertex, logarithm: float, end: float) -> int:
-    """Return after how many steps along a vertex, at least one, ``log w`` is beyond an end."""
+    """Return the number of steps along a vertex, at least one, after which ``log w`` is beyond ``end``."""
     base, gain = vertex.base, min(vertex.gain, 1.0)
     if base == 0:
         steps = (end - logarithm) / -log(gain) if gain < 1 else float("inf")

@@ -1,14 +1,14 @@
-"""The upper-left convex hull of all (D, S) of a transition matrix, which is all that temporal loss needs of it.
+"""The upper-left convex hull of all (D, S) of a transition matrix, all that temporal loss needs of it.
 
-For rows q and d and a set of columns let ``D`` be the sum of d over it, ``Q`` that of q and ``S = Q - D``. Of a loss
-alpha a step hands on ``log1p(max S / (D + w))``, both in epsilon, with ``w = 1 / expm1(alpha)`` (Cao et al. 2017,
-theorem 4, rearranged). The fraction is the slope of the line from (-w, 0) to (D, S), so only the corners of the
-hull matter. For a direction (a, b) the best columns of a pair are those with ``b (q - d) > a d``, so the farthest point
-of every pair is a plain sum. The hull is found corner by corner: the direction across two known corners either has a
-farther point, which is a new corner between them, or none. A pair's distance is a convex function of the direction, so
-most pairs are soon known to lie inside.
+For rows q and d and a set of columns, let ``D`` be the sum of d over the set, ``Q`` that of q, and ``S = Q - D``. From
+a loss alpha, a step carries on ``log1p(max S / (D + w))``, both in epsilon, with ``w = 1 / expm1(alpha)`` (Cao et al.
+2017, theorem 4, rearranged). The fraction is the slope of the line from (-w, 0) to (D, S), so only the corners of the
+hull matter. For a direction (a, b), the best columns of a pair are those with ``b (q - d) > a d``, so the farthest
+point of every pair is a plain sum. The hull is found corner by corner: the direction across two known corners either
+has a farther point, which is a new corner between them, or none. A pair's distance is a convex function of the
+direction, so most pairs are soon known to lie inside.
 
-Carrying S instead of Q keeps full relative precision where rows are nearly equal.
+Carrying S instead of Q keeps full relative precision when rows are nearly equal.
 """
 
 from typing import NamedTuple
@@ -16,23 +16,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_CHUNK_ENTRIES = 1 << 16  # entries of 8 bytes that are worked on at a time: half a mebibyte, which a core's cache holds
+_CHUNK_ENTRIES = 1 << 16  # 8-byte entries processed at a time: half a mebibyte, which fits a core's cache
 _ROUNDING = 2.0**-50
-"""A point that is farther by no more than this share of the distance is no corner: the sums are not more exact."""
+"""Relative distance within which a farther point is not a corner: the sums are not more exact."""
 
 _Floats = NDArray[np.float64]
 _Rows = NDArray[np.intp]
 
 
 class Vertex(NamedTuple):
-    """A corner of the hull: sums over one set of columns, both relatively exact but for a few roundings."""
+    """A corner of the hull: sums over one set of columns, both relatively exact up to a few roundings."""
 
     base: float  # D, the sum of the smaller row
     gain: float  # S = Q - D, above 0
 
 
 class _Span(NamedTuple):
-    """What lies between two neighbouring corners, and the pairs that may have a point there."""
+    """The range between two neighbouring corners, and the pairs that may have a point there."""
 
     first: Vertex
     last: Vertex
@@ -44,7 +44,7 @@ class _Span(NamedTuple):
 
 
 def hull_of(rows: _Floats) -> tuple[Vertex, ...]:
-    """Return the corners, from the largest gain to the smallest base; none when all rows are equal."""
+    """Return the corners, from the largest gain to the smallest base; none if all rows are equal."""
     if (rows == rows[0]).all():
         return ()
     q, d = np.divmod(np.arange(len(rows) ** 2), len(rows))
@@ -56,7 +56,7 @@ def hull_of(rows: _Floats) -> tuple[Vertex, ...]:
     if first.base == 0 or first == last:
         return (first,)
     corners = {first, last}
-    # Across the last corner no pair has a point beyond the line through it and the origin.
+    # No pair has a point beyond the line through the last corner and the origin.
     beyond = (1.0, 0.0) if last.base == 0 else (last.gain, last.base)
     spans = [_Span(first, last, pairs, direction, distance, beyond, np.zeros(len(distance)))]
     while spans:
@@ -65,14 +65,14 @@ def hull_of(rows: _Floats) -> tuple[Vertex, ...]:
 
 
 def _split(rows: _Floats, span: _Span, corners: set[Vertex]) -> list[_Span]:
-    """Add the corner between the ends of a span, if there is one; return the two spans that it makes."""
+    """Add the corner between the ends of a span, if there is one, and return the two resulting spans."""
     first, last = span.first, span.last
     across = (first.gain - last.gain, first.base - last.base)
     (a, b), (a1, b1), (a2, b2) = across, span.first_direction, span.last_direction
     turn = a2 * b1 - a1 * b2
     if a <= 0 or b <= 0 or turn <= 0:
         return []
-    # across = share1 * first_direction + share2 * last_direction, and distances are sublinear in it.
+    # across = share1 * first_direction + share2 * last_direction, and distances are sublinear in the direction.
     share1, share2 = (a2 * b - a * b2) / turn, (a * b1 - a1 * b) / turn
     known = b * last.gain - a * last.base
     enough = known + _ROUNDING * b * last.gain
@@ -92,7 +92,10 @@ def _split(rows: _Floats, span: _Span, corners: set[Vertex]) -> list[_Span]:
 
 
 def _distances(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float, float]) -> _Floats:
-    """Return how far each pair reaches in a direction (a, b): its largest ``b S - a D`` over all sets of columns."""
+    """Return the distance of each pair in a direction (a, b).
+
+    It is the largest ``b S - a D`` over all sets of columns.
+    """
     a, b = direction
     found = np.empty(len(pairs[0]))
     size = max(1, _CHUNK_ENTRIES // len(rows))
@@ -108,7 +111,7 @@ def _distances(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float
 
 
 def _farthest(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float, float], distance: _Floats) -> Vertex:
-    """Return the point of all pairs that lies farthest in a direction; of several, the one with the smallest base."""
+    """Return the point of all pairs farthest in a direction; of several, the one with the smallest base."""
     a, b = direction
     best = np.flatnonzero(distance == distance.max())
     q, d = rows[pairs[0][best]], rows[pairs[1][best]]
@@ -119,8 +122,8 @@ def _farthest(rows: _Floats, pairs: tuple[_Rows, _Rows], direction: tuple[float,
 
 
 def _steepest(rows: _Floats) -> Vertex:
-    """Return the point with the largest S / D; where some have D = 0, the one of them with the largest S."""
-    # Entry (i, j): what row i has in columns where row j has nothing.
+    """Return the point with the largest S / D; if some have D = 0, that of these with the largest S."""
+    # Entry (i, j): the sum of row i over the columns in which row j is 0.
     alone = rows @ (rows == 0).T
     i, j = np.unravel_index(int(np.argmax(alone)), alone.shape)
     if alone[i, j] > 0:
@@ -132,12 +135,15 @@ def _steepest(rows: _Floats) -> Vertex:
 
 
 def crossing(first: Vertex, second: Vertex) -> float:
-    """Return the w at which two corners give the same loss; above it the first, whose gain is larger, gives more."""
+    """Return the w at which two corners give the same loss; above it, the first one gives more.
+
+    The first one has the larger gain.
+    """
     return (second.gain * first.base - first.gain * second.base) / (first.gain - second.gain)
 
 
 def _convex(corners: list[Vertex]) -> tuple[Vertex, ...]:
-    """Return the corners whose crossings fall strictly and stay above 0; the others are there by rounding alone."""
+    """Return the corners whose crossings decrease strictly and stay above 0; others result from rounding."""
     kept = [corners[0]]
     for corner in corners[1:]:
         if corner.gain >= kept[-1].gain:

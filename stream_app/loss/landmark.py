@@ -1,17 +1,16 @@
-"""Temporal loss under landmark privacy: for every timestamp t, the sum of the losses of all landmarks and of t.
+"""Temporal loss under landmark privacy: for each timestamp t, the summed loss of all landmarks and t.
 
 Katsomallos 2022 (thesis, section 4.1): for i in L u {t}, with i- and i+ the neighbours of i in that set, the backward
-loss runs over (i-, i] and the forward loss over [i, i+). It is an estimate: above the sum of all epsilons where the
-releases between two landmarks count for both of them, below the true loss where the states between two changed
-timestamps would have to change too. The sum over all timestamps is a bound whatever is correlated within
-the series.
+loss runs over (i-, i] and the forward loss over [i, i+). It is an estimate. It is above the sum of all epsilons if the
+releases between two landmarks count for both of them, and below the true loss if the states between two changed
+timestamps would have to change too. The sum over all timestamps is a bound for any correlation within the series.
 
-The loss at the fixed end of a stretch of timestamps when it is cut short, for all its lengths at once.
+`shortened` computes the loss at the fixed end of a stretch of timestamps that is cut short, for all lengths at once.
 
-A longer stretch changes the innermost of ``L(... L(L(0) + e_(n-1)) ...) + e_0``, so each length has a recurrence of its
-own; all lengths of all stretches take its steps together, from the far end to the fixed one. What they share is the
-rest of the way: a length that from some timestamp on rests on the same vertices as the whole stretch is a function of
-its loss there that the whole stretch gives once (`shared_ways`), and it takes no further step.
+A longer stretch changes the innermost term of ``L(... L(L(0) + e_(n-1)) ...) + e_0``, so each length has its own
+recurrence. All lengths of all stretches take its steps together, from the far end to the fixed one. They share the rest
+of the way: a length may, from some timestamp on, use the same vertices as the whole stretch. Its result is then a
+function of its loss there, which the whole stretch gives once (`shared_ways`), and it takes no further step.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,30 +25,33 @@ from stream_app.loss.envelope import LARGE, Envelope
 from stream_app.loss.temporal import Adversary, checked
 
 _SETTLED = 1 - 1e-14
-"""Losses grow with the length of a stretch, and roundings are of this size: nearer to the whole one they are its."""
+"""Share of the whole stretch's loss from which on a loss counts as equal.
+
+Losses grow with a stretch's length, and roundings are of this size.
+"""
 
 _Floats = NDArray[np.float64]
 
 
 class Stretch(NamedTuple):
-    """Timestamps in a row, from the fixed end on."""
+    """Consecutive timestamps, starting at the fixed end."""
 
     epsilons: Sequence[float]
-    whole: Sequence[float]  # the loss at each of them towards the fixed end when all of them exist
+    whole: Sequence[float]  # the loss at each of them towards the fixed end if all of them exist
 
 
 class Way(NamedTuple):
-    """From a timestamp's loss to that of the fixed end, along the vertices of the whole stretch."""
+    """The way from a timestamp's loss to that of the fixed end, along the vertices of the whole stretch."""
 
-    least: float  # the smallest loss there that keeps to these vertices all the way
+    least: float  # the smallest loss there that stays on these vertices all the way
     above: tuple[float, float]
     below: tuple[float, float]
     power: int
-    """``(above . (x, 1)) / (below . (x, 1)) * 2^power`` is x at the fixed end, x being ``expm1`` of the loss."""
+    """``(above . (x, 1)) / (below . (x, 1)) * 2^power`` is x at the fixed end; x is ``expm1`` of the loss."""
 
 
 def shortened(envelope: Envelope, stretches: Sequence[Stretch]) -> list[_Floats]:
-    """Return for each stretch the loss at its fixed end when only its first n timestamps exist, n = 1..all but one."""
+    """Return each stretch's loss at its fixed end if only its first n timestamps exist, n = 1..all but 1."""
     found = [np.full(len(stretch.whole) - 1, stretch.whole[0]) for stretch in stretches]
     if not envelope.vertices:
         return found
@@ -78,10 +80,10 @@ def shortened(envelope: Envelope, stretches: Sequence[Stretch]) -> list[_Floats]
 
 
 def shared_ways(envelope: Envelope, stretch: Stretch) -> list[Way]:
-    """Return the way from each timestamp of a stretch but the last.
+    """Return the way from each timestamp of a stretch except the last.
 
-    With ``k = exp(-epsilon)`` and ``g = 1 - k`` a step is ``x -> ((S + D g) x + g) / (D k x + k)``: linear fractional
-    without negative coefficients, so that steps compose as matrices and nothing cancels.
+    With ``k = exp(-epsilon)`` and ``g = 1 - k`` a step is ``x -> ((S + D g) x + g) / (D k x + k)``. It is linear
+    fractional without negative coefficients, so steps compose as matrices and nothing cancels.
     """
     ways = [Way(0.0, (1.0, 0.0), (0.0, 1.0), 0)]
     for place in range(1, len(stretch.whole) - 1):
@@ -100,7 +102,7 @@ def shared_ways(envelope: Envelope, stretch: Stretch) -> list[Way]:
 
 
 def _before(base: float, gain: float, loss: float) -> float:
-    """Return the loss that a vertex carries on as ``loss``; infinity when none is large enough."""
+    """Return the loss that a vertex carries on as ``loss``; infinity if none is large enough."""
     if loss <= 0:
         return 0.0
     x = expm1(min(loss, LARGE))
@@ -109,30 +111,30 @@ def _before(base: float, gain: float, loss: float) -> float:
 
 
 def _product(row: tuple[float, float], step: tuple[float, float, float, float]) -> tuple[tuple[float, float], int]:
-    """Return row times step with its larger entry in 0.5..1, and the power of 2 taken out."""
+    """Return row times step, scaled so that its larger entry is in 0.5..1, and the power of 2 taken out."""
     first, second = row[0] * step[0] + row[1] * step[2], row[0] * step[1] + row[1] * step[3]
     power = frexp(max(first, second))[1]
     return (ldexp(first, -power), ldexp(second, -power)), power
 
 
 def _facts(envelope: Envelope, stretch: Stretch) -> _Floats:
-    """Return a row for each timestamp but the last: epsilon, when a loss is settled, and the way."""
+    """Return a row for each timestamp except the last: epsilon, when a loss is settled, and the way."""
     steps = zip(stretch.epsilons, stretch.whole, shared_ways(envelope, stretch), strict=False)
     rows = [(one, whole * _SETTLED, way.least, *way.above, *way.below, way.power) for one, whole, way in steps]
     return np.array(rows)
 
 
 def _along(loss: _Floats, way: _Floats) -> _Floats:
-    """Return the losses at the fixed end."""
+    """Return the losses at the fixed end of each way."""
     x, one = -np.expm1(-loss), np.exp(-loss)  # (x, 1) divided by exp(loss)
-    with np.errstate(divide="ignore"):  # no loss at all has logarithm -infinity
+    with np.errstate(divide="ignore"):  # a loss of 0 has logarithm -infinity
         logarithm = np.log(way[:, 0] * x + way[:, 1] * one) - np.log(way[:, 2] * x + way[:, 3] * one)
     found: _Floats = np.logaddexp(0.0, logarithm + way[:, 4] * np.log(2.0))
     return found
 
 
 def _carried(envelope: Envelope, losses: _Floats) -> _Floats:
-    """Return L of each, as `Envelope.carried` does."""
+    """Return L of each loss, like `Envelope.carried`."""
     place = np.searchsorted(envelope.breaks, losses, side="right")
     vertices = np.array(envelope.vertices)[place]
     base, gain = vertices[:, 0], vertices[:, 1]
@@ -144,14 +146,14 @@ def _carried(envelope: Envelope, losses: _Floats) -> _Floats:
 
 
 class LandmarkError(ValueError):
-    """A landmark that is no timestamp of the series."""
+    """A landmark that is not a timestamp of the series."""
 
 
 def landmark_losses(adversary: Adversary, epsilons: Sequence[float], landmarks: Iterable[int]) -> tuple[float, ...]:
     """Return the estimate for every timestamp; without landmarks it is the temporal loss.
 
-    ``landmarks`` are indices into ``epsilons``, in any order, repeated or not. Raises `EpsilonError`, and
-    `LandmarkError` for an index that is no timestamp.
+    ``landmarks`` are indices into ``epsilons``, in any order, possibly repeated. Raises `EpsilonError`, and
+    `LandmarkError` for an index that is not a timestamp.
     """
     checked(epsilons)
     places, last = sorted(set(landmarks)), len(epsilons) - 1
@@ -162,8 +164,8 @@ def landmark_losses(adversary: Adversary, epsilons: Sequence[float], landmarks: 
         return adversary.temporal_loss(epsilons).total
     losses = -np.array(epsilons, dtype=np.float64)
     together = -fsum(epsilons[place] for place in places)  # the landmarks' losses without any other timestamp
-    after: list[tuple[int, Stretch]] = []  # from each landmark on, up to the next
-    before: list[tuple[int, Stretch]] = []  # from each landmark back, down to the one before
+    after: list[tuple[int, Stretch]] = []  # from each landmark to the next
+    before: list[tuple[int, Stretch]] = []  # from each landmark back to the previous one
     for left, right in pairwise((-1, *places, len(epsilons))):
         between = slice(left + 1, right)
         towards = epsilons[left + 1 : right + 1]
@@ -178,7 +180,7 @@ def landmark_losses(adversary: Adversary, epsilons: Sequence[float], landmarks: 
         if left >= 0:
             together += forward[0]
             after.append((left, Stretch(onwards, forward)))
-    # A timestamp that joins cuts short what its two neighbours among the landmarks lose towards it.
+    # An added timestamp shortens the stretches of its two neighbouring landmarks that run towards it.
     for (place, stretch), short in zip(after, shortened(adversary.forward, [one for _, one in after]), strict=True):
         losses[place + 1 : place + 1 + len(short)] += short - stretch.whole[0]
     for (place, stretch), short in zip(before, shortened(adversary.backward, [one for _, one in before]), strict=True):

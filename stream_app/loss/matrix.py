@@ -1,7 +1,8 @@
-"""Row-stochastic matrices: what an adversary knows of the step between two timestamps.
+"""Row-stochastic matrices: what an adversary knows about the step between two timestamps.
 
-Backward, row i is the distribution of the state before a timestamp at which the state is i; forward, of the state after
-it (Cao et al. 2017, definition 3). As JSON both are a list of rows, or states and entries where most are zero.
+In a backward matrix, row i is the distribution of the state before a timestamp at which the state is i; in a forward
+matrix, of the state after it (Cao et al. 2017, definition 3). As JSON both are a list of rows, or states and entries if
+most are zero.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,17 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_STATES = 1_000
-ROW_SUM_TOLERANCE = 1e-9  # beyond what rounding does to 1,000 probabilities that were written with 12 digits or more
+ROW_SUM_TOLERANCE = 1e-9  # above the rounding error of 1,000 probabilities written with 12 or more digits
 
 LEAST_PROBABILITY = float(np.finfo(np.float64).smallest_normal)
-"""But for 0: below it doubles lose digits, and ratios of probabilities leave their range."""
+"""Smallest probability except 0: below it doubles lose digits, and ratios leave their range."""
 
 
 _PROBABILITIES = "use probabilities from 0 to 1"
 
 
 class MatrixError(ValueError):
-    """Rows that are no transition matrix; ``row`` counts from 0, None when it is no single row's fault."""
+    """Rows that are not a transition matrix.
+
+    ``row`` counts from 0; it is None if no single row is wrong.
+    """
 
     def __init__(self, row: int | None, found: str, remedy: str) -> None:
         self.row = row
@@ -34,13 +38,13 @@ class MatrixError(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransitionMatrix:
-    """A checked matrix of at least 1 and at most `MOST_STATES` states; every row sums to 1 but for rounding."""
+    """A checked matrix of 1 to `MOST_STATES` states; every row sums to 1 up to rounding."""
 
     rows: NDArray[np.float64] = field(repr=False)  # shape (states, states), read-only
 
     @classmethod
     def dense(cls, rows: Sequence[object]) -> "TransitionMatrix":
-        """Return the matrix of these rows; raises `MatrixError` naming the first row that is no distribution."""
+        """Return the matrix of these rows; raises `MatrixError` for the first row that is not a distribution."""
         states = checked_size(len(rows))
         for number, row in enumerate(rows):
             if not isinstance(row, list | tuple):
@@ -54,9 +58,9 @@ class TransitionMatrix:
 
     @classmethod
     def sparse(cls, states: int, entries: Iterable[tuple[int, int, float]]) -> "TransitionMatrix":
-        """Return the matrix that is zero but for ``entries`` (row, column, probability), rows and columns from 0.
+        """Return the matrix that is zero except for ``entries`` (row, column, probability), counted from 0.
 
-        Raises `MatrixError` as `dense` does, and for an entry outside the matrix or given twice.
+        Raises `MatrixError` like `dense`, and for an entry outside the matrix or given twice.
         """
         rows = np.zeros((checked_size(states),) * 2)
         seen: set[tuple[int, int]] = set()
@@ -74,7 +78,7 @@ class TransitionMatrix:
 
     @classmethod
     def of(cls, array: NDArray[np.float64]) -> "TransitionMatrix":
-        """Return the matrix of a square array; raises `MatrixError` as `dense` does."""
+        """Return the matrix of a square array; raises `MatrixError` like `dense`."""
         checked_size(len(array))
         rows = array.copy()
         for number, row in enumerate(rows):
@@ -94,12 +98,12 @@ class TransitionMatrix:
 
     @property
     def states(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.rows)
 
 
 def checked_size(states: int) -> int:
-    """Return how many states there are; raises `MatrixError` for none, and for more than `MOST_STATES`."""
+    """Return ``states``; raises `MatrixError` if it is below 1 or above `MOST_STATES`."""
     if states < 1:
         raise MatrixError(None, "has no states", "use one row for each state")
     if states > MOST_STATES:
@@ -108,11 +112,11 @@ def checked_size(states: int) -> int:
 
 
 _SPARSE_SHARE = 0.25
-"""With fewer entries than this share the sparse form, of three numbers an entry, is the shorter one."""
+"""Share of entries below which the sparse form, with three numbers per entry, is shorter."""
 
 
 def matrix_of(document: object) -> TransitionMatrix:
-    """Return the matrix of a list of rows, or of states and entries ``[row, column, p]``; raises `MatrixError`."""
+    """Return the matrix of rows, or of states and entries ``[row, column, p]``; raises `MatrixError`."""
     if isinstance(document, list):
         return TransitionMatrix.dense(document)
     if not isinstance(document, Mapping) or not document.keys() >= {"states", "entries"}:
@@ -132,7 +136,7 @@ def matrix_of(document: object) -> TransitionMatrix:
 
 
 def matrix_document(matrix: TransitionMatrix) -> object:
-    """Return the shorter of a matrix' two forms, in full double precision."""
+    """Return the shorter of a matrix's two forms, in full double precision."""
     rows, columns = matrix.rows.nonzero()
     if len(rows) >= _SPARSE_SHARE * matrix.states**2:
         return matrix.rows.tolist()

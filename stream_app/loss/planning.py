@@ -1,12 +1,11 @@
-"""Epsilons that keep temporal loss under a bound: what a publisher can spend before there are any data.
+"""Epsilons that keep temporal loss below a bound: what a publisher can spend, known before any data.
 
-Cao et al. 2017, section V; their two algorithms search for the same equilibrium, which the suprema give directly.
+Cao et al. 2017, section V. Their two algorithms search for the same equilibrium, which the suprema give directly.
 
-The least upper bound of a loss that gains the same epsilon at every timestamp, for ever.
-
-It is the fixed point of ``alpha = L(alpha) + epsilon``. A vertex (D, S) alone has one, a root of
-``D x^2 + (1 - S - (S + D) m) x - m = 0`` with ``x = expm1(alpha)`` and ``m = expm1(epsilon)``; L is the largest of all
-vertices, so its fixed point is the largest of theirs (Cao et al. 2017, theorem 5).
+The supremum is that of a loss that gains the same epsilon at every timestamp, for ever. It is the fixed point of
+``alpha = L(alpha) + epsilon``. A single vertex (D, S) has one, a root of ``D x^2 + (1 - S - (S + D) m) x - m = 0`` with
+``x = expm1(alpha)`` and ``m = expm1(epsilon)``. L is the largest of all vertices, so its fixed point is the largest of
+theirs (Cao et al. 2017, theorem 5).
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Ends a process that does not end by itself."""
+"""Ends a process that does not end on its own."""
 
 import asyncio
 import faulthandler
@@ -17,10 +17,10 @@ _STANDARD_ERROR = 2
 
 
 class ForcedExit:
-    """Inside the block, a process that began to end has ended within the given time, even if something hangs.
+    """Ensures that a process that began to end ends within the given time, even if something hangs.
 
-    A forced exit is as safe as `kill -9`: uncommitted work is aborted, and processed again with the same result. A
-    worker that hangs would keep its supervisor from starting another one.
+    A forced exit is as safe as `kill -9`: uncommitted work is aborted and processed again with the same result. A
+    worker that hangs would prevent its supervisor from starting another one.
     """
 
     def __init__(self) -> None:
@@ -29,8 +29,8 @@ class ForcedExit:
     def within(self, seconds: float) -> None:
         """Exit with code 1 after this many seconds, unless the block and all threads have ended by then.
 
-        A thread logs what hangs: faulthandler knows the stacks of threads, not what the tasks of an event loop wait
-        for. If that thread hangs too, in the log or on the interpreter's lock, faulthandler ends the process.
+        A thread logs what hangs, because faulthandler knows the stacks of threads but not what the tasks of an event
+        loop wait for. If that thread hangs too, in the log or on the interpreter's lock, faulthandler ends the process.
         """
         loop: asyncio.AbstractEventLoop | None = None
         with suppress(RuntimeError):  # none runs
@@ -49,7 +49,7 @@ class ForcedExit:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Cancel the end, unless a thread is left for which the interpreter would wait."""
+        """Cancel the forced exit, unless the interpreter would wait for a remaining thread."""
         waited_for = [thread for thread in threading.enumerate() if not thread.daemon]
         if self._timer is not None and waited_for == [threading.main_thread()]:
             self._timer.cancel()

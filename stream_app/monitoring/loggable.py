@@ -1,7 +1,7 @@
-"""What a log may have of errors: kinds and places of all, messages of those alone that hold no raw value.
+"""What a log may contain of errors: the kind and place of each, and messages only without raw values.
 
-A message of any other error may quote what it was about: ``could not convert string to float: '6.2'``. Libraries put
-such errors into their lines, and Python their tracebacks below; both pass through here.
+The message of any other error may quote its input: ``could not convert string to float: '6.2'``. Libraries put such
+errors into their lines, and Python puts their tracebacks below; both pass through here.
 """
 
 import logging
@@ -12,27 +12,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, cast
 
-_MOST_FRAMES: Final = 40  # of an error's places, the innermost: an endless recursion has a thousand
+_MOST_FRAMES: Final = 40  # innermost places of an error: endless recursion has a thousand
 
 
 class LoggableError(Exception):
-    """An error whose message holds no raw value: a log may have all of it."""
+    """An error whose message holds no raw value, so that a log may contain all of it."""
 
 
 def loggable(error: BaseException) -> str:
-    """Return the part of an error that a log may have: all of it, or its class and where it was raised."""
+    """Return the part of an error that a log may contain: all of it, or its class and where it was raised."""
     from aiokafka.errors import KafkaError  # noqa: PLC0415 - a client of Kafka takes seconds to load
 
     if isinstance(error, KafkaError | LoggableError):
         return repr(error)
-    # PRIVACY: the message of any other error can hold a raw value; only its kind and place are told.
+    # PRIVACY: the message of any other error can hold a raw value, so only its kind and place are logged.
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__name__}{place}"
 
 
 def traced(error: BaseException) -> str:
-    """Return in one line an error and those that led to it, each with the places that it came through."""
+    """Return one line with an error and the errors that led to it, each with the places it passed through."""
     told: list[str] = []
     seen: set[int] = set()
     at: BaseException | None = error
@@ -53,15 +53,15 @@ class Formatter(logging.Formatter):
     def formatException(  # noqa: N802 - logging's name
         self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
     ) -> str:
-        """Return an error's kinds and places; no message that may hold a raw value."""
+        """Return an error's kinds and places, without any message that may hold a raw value."""
         return "" if ei[1] is None else traced(ei[1])
 
 
 def of_library(record: logging.LogRecord) -> logging.LogRecord:
-    """Return a library's record with what a log may have of the errors in it."""
-    # PRIVACY: asyncio writes errors out in the lines that follow its first one, which says what happened; all others
-    # give them as arguments, which are replaced. What else they log, warnings and above, holds no message's content.
-    # Warnings are followed by a line of source.
+    """Return a library's record, reduced to what a log may contain of its errors."""
+    # PRIVACY: asyncio writes errors out in the lines after its first line, which says what happened; all other
+    # libraries pass them as arguments, which are replaced. Nothing else that they log, at warning level and above,
+    # holds a message's content. Warnings are followed by a source line.
     kept = copy(record)
     if isinstance(record.args, Mapping):
         kept.args = {name: _told(value) for name, value in record.args.items()}
@@ -74,14 +74,14 @@ def of_library(record: logging.LogRecord) -> logging.LogRecord:
 
 
 class _Told(str):
-    """What is told of an error, without quotes under ``%r`` too."""
+    """The loggable part of an error, without quotes even under ``%r``."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
 def _told(value: object) -> object:
-    """Return what is told of a value: of an error, and of those that a list or a mapping holds, kind and place."""
+    """Return a value with each error in it, also in lists and mappings, reduced to its loggable part."""
     if isinstance(value, BaseException):
         return _Told(loggable(value))
     if type(value) in {list, tuple, set, frozenset}:
@@ -90,14 +90,14 @@ def _told(value: object) -> object:
 
 
 def _without_bytes(record: logging.LogRecord) -> bool:
-    """Take what the request held out of a log record, and keep what failed."""
-    # PRIVACY: aiohttp tells of a request that is no HTTP by a traceback with its bytes; an event sent to this port by
-    # mistake would stand in the log.
+    """Remove the request's content from a log record, and keep what failed."""
+    # PRIVACY: aiohttp logs a request that is not HTTP as a traceback with its bytes, so an event sent to this port by
+    # mistake would appear in the log.
     if record.exc_info and record.exc_info[1] is not None:
         record.msg, record.args = f"{record.getMessage()}: {loggable(record.exc_info[1])}", ()
         record.exc_info = None
     return True
 
 
-REQUESTS: Final = logging.getLogger(f"{__name__}.requests")  # for whoever answers HTTP: nothing of a request is logged
+REQUESTS: Final = logging.getLogger(f"{__name__}.requests")  # for HTTP servers: nothing of a request is logged
 REQUESTS.addFilter(_without_bytes)

@@ -1,4 +1,4 @@
-"""The worker's log: one line an event, equal lines once a minute with their count, and nothing that a record holds.
+"""The worker's log: one line per event, no record contents, equal lines once a minute with a count.
 
 A line is text, or one JSON object (`JsonLines`).
 """
@@ -20,7 +20,7 @@ from aiokafka.errors import GroupCoordinatorNotAvailableError, RebalanceInProgre
 
 from stream_app.monitoring.loggable import Formatter, of_library, traced
 
-# PRIVACY: at debug level these write whole requests, answers and messages, raw values in them. Faust's services log
+# PRIVACY: at debug level these write whole requests, answers and messages, including raw values. Faust's services log
 # under the names of our modules that derive from them.
 _TALKATIVE = (
     "aiokafka",
@@ -36,24 +36,24 @@ _TALKATIVE = (
 _OWN = "stream_app."
 
 NO_BOOTSTRAP: Final = 'Unable connect to "%s:%s": %s'
-"""What aiokafka logs of each address before it raises that there is no broker."""
+"""What aiokafka logs about each address before it raises that no broker is available."""
 NO_COORDINATOR: Final = "Group Coordinator Request failed: %s"
 REBALANCING: Final = "Heartbeat failed for group %s because it is rebalancing"
 NO_COMMIT: Final = "OffsetCommit failed for group %s due to group error (%s), will rejoin"
 PATIENCE: Final = 100
-"""Refusals of a coordinator, ten a second, that are no news: fresh brokers make their topic of offsets meanwhile."""
+"""Refusals of a coordinator, ten a second, that are normal while new brokers make their offsets topic."""
 
-MINUTE_SECONDS: Final = 60.0  # how long a line that was written is counted instead of written again
+MINUTE_SECONDS: Final = 60.0  # how long repeats of a written line are only counted
 MOST_LINES: Final = 1_000
-"""Lines that are counted at a time: about 1 MB; with more of them the one that began first is written out."""
+"""Maximum lines counted at a time, about 1 MB; beyond that, the line that began first is written out."""
 
-_NUMBER = re.compile(r"(?:0x)?[0-9a-f]{8,}|\d+")  # ids in hexadecimal among them
-_MOST_CHARACTERS = 500  # of a line that is compared
+_NUMBER = re.compile(r"(?:0x)?[0-9a-f]{8,}|\d+")  # including hexadecimal ids
+_MOST_CHARACTERS = 500  # compared part of a line
 
 
 @dataclass(slots=True)
 class _Repeated:
-    """A line that was written, and how often it came since."""
+    """A written line, and how often it has been repeated since."""
 
     until: float
     count: int = 0
@@ -61,19 +61,19 @@ class _Repeated:
 
 
 class Lines(logging.StreamHandler[TextIO]):
-    """Writes a line at most once a minute; when the minute is over, how often it came again. ``clock`` only grows.
+    """Writes a line at most once a minute, then how often it was repeated. ``clock`` must be monotonic.
 
-    Without brokers or without file descriptors the libraries log what failed ten times a second. Lines of libraries are
-    equal whatever numbers they hold; our own when they are the same in full, since they name partitions.
+    Without brokers or file descriptors, the libraries log the failure ten times a second. Lines of libraries are equal
+    if they differ only in numbers; our own lines must be identical, because they name partitions.
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream)
         self._clock = clock
-        self._repeated: dict[tuple[str, int, str], _Repeated] = {}  # in the order of their ends
+        self._repeated: dict[tuple[str, int, str], _Repeated] = {}  # ordered by their ends
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, or count it; logging has this handler's lock."""
+        """Write a line or count it; logging holds this handler's lock."""
         if not _is_own(record):
             record = of_library(record)
         self._write_counts(self._clock())
@@ -91,7 +91,7 @@ class Lines(logging.StreamHandler[TextIO]):
         super().emit(record)
 
     def write_counts(self) -> None:
-        """Write the counts of lines whose minute is over; without a call they wait for the next line."""
+        """Write the counts of lines whose minute is over; without this call they wait for the next line."""
         with self._held():
             self._write_counts(self._clock())
 
@@ -112,7 +112,7 @@ class Lines(logging.StreamHandler[TextIO]):
                 return
             self._end(key)
             if first.count:
-                # It is still counted: an endless flood is one line a minute.
+                # Counting continues, so an endless flood is one line a minute.
                 self._repeated[key] = _Repeated(now + MINUTE_SECONDS)
 
     def _end(self, key: tuple[str, int, str]) -> None:
@@ -138,10 +138,10 @@ def write_repeated_counts() -> None:
 
 
 class _HealthyGroup(logging.Filter):
-    """Drops what a healthy group logs: the first refusals of a coordinator that is being made, and rebalances.
+    """Drops the log lines of a healthy group: a new coordinator's first refusals, and rebalances.
 
-    More refusals are trouble, and show. A heartbeat that fails for a rebalance is how a member learns of it, and a
-    commit that fails for one is made again by the partition's next owner; the worker logs what it owns after it.
+    Further refusals mean trouble and are shown. Members learn of a rebalance by a failed heartbeat. If a rebalance
+    makes a commit fail, the partition's next owner repeats it, and the worker logs what it owns afterwards.
     """
 
     def __init__(self) -> None:
@@ -160,7 +160,7 @@ class _HealthyGroup(logging.Filter):
 
 @contextmanager
 def without_bootstrap_errors() -> Iterator[None]:
-    """Keep aiokafka from logging that no broker answers, for callers whose own error says so with the remedy."""
+    """Suppress aiokafka's log that no broker answers; the caller's own error says so with the remedy."""
 
     def is_news(record: logging.LogRecord) -> bool:
         return record.msg != NO_BOOTSTRAP
@@ -175,21 +175,22 @@ def without_bootstrap_errors() -> Iterator[None]:
 
 _STANDARD: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
 _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
-"""Line ends to some readers, which JSON may hold as they are."""
+"""Line ends to some readers, which JSON may hold unescaped."""
 
 
 class JsonLines(Formatter):
     """Writes a line as one JSON object: time, level, logger, message, fields of our own errors, exception."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the object; whatever a text holds, it stays one line of UTF-8."""
+        """Return the JSON object, which is one line of UTF-8 whatever its texts hold."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": _utf8(record.getMessage()),
         }
-        # PRIVACY: what libraries hang on a record may hold a message; what our own lines add is named where they are.
+        # PRIVACY: fields that libraries add to a record may hold a message; those of our own lines are named where they
+        # are.
         if _is_own(record):
             added = {name: value for name, value in vars(record).items() if name not in _STANDARD}
             line |= {name: _plain(value) for name, value in added.items() if name not in line}
@@ -203,7 +204,7 @@ class JsonLines(Formatter):
 
 
 def in_json() -> bool:
-    """Tell whether lines are JSON objects, so that nothing else may be written beside them."""
+    """Return whether lines are JSON objects, so that nothing else may be written among them."""
     return any(isinstance(handler.formatter, JsonLines) for handler in logging.getLogger().handlers)
 
 
@@ -216,7 +217,10 @@ def _utf8(text: str) -> str:
 
 
 def configure_logs(level: str, form: Literal["text", "json"] = "text") -> None:
-    """Log to standard error at ``level``; the libraries their warnings, and at debug level what they call info."""
+    """Log to standard error at ``level``.
+
+    Libraries log warnings, and at debug level also their info lines.
+    """
     chosen = getattr(logging, level.upper())
     handler = Lines(sys.stderr)
     text = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -232,6 +236,6 @@ def configure_logs(level: str, form: Literal["text", "json"] = "text") -> None:
 
 
 def _log_uncaught(kind: type[BaseException], error: BaseException | None, frames: TracebackType | None) -> None:
-    """Log what ends the process or a thread; Python would print many lines, with whatever the error holds."""
+    """Log the error that ends the process or a thread; Python would print all that the error holds."""
     told = kind.__name__ if error is None else traced(error.with_traceback(frames))
     logging.getLogger(f"{_OWN}uncaught").critical("exiting because of an error: %s", told)

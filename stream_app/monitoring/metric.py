@@ -1,4 +1,4 @@
-"""What a metric is: a counter, a gauge or a histogram, with its name, its help text and its labels."""
+"""Kinds of metrics: counter, gauge and histogram, each with its name, help text and labels."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -27,13 +27,13 @@ class Counter(Metric):
 
     @property
     def sample(self) -> str:
-        """Name of its samples in a scrape: Prometheus adds an ending to that of a counter."""
+        """Name of its samples in a scrape: Prometheus adds a suffix to a counter's name."""
         return f"{self.name}_total"
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge(Metric):
-    """A number that grows and falls."""
+    """A number that can rise and fall."""
 
     kind = "gauge"
 

@@ -1,9 +1,9 @@
-"""The metrics of a worker and of an audit that follows it, and the registry that holds them; no series labels.
+"""The metrics of a worker and of an audit that follows it, and their registry; no series labels.
 
 # PRIVACY: no figure holds a value; budgets, decisions and rates are functions of releases and public facts. But counts
 of records and rejects can be private: contributions are the sum of raw counters, and `invalid-value` shows whether
 values were valid. So metrics are for operators only. Labels name no series, value or text of a policy. With few series
-that hides nobody: metrics then show what the ledger shows, so people who may not read the ledger may not see them.
+this hides nobody: metrics then show what the ledger shows, so people who may not read the ledger may not see them.
 """
 
 from bisect import bisect_left
@@ -19,26 +19,26 @@ from stream_app.monitoring.metric import Counter, Gauge, Histogram, Metric
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-CLASSES: Final = tuple(f"{share:.2f}" for share in _SHARES)  # by their upper ends; their names sort as they do
-USED_UP: Final = CLASSES[:3]  # of a budget that counts as used up; dashboards and rules name these too
-CLAIMED: Final = CLASSES[:4]  # of a cap of which at least nine tenths are claimed
+CLASSES: Final = tuple(f"{share:.2f}" for share in _SHARES)  # upper ends; the names sort in this order
+USED_UP: Final = CLASSES[:3]  # classes of a used-up budget; dashboards and rules name them too
+CLAIMED: Final = CLASSES[:4]  # classes with nine tenths of a limit reserved
 _WAITS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
 _LOSSES = (0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 50, 100)
 _RECORDS = (1, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000)
 
 
 def class_of(share: float) -> str:
-    """Return the class of a share, 0 to 1."""
+    """Return the class of a share from 0 to 1."""
     return CLASSES[bisect_left(_SHARES, share)]
 
 
 def classes_of(shares: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
-    """Return the places in `CLASSES` of the classes of many shares."""
+    """Return the indices in `CLASSES` of the classes of many shares."""
     return np.searchsorted(_SHARES, shares)
 
 
 class WorkerMetric:
-    """What a worker measures: one line adds a metric to `/metrics`, to the docs, and to what ``Metrics`` takes."""
+    """What a worker measures: one line adds a metric to `/metrics`, the docs and ``Metrics``."""
 
     EVENTS: Final = Counter(
         "landmark_events",
@@ -233,12 +233,12 @@ def _by_name(defined: type) -> dict[str, Metric]:
     return {metric.name: metric for metric in vars(defined).values() if isinstance(metric, Metric)}
 
 
-TABLE: Final = _by_name(WorkerMetric)  # the metrics of a worker by their names, in the order of `/metrics`
-AUDIT_TABLE: Final = _by_name(AuditMetric)  # the same of an audit that follows the ledger
+TABLE: Final = _by_name(WorkerMetric)  # a worker's metrics by name, in the order of `/metrics`
+AUDIT_TABLE: Final = _by_name(AuditMetric)  # the same for an audit that follows a ledger
 
 
 class Metrics:
-    """Holds the values of the metrics of one process."""
+    """The values of all metrics of one process."""
 
     def __init__(self, table: Mapping[str, Metric] = TABLE) -> None:
         self.registry = prometheus.CollectorRegistry()
@@ -269,15 +269,15 @@ class Metrics:
         (measure.labels(*labels) if labels else measure).set(value)
 
     def drop(self, gauge: Gauge, *labels: str) -> None:
-        """Drop one labelled value of a gauge, whether it was set or not."""
+        """Remove one labelled value of a gauge, whether it was set or not."""
         self._gauges[gauge.name].remove(*labels)
 
     def forget(self, gauge: Gauge) -> None:
-        """Drop all labelled values of a gauge."""
+        """Remove all labelled values of a gauge."""
         self._gauges[gauge.name].clear()
 
     def replace(self, gauge: Gauge, values: Iterable[tuple[tuple[str, ...], float]]) -> None:
-        """Set a gauge to values under their labels, and to nothing else; those under equal labels are added up."""
+        """Replace all values of a gauge; values under equal labels are added up."""
         summed: defaultdict[tuple[str, ...], float] = defaultdict(float)
         for labels, value in values:
             summed[labels] += value
@@ -287,7 +287,7 @@ class Metrics:
             measure.labels(*labels).set(value)
 
     def withdraw(self, partition: str) -> None:
-        """Drop what the gauges show of a partition; counters stay, since what was counted was."""
+        """Remove a partition's gauge values; counters stay, because their counts remain true."""
         for gauge in self._of_partitions:
             gauge.remove(partition)
 

@@ -1,4 +1,4 @@
-"""Work that is done at intervals, and continues after an error."""
+"""Work that is done at intervals and continues after an error."""
 
 import asyncio
 import logging
@@ -13,9 +13,9 @@ logger = logging.getLogger(__name__)
 async def run_periodically(
     what: str, work: Callable[[], Awaitable[None]], every_seconds: float, most_share: float = 1.0
 ) -> None:
-    """Do ``work`` every ``every_seconds``, until cancelled; less often if it would take more than ``most_share``.
+    """Do ``work`` every ``every_seconds`` until cancelled, or less often to stay within ``most_share``.
 
-    An error of ``work`` is logged, ``what`` names the work there, and the next turn still comes.
+    An error in ``work`` is logged under the name ``what``, and the next turn still follows.
     """
     while True:
         started = time.perf_counter()

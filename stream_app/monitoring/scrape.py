@@ -1,4 +1,4 @@
-"""One scrape of a metrics endpoint: samples by name, and what a histogram observed."""
+"""One scrape of a metrics endpoint: samples by name, and the observations of a histogram."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -10,36 +10,36 @@ from prometheus_client.parser import text_string_to_metric_families
 
 
 class ScrapeError(ValueError):
-    """A text is not in Prometheus' format."""
+    """A text that is not in Prometheus' format."""
 
 
 class Sample(NamedTuple):
-    """One value under its labels."""
+    """One value with its labels."""
 
     labels: Mapping[str, str]
     value: float
 
 
 class Scrape(NamedTuple):
-    """All samples at one moment."""
+    """All samples at one point in time."""
 
-    seconds: float  # on any steady clock
+    seconds: float  # on any monotonic clock
     samples: Mapping[str, list[Sample]]
 
     def total(self, name: str) -> float:
-        """Return the sum over all labels; 0 where there is none."""
+        """Return the sum over all labels, or 0 without samples."""
         return sum(sample.value for sample in self.samples.get(name, ()))
 
     def largest(self, name: str) -> float:
-        """Return the largest value over all labels; 0 where there is none."""
+        """Return the largest value over all labels, or 0 without samples."""
         return max((sample.value for sample in self.samples.get(name, ())), default=0.0)
 
     def by(self, name: str, label: str) -> dict[str, int]:
-        """Return the sums by one label, largest first, without those that are 0."""
+        """Return the sums by one label, largest first, without zeros."""
         return {key[0]: value for key, value in self.sums(name, label).items()}
 
     def sums(self, name: str, *labels: str) -> dict[tuple[str, ...], int]:
-        """Return the sums by some labels, largest first, without those that are 0."""
+        """Return the sums by some labels, largest first, without zeros."""
         sums: dict[tuple[str, ...], float] = defaultdict(float)
         for sample in self.samples.get(name, ()):
             sums[tuple(sample.labels.get(label, "") for label in labels)] += sample.value
@@ -48,7 +48,7 @@ class Scrape(NamedTuple):
 
 
 def scrape_of(text: str, seconds: float) -> Scrape:
-    """Return the samples of a text; raises `ScrapeError` for what is none."""
+    """Return the samples of a text; raise `ScrapeError` if it has another format."""
     try:
         return gathered(text_string_to_metric_families(text), seconds)
     except (ValueError, IndexError, KeyError) as error:
@@ -56,7 +56,7 @@ def scrape_of(text: str, seconds: float) -> Scrape:
 
 
 def gathered(families: Iterable[Metric], seconds: float) -> Scrape:
-    """Return the samples of metric families, of a text or of a registry of this process."""
+    """Return the samples of metric families from a text or from a registry of this process."""
     samples: dict[str, list[Sample]] = {}
     for family in families:
         for sample in family.samples:
@@ -65,9 +65,9 @@ def gathered(families: Iterable[Metric], seconds: float) -> Scrape:
 
 
 def per_second(before: Scrape | None, after: Scrape, name: str) -> float | None:
-    """Return by how much a counter grew in a second between two scrapes; None without an earlier one.
+    """Return a counter's growth per second between two scrapes, or None without an earlier scrape.
 
-    A counter below its earlier value began anew at 0, as Prometheus' `rate` has it.
+    A counter below its earlier value started over at 0, as in Prometheus' `rate`.
     """
     if before is None or after.seconds <= before.seconds:
         return None
@@ -77,11 +77,11 @@ def per_second(before: Scrape | None, after: Scrape, name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How often each range of a histogram was met."""
+    """The number of observations in each range of a histogram."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Observations by the upper end of their range, as Prometheus writes it (`le`), in growing order."""
-    total: float = 0.0  # sum of the values that were observed
+    """Observations by the upper end of their range, as Prometheus writes it (`le`), in ascending order."""
+    total: float = 0.0  # sum of the observed values
 
     @property
     def observations(self) -> int:
@@ -90,11 +90,11 @@ class Distribution:
 
     @property
     def mean(self) -> float | None:
-        """Return the mean of the observed values; None where there are none."""
+        """Return the mean of the observed values, or None without any."""
         return self.total / self.observations if self.observations else None
 
     def since(self, before: "Distribution") -> "Distribution":
-        """Return the growth since `before`; everything if a restart made the counts smaller."""
+        """Return the growth since `before`, or everything if a restart made the counts smaller."""
         if before.observations > self.observations:
             return self
         counts = {upper: count - before.counts.get(upper, 0) for upper, count in self.counts.items()}
@@ -107,11 +107,11 @@ class Distribution:
 
 
 def distribution_of(scrape: Scrape | None, name: str) -> Distribution:
-    """Return what a histogram observed since its start; empty without a scrape or such a histogram."""
+    """Return a histogram's observations since its start; empty without the scrape or the histogram."""
     if scrape is None:
         return Distribution()
     buckets = [(sample.labels["le"], int(sample.value)) for sample in scrape.samples.get(f"{name}_bucket", ())]
-    buckets.sort(key=lambda pair: float(pair[0]))  # "+Inf" is the last
+    buckets.sort(key=lambda pair: float(pair[0]))  # "+Inf" comes last
     below = [0, *(count for _, count in buckets)]
     counts = {upper: count - less for (upper, count), less in zip(buckets, below, strict=False)}
     return Distribution(counts, scrape.total(f"{name}_sum"))

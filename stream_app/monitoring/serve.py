@@ -27,10 +27,10 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
     "Server": "landmark-stream",
 }
-"""Of every answer to a request that can be read, errors included.
+"""Headers of every answer to a readable request, including errors.
 
-If a request is not HTTP, there is no request to answer: aiohttp names the wrong bytes to the sender in a plain-text
-400, and closes.
+A request that is not HTTP gets no such answer: aiohttp names the wrong bytes to the sender in a plain-text 400, and
+closes the connection.
 """
 
 
@@ -76,7 +76,7 @@ class Server:
         self.port = 0
 
     async def start(self, host: str, port: int) -> Self:
-        """Listen; ``port`` 0 takes a free port, which ``self.port`` then holds; raises `ListenError`."""
+        """Listen; ``port`` 0 selects a free port, stored in ``self.port``; raise `ListenError` on failure."""
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, host, port).start()

@@ -1,7 +1,7 @@
-"""What a worker or an audit shows about itself at one moment: `top`, its JSON and the page use it.
+"""The state of a worker or an audit at one moment, for `top`, its JSON and the page.
 
-Every figure comes from metrics, which hold no series and no value (metrics.py). Dashboards and alerts ask Prometheus
-for some of the same figures: tests/deploy/test_same_figures.py shows that both give the same.
+Every figure comes from metrics, which hold no series and no value (metrics.py). Dashboards and alerts query Prometheus
+for some of the same figures; tests/deploy/test_same_figures.py shows that both agree.
 """
 
 import collections
@@ -15,28 +15,28 @@ from stream_app.monitoring.scrape import Distribution, Scrape, distribution_of, 
 from stream_app.words.amount import of_limit, worse
 
 DISTRIBUTIONS: Final = (WorkerMetric.BUDGET_LEFT_SHARE, WorkerMetric.SAMPLING_RATE, WorkerMetric.BACKWARD_LOSS)
-"""The histograms that the page draws."""
+"""The histograms drawn on the page."""
 
 
 class PartitionFigures(NamedTuple):
-    """One partition of a worker."""
+    """Figures of one partition of a worker."""
 
     events: int = 0
     lag_records: int = 0
     lag_seconds: float | None = None
-    """From the append of the last event of its last batch to its commit; None before the first."""
+    """Time from the append of its last batch's last event to the commit; None before the first batch."""
     open_steps: int = 0
     cached_series: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerDetail:
-    """What only the worker's page shows."""
+    """Details that only the worker's page shows."""
 
     partitions: Mapping[str, PartitionFigures]
     spent: Mapping[tuple[str, ...], int]  # nano-epsilon by policy and scheme, largest first
     decided: Mapping[tuple[str, ...], int]  # records by decision and scheme, largest first
-    distributions: Mapping[str, Distribution]  # the histograms since the worker's start, by their names
+    distributions: Mapping[str, Distribution]  # the histograms since the worker's start, by name
     state_bytes: float
     recovered_rows: int
     heads: int
@@ -47,7 +47,7 @@ class WorkerDetail:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSnapshot:
-    """A worker at one moment; rates are those since the previous scrape, None at the first."""
+    """A worker at one moment; rates cover the time since the previous scrape, None at the first."""
 
     url: str
     events: int
@@ -58,11 +58,11 @@ class WorkerSnapshot:
     decisions: Mapping[str, int]
     rejects: Mapping[str, int]  # by reason
     rejects_per_second: float | None
-    used_nano: int  # of the limit with the largest share used, among the series that changed last
-    promised_nano: int  # that limit; 0: no series changed
+    used_nano: int  # used part of the limit with the largest used share, among the series that changed last
+    promised_nano: int  # that limit, or 0 if no series changed
     spent_nano: int
     spend_nano_per_second: float | None
-    budget_left: Distribution  # this one and the next two: since the previous scrape, at the first one since the start
+    budget_left: Distribution  # these three: since the previous scrape, or since the start at the first
     sampling_rate: Distribution
     backward_loss: Distribution
     open_steps: int
@@ -72,16 +72,16 @@ class WorkerSnapshot:
     capped_members: int
     claimed_members: int  # those with at least nine tenths of their limit reserved
     partitions_running: int
-    partitions_configured: int  # that all workers together should serve; 0: the worker's version does not show it
+    partitions_configured: int  # partitions of all workers together, or 0 if the worker's version omits it
     partitions_stopped: Mapping[str, int]  # by reason
     recovery_remaining: int
     outside_group: int  # workers outside their consumer group
     kind: str = "worker"
-    detail: WorkerDetail | None = None  # none in sums over workers and in samples of the past
+    detail: WorkerDetail | None = None  # None in sums over workers and in past samples
 
     @property
     def most_used(self) -> str:
-        """Return in words how much of that limit is used; a dash before any series changed."""
+        """Return in words how much of that limit is used, or a dash before any series changed."""
         return of_limit(self.used_nano, self.promised_nano) if self.promised_nano else "-"
 
 
@@ -100,7 +100,7 @@ class AuditSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """An endpoint without figures, and why."""
+    """An endpoint without figures, with the reason."""
 
     url: str
     reason: str
@@ -126,13 +126,13 @@ class _Reading(NamedTuple):
         return per_second(self.before, self.scrape, counter.sample)
 
     def mean(self, histogram: Histogram) -> float | None:
-        """Return the mean of what was observed since the previous scrape; None if that is nothing."""
+        """Return the mean of the observations since the previous scrape, or None without any."""
         count = per_second(self.before, self.scrape, f"{histogram.name}_count")
         total = per_second(self.before, self.scrape, f"{histogram.name}_sum")
         return total / count if count and total is not None else None
 
     def observed(self, histogram: Histogram) -> Distribution:
-        """Return what was observed since the previous scrape."""
+        """Return the observations since the previous scrape."""
         return distribution_of(self.scrape, histogram.name).since(distribution_of(self.before, histogram.name))
 
 
@@ -226,7 +226,7 @@ def _partitions(scrape: Scrape) -> dict[str, PartitionFigures]:
 
 
 def together(workers: Sequence[WorkerSnapshot]) -> WorkerSnapshot:
-    """Return the sums over workers; lags and used shares take the worst value, and commits have no sum."""
+    """Return the sums over workers; lags and used shares take the worst value, commit times are omitted."""
     most = (0, 0)
     for seen in workers:
         most = (seen.used_nano, seen.promised_nano) if worse(seen.used_nano, seen.promised_nano, *most) else most
@@ -256,7 +256,7 @@ def document(snapshots: list[Snapshot]) -> dict[str, Any]:
 
 
 def _sum(figures: Sequence[Any]) -> Any:
-    """Return the sum of the numbers, distributions or counts that are known; None where none is."""
+    """Return the sum of the known numbers, distributions or counts, or None if none is known."""
     known = [figure for figure in figures if figure is not None]
     if known and isinstance(known[0], Mapping):
         merged: collections.Counter[str] = collections.Counter()

@@ -15,22 +15,28 @@ _DECISIONS: Final = {word[:1].encode(): word for word in (PERTURBED, APPROXIMATE
 """The decisions by their first letter."""
 _MOST_DIGITS: Final = len(str(MAX_TIMESTAMP))
 MOST: Final = 8_192
-"""Texts of figures that are kept, some 600 bytes each; and heads and timestamps, some 150 bytes each."""
+"""How many texts of figures (600 bytes each), heads and timestamps (150 bytes each) are kept."""
 
-RARELY: Final = 16  # times as many texts are written before those that are kept give way
+RARELY: Final = 16  # all texts are dropped after `most` times this many misses
 _TRIAL: Final = 2_048
-"""Texts that are written until it is asked whether as many entries had one that was kept. Where no two series stand
-alike it costs more to keep them than to write them, and of `RARELY` times as many none is kept then."""
+"""Number of texts written before checking that as many entries reused a kept text.
+
+If they did not, because few series share figures, keeping texts costs more than writing them, so none of the next
+`RARELY` times as many texts is kept.
+"""
 
 
 Follow = tuple[int, bool, str, int, int, "Figures"]
-"""What follows from some figures by the text of the next entry's: landmarks at or after the step, before it, and
-whether it is one (with these two alone the text is right); decision, share of the step and spend in nano-epsilon,
-and the figures after it. A plain tuple, since one is made of each text."""
+"""What follows from some figures, by the text of the next entry's figures.
+
+The landmarks at or after the step (before the entry), and whether the step is one; the text is valid only with these
+two. Then the decision, the step's share and spend in nano-epsilon, and the figures after it. A plain tuple, because one
+is made for each text.
+"""
 
 
 class Figures:
-    """Figures at which any number of series stand, and what follows from them by the texts of entries."""
+    """Figures that any number of series can share, and what follows from them, by the texts of entries."""
 
     __slots__ = ("follows", "peak_nano", "spent_nano")
 
@@ -40,28 +46,28 @@ class Figures:
 
 
 class Written:
-    """What was written of entries and read of them; all of it together takes some megabytes at the most."""
+    """A cache of texts written for entries and values read from them; it takes a few megabytes at most."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self.heads: dict[int, bytes] = {}  # from the end of a series' name to the timestamp, by the sequence
+        self.heads: dict[int, bytes] = {}  # from the end of the series' name to the timestamp, by sequence
         self.times: dict[bytes, int] = {}  # timestamps (ms) by their digits
         self._figures: dict[tuple[Share, str, int, int], Figures] = {}
         self._texts = self._misses = 0
-        self.entries = 0  # release entries that were passed; whoever passes them counts them here
+        self.entries = 0  # release entries passed; the caller that passes them counts them
         self._keeps = True
         self._until = self._trial = min(_TRIAL, most)
-        self._before = 0  # `entries` at the beginning of the trial
+        self._before = 0  # `entries` when the trial began
 
     def head(self, sequence: int) -> bytes:
-        """Write what stands between the name of an entry's series and its timestamp."""
+        """Write the text between the name of an entry's series and its timestamp."""
         if len(self.heads) >= self._most:
             self.heads.clear()
         found = self.heads[sequence] = b'","sequence":%d,"entry":"release","timestamp":' % sequence
         return found
 
     def time(self, digits: bytes) -> int:
-        """Read a timestamp (ms); -1 where it is none in its only notation."""
+        """Read a timestamp (ms); return -1 unless it is in its only notation."""
         if not digits.isdigit() or len(digits) > _MOST_DIGITS or (digits.startswith(b"0") and digits != b"0"):
             return -1
         if len(self.times) >= self._most:
@@ -70,8 +76,8 @@ class Written:
         return found
 
     def figures(self, terms: Terms, spent_nano: int, peak_nano: int) -> Figures:
-        """Return the figures that all series share which stand at them."""
-        # With the version and the budget, the share is all that the text depends on besides.
+        """Return the figures object shared by all series with these figures."""
+        # Apart from the version and the budget, the text depends only on the share.
         key = terms.share, terms.spelling, spent_nano, peak_nano
         found = self._figures.get(key)
         if found is None:
@@ -81,7 +87,7 @@ class Written:
         return found
 
     def follow(self, before: Figures, terms: Terms, text: bytes, left: int, *, landmark: bool) -> Follow | None:
-        """Return what follows by a text from figures; None where the text is not the due one at a step of that kind."""
+        """Return what follows from figures by a text, or None if such a step should have another text."""
         decision = _DECISIONS.get(text[_DECISION_AT : _DECISION_AT + 1])
         spent, peak = before.spent_nano, before.peak_nano
         due = terms.share(spent, peak, left, landmark)
@@ -116,7 +122,7 @@ class Written:
         return found
 
     def _ask(self) -> None:
-        """Decide whether further texts are kept, by how many were met again; once there were too many, forget all."""
+        """Decide from the reuse of kept texts whether to keep further ones; after too many misses, forget all."""
         met = self.entries - self._before - self._trial
         if self._keeps:
             self._misses += self._trial
@@ -127,7 +133,7 @@ class Written:
         self._until, self._before = self._trial, self.entries
 
     def _forget(self) -> None:
-        """Forget all texts; the series that stand at figures hold these on, which are small without the texts."""
+        """Forget all texts; series keep a reference to their figures, which are small without the texts."""
         for figures in self._figures.values():
             figures.follows.clear()
         self._figures.clear()

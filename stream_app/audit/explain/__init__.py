@@ -1,1 +1,1 @@
-"""Why one step was decided as it was: the figures before it, the formulas with their numbers, the text."""
+"""Why a step was published, repeated or suppressed: its figures, formulas with numbers, and a text."""

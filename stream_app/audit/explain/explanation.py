@@ -1,4 +1,4 @@
-"""Why one step was decided as it was: the figures before it, the share, the decision, its cost, and what it left."""
+"""Why a step got its decision: the figures before it, the share, the decision, its cost, what remains."""
 
 from typing import Any, NamedTuple
 
@@ -9,33 +9,33 @@ from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, DummiesEntry, P
 
 
 class Explanation(NamedTuple):
-    """One decision and what it follows from, by the ledger alone but for `rate_nano`."""
+    """One decision and its reasons, taken from the ledger alone except for `rate_nano`."""
 
     entry: ReleaseEntry
     policy: PolicyEntry  # in force
-    dummies: DummiesEntry | None  # how its landmarks were drawn, where they were
+    dummies: DummiesEntry | None  # how its landmarks were drawn, if they were
     terms: Terms
-    landmark: bool  # by the landmark set, whatever the entry says
+    landmark: bool  # by the landmark set, not by the entry
     before: BudgetFigures
-    reach: Reach | None  # where any steps in a row are protected together
-    opens_ms: int  # before it the version waits, as windows hold steps that an earlier version spent on
+    reach: Reach | None  # if any steps in a row are protected together
+    opens_ms: int  # the version waits until then: windows hold steps that an earlier version spent on
     shares: Shares  # at the figures before
-    tosses: bool  # whether a coin or a private dissimilarity was to decide, had there been a share
+    tosses: bool  # whether a coin or a private dissimilarity would decide if there was a share
     after: BudgetFigures
     next: Shares  # what the next landmark and the next other step would get
-    source_ms: int | None  # the step perturbed last before this one, in this period
-    earlier_nano: int  # lost in earlier periods
+    source_ms: int | None  # the last step published before this one in this period
+    earlier_nano: int  # in earlier periods
     findings: tuple[Finding, ...]  # of this series, up to this entry
-    rate_nano: int | None = None  # Adaptive's rate of publishing at this step, in 1e-9; None where not known
+    rate_nano: int | None = None  # Adaptive's rate of publishing at this step, in 1e-9; None if unknown
 
     @property
     def share_nano(self) -> int:
-        """What the scheme proposes for this step."""
+        """The share that the scheme proposes for this step."""
         return self.shares.landmark_nano if self.landmark else self.shares.regular_nano
 
     @property
     def limit_nano(self) -> int:
-        """What the guard allows for this step."""
+        """The most that the guard allows for this step."""
         figures = self.before
         if self.entry.timestamp < self.opens_ms:
             return 0
@@ -46,28 +46,28 @@ class Explanation(NamedTuple):
 
     @property
     def is_tossed(self) -> bool:
-        """Whether something drawn under the key decided."""
+        """Whether a draw under the key made the decision."""
         return self.tosses and self.share_nano > 0
 
     @property
     def reserved_nano(self) -> int:
-        """What the scheme holds back after the step for the landmarks left, or for units that become some late."""
+        """The epsilon that the scheme reserves after the step for remaining landmarks or late landmark units."""
         if self.terms.units is not None:
             return self.after.budget_nano - self.after.landmark_spent_nano - self.next.regular_nano
         return self.after.landmarks_left * self.next.landmark_nano
 
     @property
     def scale(self) -> float | dict[str, float] | None:
-        """The scale of the noise in the unit of the values; None where nothing was drawn.
+        """The scale of the noise in the unit of the values; None if nothing was drawn.
 
-        That of a mean whose number of items is public is of one item: the ledger does not tell how many there were.
+        For a mean over a public number of items, it is the scale for one item, because the ledger omits their number.
         """
         spend = self.entry.epsilon_nano
         return scale_of(self.terms, spend, None) if spend >= self.terms.least_nano else None
 
     @property
     def unknown(self) -> str:
-        """What of the step's value no record tells, as a sentence; "" where a value is one event's."""
+        """A sentence on what no record reveals about the step's value; "" if a value is one event's."""
         terms = self.terms
         if terms.units is not None:
             told = "Its release says how many units these are. " if self.entry.decision == PERTURBED else ""
@@ -96,7 +96,7 @@ class Explanation(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why the step was perturbed, approximated or withheld, as a sentence."""
+        """A sentence that says why the step was perturbed, approximated or withheld."""
         entry, scheme = self.entry, self.terms.scheme.capitalize()
         if entry.decision == PERTURBED:
             if self.is_tossed:
@@ -133,7 +133,7 @@ class Explanation(NamedTuple):
 
     @property
     def leaves_out(self) -> bool:
-        """Whether the scheme gives landmarks nothing, even one alone before anything is spent."""
+        """Whether the scheme gives landmarks nothing, even to a single one before anything is spent."""
         terms = self.terms
         nothing = terms.scheme in {"skip", "balanced"} and terms.share(0, 0, 1, True) == 0  # noqa: FBT003 - as `Share`
         return nothing and terms.units is None
@@ -153,7 +153,7 @@ class Explanation(NamedTuple):
         return f"It is drawn from the noise key and cannot be shown. The rate {rate}."
 
     def document(self) -> dict[str, Any]:
-        """Return the explanation for programs; all amounts in nano-epsilon."""
+        """Return the explanation as a JSON document, with all amounts in nano-epsilon."""
         entry, terms = self.entry, self.terms
         return {
             "series": entry.series,

@@ -1,12 +1,12 @@
-"""The share formula of one step with its numbers put in: what `share.py` computes, so that it can be followed by hand.
+"""The share formula of one step with its numbers filled in: what `share.py` computes, by hand.
 
-E is the budget, S what was spent on landmarks, M the largest spend on another step, R the landmarks at or after the
-step with the unused spare, G the share of Balanced for regular steps; at user level R is what is left of the
-length. Where any w steps in a row are protected together, M is the largest sum of spends on other steps in a window, e1
-what a private dissimilarity costs, P (at level w-event) or A (at level landmark) what windows may spend, H what the
-other steps of the window that ends here spent, landmarks apart. Where units are protected, landmarks have no share, w
-is the units of a window, and R what is left of the spare. BA counts steps: f the first decided, l the one
-published last, for s, and i this one. Amounts are whole numbers of nano-epsilon; `//` rounds down.
+E is the budget, S the epsilon spent on landmarks, M the largest spend on another step, R the number of landmarks at or
+after the step plus the unused spare, and G the share of Balanced for regular steps. At user level, R is the rest of the
+length. If any w steps in a row are protected together, M is the largest sum of spends on other steps in a window, e1
+the cost of a private dissimilarity, P (at level w-event) or A (at level landmark) what windows may spend, and H what
+the other steps of the window that ends here spent, except for landmarks. If units are protected, landmarks have no
+share, w is the number of units in a window, and R the rest of the spare. BA counts steps: f is the first processed, l
+the last published, with spend s, and i the current one. Amounts are whole numbers of nano-epsilon; `//` rounds down.
 """
 
 import re
@@ -30,12 +30,12 @@ class BudgetFigures(NamedTuple):
 
     @property
     def left_nano(self) -> int:
-        """What landmarks and any one other step may still lose together: E - S - M."""
+        """The epsilon still available for landmarks and any one other step together: E - S - M."""
         return self.budget_nano - self.landmark_spent_nano - self.regular_peak_nano
 
 
 class Formula(NamedTuple):
-    """One line of the share: `rule` in symbols, `numbers` with these put in, `value` what comes out."""
+    """One line of the share: the `rule` in symbols, the `numbers` filled in, and the result as `value`."""
 
     symbol: str
     rule: str
@@ -44,7 +44,7 @@ class Formula(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """What a scheme proposes for the next landmark and for the next other step, in nano-epsilon."""
+    """The shares that a scheme proposes for the next landmark and the next other step, in nano-epsilon."""
 
     landmark_nano: int  # a
     regular_nano: int  # g
@@ -52,9 +52,9 @@ class Shares(NamedTuple):
 
 
 def shares_of(books: Books, figures: BudgetFigures, regular_nano: int, step: int) -> Shares:
-    """Return what `step` would get as a landmark and as another one; `regular_nano` is G.
+    """Return the shares of `step` as a landmark and as another step; `regular_nano` is G.
 
-    The values are those by which ledgers are audited; the rules say in symbols how they come about.
+    The values are those used to audit ledgers; the rules give their derivation in symbols.
     """
     terms, (_, spent, peak, left) = books.terms, figures
     waits = books.waits(step)
@@ -75,21 +75,21 @@ def shares_of(books: Books, figures: BudgetFigures, regular_nano: int, step: int
 
 
 class Reach(NamedTuple):
-    """What a window may spend at its last step, in nano-epsilon."""
+    """The most that a window may spend at its last step, in nano-epsilon."""
 
     steps: int  # w
-    spendable_nano: int  # of a window, whatever landmarks will need: E - S - w*e1
+    spendable_nano: int  # in a window, ignoring needs of landmarks: E - S - w*e1
     charge_nano: int  # e1
     held_nano: int  # H
 
     @property
     def limit_nano(self) -> int:
-        """What the guard allows for the step, unless it is a landmark."""
+        """The most that the guard allows for the step, unless it is a landmark."""
         return self.spendable_nano - self.held_nano
 
 
 def reach_of(books: Books, step: int) -> Reach | None:
-    """Return the window that ends with `step`, before it is decided; None where there are no windows."""
+    """Return the window that ends with `step`, before `step` is processed; None if there are no windows."""
     if books.window is None:
         return None
     frame = books.window.frame

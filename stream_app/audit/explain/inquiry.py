@@ -1,4 +1,4 @@
-"""The search for one step of one series in a ledger: its entries are checked as in an audit up to the step."""
+"""The search for one step of one series in a ledger, with entries checked up to it as in an audit."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -19,7 +19,7 @@ from stream_app.audit.series import Series
 
 
 class UndecidedError(Exception):
-    """A step that the ledger does not decide; `series` and `timestamp` (ms) are those that were asked for."""
+    """A step without a decision in the ledger; `series` and `timestamp` (ms) are those asked for."""
 
     def __init__(self, series: str, timestamp: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -28,13 +28,13 @@ class UndecidedError(Exception):
 
 
 class Inquiry:
-    """Takes the lines of a ledger, then of its releases if wanted; `answer` explains the step.
+    """Explains one step with `answer`, given the lines of a ledger and then of its releases if wanted.
 
-    The lines of other series are passed over; what stands after the step is read for nothing but its place.
+    Lines of other series are skipped, and of the lines after the step only the position counts.
     """
 
     def __init__(self, series: str, timestamp: int) -> None:
-        """Ask for the step that holds `timestamp` (ms)."""
+        """Ask for the step that contains `timestamp` (ms)."""
         self._timestamp = timestamp
         self._spelling = spelt(series).encode()
         self._series = Series(series)
@@ -44,14 +44,14 @@ class Inquiry:
         self._dummies: DummiesEntry | None = None  # of the period
         self._published: list[ReleaseEntry] = []  # of the period
         self._found: Explanation | None = None
-        self._earlier_ms: int | None = None  # the last step decided before the one asked for
-        self._later_ms: int | None = None  # the first step decided after it
+        self._earlier_ms: int | None = None  # the last step processed before the step asked
+        self._later_ms: int | None = None  # the first step processed later
         self._known = False
-        self._measurements: dict[int, tuple[object, Count]] = {}  # with the number of items, by the step, ms
+        self._measurements: dict[int, tuple[object, Count]] = {}  # with the number of items, by step (ms)
 
     @property
     def tosses(self) -> bool:
-        """Whether a coin decided the step, so that the releases before it can tell the rate."""
+        """Whether a coin decided the step, so that the releases before it reveal the rate."""
         return self._found is not None and self._found.is_tossed
 
     def entries(self, lines: Sequence[bytes]) -> None:
@@ -68,7 +68,7 @@ class Inquiry:
                     self._follow(entry, digest_of(data))
 
     def releases(self, lines: Sequence[bytes]) -> None:
-        """Read the next lines of the releases, after the whole ledger; only those that it covers count."""
+        """Read the next lines of the releases, after the whole ledger; ignore those that it does not cover."""
         due = {each.release: each.timestamp for each in self._published}
         for data in lines:
             at = due.get(blake2b(data, digest_size=DIGEST_BYTES).hexdigest())
@@ -77,7 +77,7 @@ class Inquiry:
                 self._measurements[at] = release.measurement, release.items
 
     def answer(self) -> Explanation:
-        """Return the explanation; raises `UndecidedError` when the ledger has none to give."""
+        """Return the explanation; raises `UndecidedError` if the ledger contains none."""
         if self._found is None:
             many = len(self._findings)
             doubt = f" (the ledger has faults: {many} findings; run `audit`)" if many else ""
@@ -99,7 +99,7 @@ class Inquiry:
         self._account(entry)
 
     def _account(self, entry: Entry) -> None:
-        # Whether the versions kept to a lifetime is not asked here, and a ledger does not tell it.
+        # Whether the versions kept to a lifetime is not checked here, because a ledger does not show it.
         found = self._series.account(entry, self._rules)
         self._findings += [finding for finding in found if finding.code != "lifetime"]
 

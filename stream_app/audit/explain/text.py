@@ -1,4 +1,4 @@
-"""The text of an explanation, for a reader."""
+"""The text of an explanation for a human reader."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -13,9 +13,9 @@ from stream_app.audit.report.report import epsilon, line_of
 from stream_app.calendar.words import duration_in_words, moment_in_words
 from stream_app.words.amount import NANO, amount, of_limit, quoted
 
-SHOWN: Final = 5  # findings that a text lists; the audit lists all
+SHOWN: Final = 5  # findings shown in a text; the audit lists all
 
-WIDTH: Final = 110  # characters of a line of the text
+WIDTH: Final = 110  # characters in a line of the text
 
 _LEGEND: Final = (
     ("E", "budget"),
@@ -46,7 +46,7 @@ _USER_LEGEND: Final = (("E", "budget"), ("S", "spent"), ("M", "0: all steps are 
 
 
 def text_of(found: Explanation) -> str:
-    """Return the explanation for a reader."""
+    """Return the explanation as readable text."""
     entry, terms = found.entry, found.terms
     at = datetime.fromtimestamp(entry.timestamp / 1000, UTC).isoformat(timespec="milliseconds")
     policy = f"policy {terms.version} (entry {found.policy.sequence})"
@@ -220,7 +220,7 @@ def _why(found: Explanation) -> str:
 
 
 def _noise_in_words(found: Explanation) -> str:
-    """Return how far the noise takes a measurement, where that has a simple form, else the noise's scale."""
+    """Return the effect of the noise if it has a simple form, otherwise the noise's scale."""
     terms, scale, nano = found.terms, found.scale, found.entry.epsilon_nano
     kind = terms.value["kind"]
     if terms.units is not None and isinstance(scale, float):
@@ -230,7 +230,7 @@ def _noise_in_words(found: Explanation) -> str:
         each = ", ".join(f"{size:.4g} for {quoted(name)}" for name, size in scale.items())
         return f"The scale of the noise is {each}."
     if kind == "category":
-        # exp(e) / (exp(e) + k - 1), of Kairouz et al. (2016), in a form that no epsilon takes out of range
+        # exp(e) / (exp(e) + k - 1), from Kairouz et al. (2016), in a form that does not overflow for any epsilon
         chance = 1 / (1 + (len(terms.value["categories"]) - 1) * exp(-nano / NANO))
         return (
             f"It is the true category with a probability of {100 * chance:.3g} %, and otherwise any of the other "

@@ -1,1 +1,1 @@
-"""Bytes to values: the exact form of ledger entries, releases, policies and heads, read apart from the worker."""
+"""Bytes to values: the exact form of entries, releases, policies and heads, separate from the worker."""

@@ -1,4 +1,4 @@
-"""The domain of every member of a policy: what it may be by itself, in a table for each object of the policy."""
+"""The domain of every member of a policy by itself, in one table for each object of the policy."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -12,7 +12,7 @@ from stream_app.audit.form.lattice import decimal_of
 
 
 class Domain(NamedTuple):
-    """What one member may be: a test, the words for it in a message, and whether the member must be there."""
+    """The domain of one member: a test, a description for messages, and whether the member is required."""
 
     fits: Callable[[Any], bool]
     says: str
@@ -20,32 +20,32 @@ class Domain(NamedTuple):
 
 
 def needed(domain: Domain) -> Domain:
-    """Return the same domain for a member that may not be left out."""
+    """Return the same domain for a required member."""
     return domain._replace(needed=True)
 
 
 def whole(least: int, most: int) -> Domain:
-    """Return the domain of whole numbers, without booleans."""
+    """Return the domain of whole numbers in a range, excluding booleans."""
     return Domain(lambda found: type(found) is int and least <= found <= most, f"a whole number from {least} to {most}")
 
 
 def number(least: float, most: float) -> Domain:
-    """Return the domain of numbers, whole ones too."""
+    """Return a domain of numbers, including whole ones."""
     return Domain(lambda found: is_number(found) and least <= found <= most, f"a number from {least} to {most}")
 
 
 def positive(most: float) -> Domain:
-    """Return the domain of numbers above 0."""
+    """Return a domain of numbers above 0."""
     return Domain(lambda found: is_number(found) and 0 < found <= most, f"a number above 0 and at most {most}")
 
 
 def one_of(*texts: str) -> Domain:
-    """Return the domain of some texts."""
+    """Return a domain of given texts."""
     return Domain(lambda found: isinstance(found, str) and found in texts, f"one of {', '.join(texts)}")
 
 
 def listed(fits: Callable[[Any], bool], least: int, says: str) -> Domain:
-    """Return the domain of lists of different items, `least` to 4096 of them."""
+    """Return the domain of lists of `least` to 4096 different items."""
     return Domain(
         lambda found: (
             isinstance(found, list)
@@ -58,7 +58,7 @@ def listed(fits: Callable[[Any], bool], least: int, says: str) -> Domain:
 
 
 def ascending(domain: Domain, most: int) -> Domain:
-    """Return the domain of lists of at most `most` items of another one, each above the one before."""
+    """Return the domain of strictly ascending lists of at most `most` items from `domain`."""
     return Domain(
         lambda found: (
             isinstance(found, list)
@@ -71,28 +71,28 @@ def ascending(domain: Domain, most: int) -> Domain:
 
 
 def or_null(domain: Domain) -> Domain:
-    """Return the domain with null in it."""
+    """Return the domain extended by null."""
     return Domain(lambda found: found is None or domain.fits(found), f"{domain.says}, or null")
 
 
 def is_number(found: object) -> bool:
-    """Tell whether JSON's number was found: true and false are none."""
+    """Return whether this is a JSON number; true and false are not."""
     return type(found) in (int, float)
 
 
 LEVELS: Final = ("landmark", "event", "user", "w-event")
-MOST_WINDOW: Final = 10_000  # steps of a window
-MOST_BOUNDS: Final = 1_000  # moments at which a policy begins again
-MOST_OPEN: Final = 1_000  # steps that take contributions at a time
-MOST_OPEN_COUNTERS: Final = 65_536  # their counters: one for each of these steps and keys
-MOST_OPEN_UNITS: Final = 65_536  # units of the steps that are open at a time
-MOST_UNITS: Final = 10_000  # units of a step
-MOST_CELLS_OF_AN_ITEM: Final = 2**31  # how far from 0 an item lies at most that is added up, in grid points
+MOST_WINDOW: Final = 10_000  # steps in a window
+MOST_BOUNDS: Final = 1_000  # moments at which a policy restarts
+MOST_OPEN: Final = 1_000  # steps open for contributions at a time
+MOST_OPEN_COUNTERS: Final = 65_536  # their counters: one for each step and key
+MOST_OPEN_UNITS: Final = 65_536  # units in the steps open at a time
+MOST_UNITS: Final = 10_000  # units in a step
+MOST_CELLS_OF_AN_ITEM: Final = 2**31  # largest distance from 0 of an item in a sum, in grid points
 MOST_NANO: Final = 10**15  # the largest epsilon in nano-epsilon
 
 
 def is_text(found: object) -> bool:
-    """Tell whether a name or a category was found."""
+    """Return whether this is a valid name or category."""
     return isinstance(found, str) and 1 <= len(found) <= 200
 
 
@@ -109,7 +109,7 @@ _TEXT: Final = Domain(is_text, "a string of 1 to 200 characters")
 DOUBLE: Final = number(-float_info.max, float_info.max)  # any finite number
 COORDINATE: Final = number(-1e100, 1e100)
 _SHARE: Final = number(0, 1)
-ANY: Final = Domain(lambda _: True, "")  # of `invalid`, whose domain depends on the members beside it
+ANY: Final = Domain(lambda _: True, "")  # for `invalid`, whose domain depends on the other members
 
 _EPSILON: Final = Domain(
     lambda found: is_number(found) and found <= 1e6 and decimal_of(found) >= Fraction(1, 10**9),
@@ -146,18 +146,18 @@ PROTECTION: Final = {
 }
 """The members of `protection`."""
 RATES: Final = {"increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE}
-"""The members of a scheme that has a rate of publishing."""
+"""The members of a scheme with a rate of publishing."""
 
 
 class SchemeDomain(NamedTuple):
-    """Where a scheme has a meaning, and what it may say besides its name."""
+    """Where a scheme is allowed, and which members it may have besides its name."""
 
     levels: tuple[str, ...]
     members: Mapping[str, Domain]
 
     @property
     def has_rate(self) -> bool:
-        """Whether it publishes at a rate."""
+        """Whether the scheme publishes at a rate."""
         return RATES.keys() <= self.members.keys()
 
 
@@ -174,10 +174,10 @@ SCHEMES: Final[Mapping[str, SchemeDomain]] = {
 }
 UNIT_STATISTICS: Final = ("mean", "sum", "share", "histogram")
 BINS: Final[Mapping[str, range]] = {"hour": range(24), "weekday": range(1, 8), "hour-of-week": range(168)}
-"""The bins of local time by the name that `by` gives them; Monday is weekday 1 (ISO 8601)."""
-MOST_EDGES: Final = 63  # of a histogram
-MOST_TRANSITIONS: Final = 256  # of a zone's clocks
-MOST_SHIFT_MS: Final = 86_400_000  # between local time and UTC, either way
+"""The bins of local time, by their name in `by`; Monday is weekday 1 (ISO 8601)."""
+MOST_EDGES: Final = 63  # per histogram
+MOST_TRANSITIONS: Final = 256  # per time zone
+MOST_SHIFT_MS: Final = 86_400_000  # between local time and UTC, both ways
 
 
 def _are_transitions(found: object) -> bool:
@@ -205,7 +205,7 @@ OF_UNITS: Final = {
         )
     ),
 }
-"""The members of a number's `value` that say which statistic of its units is published."""
+"""The members of a number's `value` that say which statistic of the units is published."""
 COLLECT: Final = {
     "neighbours": needed(one_of("replace", "add-remove")),
     "open_steps": needed(whole(1, MOST_OPEN)),

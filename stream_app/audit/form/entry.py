@@ -1,4 +1,4 @@
-"""The entries of a ledger as values: one class a kind, members in the order in which they are written."""
+"""The entries of a ledger as values: one class per kind, with the members in the order of writing."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -7,9 +7,9 @@ from stream_app.audit.finding import Code, Finding
 
 ZEROS: Final = "0" * 64  # `previous` of a series' first entry
 
-MAX_TIMESTAMP: Final = 253_402_300_799_999  # the last millisecond of the year 9999
+MAX_TIMESTAMP: Final = 253_402_300_799_999  # the end of the year 9999 (last ms)
 
-MAX_SEQUENCE: Final = 2**53 - 1  # the last whole number that every JSON reader keeps exact
+MAX_SEQUENCE: Final = 2**53 - 1  # the largest whole number that JSON readers keep exact
 
 PERTURBED: Final = "perturbed"
 APPROXIMATED: Final = "approximated"
@@ -17,16 +17,16 @@ WITHHELD: Final = "withheld"
 
 
 class ReleaseEntry(NamedTuple):
-    """A step was decided; the figures are those after it."""
+    """A processed step; the figures are those after it."""
 
     series: str
     sequence: int
-    timestamp: int  # ms, the step's start
+    timestamp: int  # ms, start of step
     decision: str  # PERTURBED, APPROXIMATED or WITHHELD
     landmark: bool
     policy: int
     budget_nano: int
-    epsilon_nano: int  # 0 unless perturbed, where the member is absent
+    epsilon_nano: int  # 0 unless perturbed, when absent
     landmark_spent_nano: int
     landmarks_left: int
     regular_peak_nano: int
@@ -38,9 +38,9 @@ class ReleaseEntry(NamedTuple):
 
 
 class PolicyEntry(NamedTuple):
-    """A policy version begins to rule; `weaker` says that it protects less together than the one before it.
+    """The start of a policy version; `weaker` says it protects less together than the one before.
 
-    `lifetime_nano` is the series' claim: the most that it may lose over all its versions.
+    `lifetime_nano` is the limit that the series reserves: the most that it may spend over all its versions.
     """
 
     series: str
@@ -48,9 +48,9 @@ class PolicyEntry(NamedTuple):
     policy: int
     budget_nano: int
     charged_nano: int
-    lifetime_nano: int | None  # None where the member is absent
-    view: bool  # whether it begins a view of another series; False where the member is absent
-    weaker: bool  # False where the member is absent
+    lifetime_nano: int | None  # None if the member is absent
+    view: bool  # whether it begins a view of another series; False if absent
+    weaker: bool  # False if the member is absent
     parameters: Mapping[str, Any]
     key: str
     epoch: int
@@ -59,7 +59,7 @@ class PolicyEntry(NamedTuple):
 
 
 class DummiesEntry(NamedTuple):
-    """The landmarks of the policy that it follows were drawn: some are true, some dummies, and none may be added."""
+    """The landmarks of the preceding policy were drawn: some true, some dummies, and none may be added."""
 
     series: str
     sequence: int
@@ -73,7 +73,7 @@ class DummiesEntry(NamedTuple):
 
 
 class LandmarksEntry(NamedTuple):
-    """Steps became landmarks; `add` holds [start, end) pairs in ms."""
+    """Steps that became landmarks; `add` holds [start, end) pairs in ms."""
 
     series: str
     sequence: int
@@ -91,7 +91,7 @@ class LandmarksEntry(NamedTuple):
 
 
 class IntrusionEntry(NamedTuple):
-    """Somebody saw the counters of open steps; `exposed` holds their [start, end) pairs in ms."""
+    """Someone saw the counters of open steps; `exposed` holds the [start, end) pairs of the steps in ms."""
 
     series: str
     sequence: int
@@ -105,7 +105,7 @@ class IntrusionEntry(NamedTuple):
 
 
 class MemberEntry(NamedTuple):
-    """The cap of a member: of the sum of its series' claims. Its chain is named as the member and the separator."""
+    """The limit of a person on the sum that their series reserve. Its chain is named member + separator."""
 
     series: str
     sequence: int
@@ -117,7 +117,7 @@ class MemberEntry(NamedTuple):
 
 
 class CloseEntry(NamedTuple):
-    """The series ended."""
+    """The end of a series."""
 
     series: str
     sequence: int
@@ -129,7 +129,7 @@ class CloseEntry(NamedTuple):
 
 
 class OpaqueEntry(NamedTuple):
-    """An entry whose place in the chain can be read and whose meaning cannot; `finding` says why."""
+    """An entry whose position in the chain is readable but whose meaning is not; `finding` says why."""
 
     series: str
     sequence: int
@@ -150,16 +150,16 @@ def finding_of(code: Code, entry: Entry, message: str) -> Finding:
 
 
 class ReleaseRecord(NamedTuple):
-    """A record of the releases topic; members that its decision does not have are None."""
+    """A record of the releases topic; members that do not apply to its decision are None."""
 
     series: str
-    timestamp: int  # ms, the step's start
+    timestamp: int  # ms, start of step
     decision: str
     policy: int
     value: Any = None
     measurement: Any = None
     epsilon_nano: int | None = None
-    scale: float | dict[str, float] | None = None  # of each part, where there are several
-    source: int | None = None  # ms, the step whose release is repeated
-    statistic: str | None = None  # of numbers that are collected, or of units
-    items: int | dict[str, int] | None = None  # `count`: of items or units, where it is public; in each bin
+    scale: float | dict[str, float] | None = None  # for each part, if there are several
+    source: int | None = None  # ms, the step of the repeated release
+    statistic: str | None = None  # of collected numbers, or of units
+    items: int | dict[str, int] | None = None  # `count`: number of items or units, if public; for each bin

@@ -1,4 +1,4 @@
-"""The exact form of each record: its members in order, their types, and the ranges that no later check looks at."""
+"""The exact form of each record: its members in order, their types, and ranges not checked later."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from stream_app.audit.form.entry import (
 )
 from stream_app.audit.form.statistic import is_bars, statistic_fault
 
-Values = list[Any]  # the members' values in order; their types were compared with the form's
+Values = list[Any]  # the members' values in order, with types checked against the form
 
 HASH_DIGITS: Final = 64
 DUMMY_METHODS: Final = ("optimal", "heuristic", "partitioned", "padding")  # how dummy landmarks are drawn
@@ -31,16 +31,16 @@ _KEY: Final = re.compile("[0-9a-f]{16}")
 
 
 class EntryForm(NamedTuple):
-    """The form of one kind of entry; `fault` says what else is wrong with one, `absent` what its absent members are."""
+    """The form of one kind of entry; `fault` returns other faults, `absent` has values for absent members."""
 
     kind: str
     types: tuple[type, ...]
     entry: type[Known]
     fault: Callable[[Any], str]
-    absent: tuple[tuple[int, Any], ...]  # their places among the members of the entry, ascending
+    absent: tuple[tuple[int, Any], ...]  # indices of the members in the entry, ascending
 
     def make(self, values: Values) -> Entry | str:
-        """Return the entry, or the sentence that says why the members' values make none."""
+        """Return the entry, or a sentence that says why the members' values do not form one."""
         del values[2]  # the kind
         for place, value in self.absent:
             values.insert(place, value)
@@ -57,21 +57,21 @@ _JSON: Final[dict[type, str]] = {
     list: "a list",
     dict: "an object",
 }
-"""What JSON calls the types of values that were read of it."""
+"""The names of JSON types, by the Python types that they are read as."""
 
 
 def misfit(name: str, found: object, due: type) -> str:
-    """Return the sentence that a member is of another type than it is to be; of its value it tells nothing."""
+    """Return the sentence that a member has the wrong type; it says nothing about the member's value."""
     return f"`{name}` is {_JSON[type(found)]}, but must be {_JSON[due]}"
 
 
 def shown(found: object) -> str:
-    """Return a name that is not known as it was found; what is no text is told by its type."""
+    """Return an unknown name as it was found, or the type of anything that is not text."""
     return repr(found) if isinstance(found, str) else f"which is {_JSON[type(found)]}"
 
 
 def is_hash(text: str) -> bool:
-    """Tell whether a text is a BLAKE2b-256 hash in hex."""
+    """Return whether a text is a BLAKE2b-256 hash in hex."""
     try:
         return len(text) == HASH_DIGITS and bytes.fromhex(text).hex() == text
     except ValueError:
@@ -154,8 +154,8 @@ def _link_fault(entry: Known) -> str:
 def _form(
     kind: str, entry: type[Known], fault: Callable[[Any], str], **absent: Any
 ) -> tuple[tuple[str, ...], EntryForm]:
-    """Return the names of the members, in order, and the form of entries that lack the members in `absent`."""
-    hints = {"parameters": dict, "lifetime_nano": int}  # as JSON has them, where they are present
+    """Return the ordered names of the members, and the form of entries without the members in `absent`."""
+    hints = {"parameters": dict, "lifetime_nano": int}  # as in JSON, if they are present
     types = {name: hints.get(name) or get_origin(hint) or hint for name, hint in get_type_hints(entry).items()}
     places = tuple((entry._fields.index(name), value) for name, value in absent.items())
     names = [name for name in entry._fields if name not in absent]
@@ -207,7 +207,7 @@ _RELEASE_TYPES: Final[dict[str, type]] = {
 
 
 def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
-    """Return the release of a record's members, or the sentence that says why it is none."""
+    """Return the release with these members, or a sentence that says why they do not form one."""
     decision = RELEASE_FORMS.get(tuple(members))
     if decision is None or decision != members["decision"]:
         return "its members are not the members of a release with its decision, in the required order"

@@ -1,4 +1,4 @@
-"""The records of the heads topic as values: leaves, which name the ends of chains, and the signed heads over them."""
+"""The records of the heads topic: leaves, which name chain ends, and the signed heads over them."""
 
 import re
 from typing import Any, Final, NamedTuple, get_type_hints
@@ -21,7 +21,7 @@ class Leaf(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """Some leaves of a head that comes after them; `first` is the place of the first among all of the head's."""
+    """Some leaves of a later head; `first` is the index of the first one among all leaves of that head."""
 
     partition: int
     head: int  # the head's number
@@ -30,7 +30,7 @@ class Leaves(NamedTuple):
 
 
 class Head(NamedTuple):
-    """A signed head."""
+    """A signed checkpoint."""
 
     topic: str  # of the ledger
     partition: int
@@ -46,10 +46,10 @@ class Head(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """That a head has a leaf: what the leaf's hash is joined with, from the bottom up, gives the head's root."""
+    """Proof that a head has a leaf: joining the leaf's hash with `path`, bottom up, gives the head's root."""
 
     leaf: Leaf
-    place: int  # of the leaf among the head's, from 0
+    place: int  # index of the leaf, from 0
     path: tuple[str, ...]
     head: Head
     record: bytes  # the head's
@@ -60,7 +60,7 @@ _LEAVES: Final[dict[str, type]] = {"type": str, "partition": int, "head": int, "
 
 
 def proof_of(members: dict[str, Any], record: bytes) -> Proof | str:
-    """Return the proof that members make, or the sentence that says why they make none; `record` is its head's."""
+    """Return the proof with these members, or a sentence that says why not; `record` is its head's."""
     if list(members) != ["type", "leaf", "index", "path", "head"] or members["type"] != "proof":
         return "its members are not the members of a proof in the required order"
     head = head_record_of(members["head"])
@@ -80,7 +80,7 @@ def proof_of(members: dict[str, Any], record: bytes) -> Proof | str:
 
 
 def head_record_of(members: dict[str, Any]) -> Head | Leaves | str:
-    """Return the record of the heads topic that members make, or the sentence that says why they make none."""
+    """Return the heads record with these members, or a sentence that says why they do not form one."""
     form = {"head": _HEAD, "leaves": _LEAVES}.get(str(members.get("type")))
     if form is None or tuple(form) != tuple(members):
         return "its members are not the members of a head or of leaves in the required order"

@@ -1,4 +1,4 @@
-"""The value kinds: the domain of each member, what the members are together, and which values a kind has."""
+"""The value kinds: the domain of each member, rules for members together, and the values of a kind."""
 
 from collections.abc import Mapping
 from math import ceil
@@ -25,7 +25,7 @@ from stream_app.audit.form.entry import MAX_SEQUENCE
 from stream_app.audit.form.exact import shown
 from stream_app.audit.form.lattice import Members, box_fault, decimal_of, grid_fault, grid_of
 
-MOST_PARTS: Final = 64  # of a vector
+MOST_PARTS: Final = 64  # per vector
 _METRES: Final = 20_100_000
 KINDS: Final[dict[str, dict[str, Domain]]] = {
     "number": {
@@ -79,7 +79,7 @@ KINDS: Final[dict[str, dict[str, Domain]]] = {
 }
 """The value kinds with their members."""
 PART: Final = {name: KINDS["number"][name] for name in ("lower", "upper", "resolution")}
-"""The members of a vector's part."""
+"""The members of one part of a vector."""
 BOUNDS: Final = {
     "south": needed(number(-85, 85)),
     "west": needed(number(-180, 180)),
@@ -90,7 +90,7 @@ BOUNDS: Final = {
 
 
 def fault_in(where: str, found: Members, table: Mapping[str, Domain]) -> str:
-    """Return what is wrong with the members of an object, each by itself, or ""."""
+    """Return what is wrong with the members of an object, each checked by itself, or ""."""
     unknown = sorted(found.keys() - table.keys())
     if unknown:
         return f"{where}.{unknown[0]} is not known"
@@ -104,20 +104,20 @@ def fault_in(where: str, found: Members, table: Mapping[str, Domain]) -> str:
 
 
 def cells_of(value: Members) -> int:
-    """Return how far apart neighbouring numbers lie, in grid points."""
+    """Return the distance between neighbouring numbers, in grid points."""
     if value.get("sensitivity") is None:
         return width_of(value)
     return min(width_of(value), ceil(decimal_of(value["sensitivity"]) / decimal_of(value["resolution"])))
 
 
 def width_of(value: Members) -> int:
-    """Return how wide the range of a number is, in grid points."""
+    """Return the width of a number's range, in grid points."""
     low, high = grid_of(value)
     return high - low
 
 
 def value_fault(value: Members) -> str:
-    """Return the sentence that says why `value` declares no values, or ""."""
+    """Return a sentence that says why `value` is not a valid declaration, or ""."""
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         return f"value.kind {shown(kind)} is not known"
@@ -147,17 +147,17 @@ def _parts(parts: Members) -> str:
 
 
 def _is_substitute(value: Members) -> bool:
-    """Tell whether `invalid` is absent, "reject", or a value of this policy."""
+    """Return whether `invalid` is absent, "reject", or a value of this policy."""
     if "invalid" not in value:
         return True
     found, kind = value["invalid"], value["kind"]
-    if kind == "category":  # where "reject" is a category, it would be one, and would not reject
+    if kind == "category":  # if "reject" is a category, it would be a value and reject nothing
         return is_value(found, value) is not (found == "reject")
     return found == "reject" or is_value(found, value)
 
 
 def is_value(found: object, value: Members) -> bool:
-    """Tell whether something of JSON is a value of this kind."""
+    """Return whether a JSON value is of this kind."""
     match value["kind"]:
         case "category":
             return isinstance(found, str | bool) and found in value["categories"]

@@ -1,6 +1,6 @@
-"""The grid of a number and the lattice of a location: where their points lie, and whether a policy leaves any.
+"""The grid of a number and the lattice of a location: their points, and whether a policy leaves any.
 
-All is computed in exact fractions; numbers are read as the decimals that they are written as.
+Everything is computed in exact fractions; numbers are read as the decimals in which they are written.
 """
 
 from collections.abc import Mapping
@@ -12,29 +12,29 @@ from typing import Any, Final
 
 Members = Mapping[str, Any]  # an object as JSON holds it
 
-MOST_CELLS: Final = 2**50  # cells beyond it share a double with their neighbours
+MOST_CELLS: Final = 2**50  # cells beyond it have their neighbours' doubles
 WIDEST_DEGREES: Final = Fraction("19.8132090259803689287643620467470208362649750976443")
 """The span s of bounds at which the plane stretches distances by 1.005: 1.005 * sin(s/2) = s/2."""
 METRES_PER_DEGREE: Final = Fraction("6371008.8") * Fraction(pi) / 180
-"""On the sphere of mean radius R1 (IUGG), pi rounded to a double, as the lattice is defined."""
-_FINE: Final = 1 << 256  # denominator of the fractions that a cosine is summed in
+"""Metres on the sphere of mean radius R1 (IUGG), with pi rounded to a double, as the lattice requires."""
+_FINE: Final = 1 << 256  # denominator of the fractions in a cosine's sum
 _RADIAN: Final = Fraction("3.14159265358979323846264338327950288419716939937510582097494459230781640628621") / 180
 
 
-@lru_cache(maxsize=1024)  # the same few numbers stand in most policies
+@lru_cache(maxsize=1024)  # most policies use the same few numbers
 def decimal_of(found: float) -> Fraction:
-    """Return the decimal that a number of JSON is written as; whole ones are doubles there, too."""
+    """Return the decimal of a JSON number as it is written; whole numbers count as doubles."""
     return Fraction(Decimal(repr(float(found))))
 
 
 def grid_of(value: Members) -> tuple[int, int]:
-    """Return the first and the last grid point of a number in its range, counted in resolutions from 0."""
+    """Return the first and last grid points in a number's range, counted in resolutions from 0."""
     resolution = decimal_of(value["resolution"])
     return ceil(decimal_of(value["lower"]) / resolution), floor(decimal_of(value["upper"]) / resolution)
 
 
 def cosine_of(degrees: Fraction) -> float:
-    """Return the cosine of an angle, rounded once: its series, summed in whole numbers."""
+    """Return the cosine of an angle, rounded once: its series is summed in whole numbers."""
     angle = floor(degrees * _RADIAN * _FINE)
     total = term = _FINE
     order = 0
@@ -46,7 +46,7 @@ def cosine_of(degrees: Fraction) -> float:
 
 
 def grid_fault(value: Members) -> str:
-    """Return the sentence that says why a number's range makes no grid, or ""."""
+    """Return a sentence that says why a number's range makes no grid, or ""."""
     low, high = grid_of(value)
     if high <= low:
         return "the range from value.lower to value.upper contains fewer than two grid points"
@@ -56,7 +56,7 @@ def grid_fault(value: Members) -> str:
 
 
 def box_fault(value: Members) -> str:
-    """Return the sentence that says why a location's bounds make no lattice, or ""."""
+    """Return a sentence that says why a location's bounds make no lattice, or ""."""
     south, west, north, east = (decimal_of(value["bounds"][name]) for name in ("south", "west", "north", "east"))
     if south >= north or west >= east:
         return "value.bounds are empty: south must be below north, and west below east"
@@ -69,7 +69,7 @@ def box_fault(value: Members) -> str:
 
 
 def cells_per_degree(value: Members) -> tuple[Fraction, Fraction]:
-    """Return the lattice steps in a degree of latitude and in one of longitude."""
+    """Return the lattice steps per degree of latitude and per degree of longitude."""
     widest = max(abs(decimal_of(value["bounds"][name])) for name in ("south", "north"))
     per_degree = METRES_PER_DEGREE / decimal_of(value["resolution"])
     return per_degree, per_degree * Fraction(cosine_of(widest))

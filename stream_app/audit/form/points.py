@@ -1,7 +1,7 @@
-"""What a policy's values may be: the points of its grid, and what is published when a measurement is not filtered.
+"""The values that a policy allows: points of its grid, and the estimate of an unfiltered measurement.
 
-An estimate off the grid, or another one than follows from its measurement, could carry information that cost no budget.
-Points are compared by their text, as JSON is: to Python 1, 1.0 and true are equal, and objects have no order.
+An estimate that is off the grid, or that does not follow from its measurement, could carry information that cost no
+budget. Points are compared by their JSON text, because in Python 1, 1.0 and true are equal and objects have no order.
 """
 
 from collections.abc import Mapping
@@ -16,38 +16,38 @@ from stream_app.audit.form.lattice import cells_per_degree, decimal_of, grid_of
 _HALF: Final = Fraction(1, 2)
 _DEGREES: Final = ("latitude", "longitude")
 _DECIMALS: Final = 10**7  # degrees are published with 7 decimals, rounded half up
-_FURTHEST: Final = 2.0**51  # measurements are cut off at 2^50 cells; a hostile number beyond it has no cell to look for
+_FURTHEST: Final = 2.0**51  # measurements are limited to 2^50 cells; a hostile number beyond it has no cell
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points ``cell / per_unit`` of one axis; an estimate lies in the cells ``low .. high``."""
+    """Points ``cell / per_unit`` on one axis; an estimate lies in the cells ``low .. high``."""
 
     per_unit: Fraction
     low: int
     high: int
-    decimals: int | None = None  # in units of which points are published; None: rounded once to a double
+    decimals: int | None = None  # points are published in 1/`decimals`; None: rounded once to a double
 
     def cell(self, published: float) -> int | None:
-        """Return the cell that was published, or None when it is no point of the line."""
+        """Return the cell that was published, or None if it is not on the line."""
         scaled = published * float(self.per_unit)
         if not abs(scaled) <= _FURTHEST:
             return None
-        # Doubles may miss the cell at a boundary; fractions do not.
+        # Doubles may miss the cell at a boundary, but fractions do not.
         for cell in (floor(scaled + 0.5), floor(decimal_of(published) * self.per_unit + _HALF)):
             if self.point(cell) == published:
                 return cell
         return None
 
     def point(self, cell: int) -> float:
-        """Return the number that stands for a cell in a release."""
+        """Return the number that represents a cell in a release."""
         units, unit = self.per_unit.numerator, self.per_unit.denominator
         if self.decimals is None:
             return cell * unit / units
         return (2 * cell * unit * self.decimals + units) // (2 * units) / self.decimals
 
     def clamped(self, cell: int) -> int:
-        """Return the cell nearest to `cell` that an estimate may lie in."""
+        """Return the cell nearest to `cell` in which an estimate may lie."""
         return max(self.low, min(cell, self.high))
 
 
@@ -81,26 +81,26 @@ class Categories:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Several numbers, each on a grid of its own, in the order of their names."""
+    """Several numbers in the order of their names, each on its own grid."""
 
     lines: Mapping[str, Line]
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Means of a public number of items: sums on a grid, divided by it."""
+    """Means of a public number of items: sums on a grid, divided by the number."""
 
     line: Line
 
     def of(self, count: int) -> Line:
-        """Return the line on which the mean of so many items lies; that of none is of one."""
+        """Return the line of means of `count` items; for 0 items, it is the line for one."""
         items = max(1, count)
         return Line(self.line.per_unit * items, self.line.low * items, self.line.high * items)
 
 
 @dataclass(frozen=True, slots=True)
 class Quotients:
-    """Means of a number of items that is measured, too: of how far each lies from the grid point `centre`."""
+    """Means with a noisy number of items: the mean offset of the items from the grid point `centre`."""
 
     line: Line
     centre: int
@@ -108,17 +108,17 @@ class Quotients:
 
 @dataclass(frozen=True, slots=True)
 class UnitShares:
-    """Parts of a public number of units."""
+    """Shares of a public number of units."""
 
     @staticmethod
     def of(count: int) -> Line:
-        """Return the line on which the share of so many units lies."""
+        """Return the line of shares of `count` units."""
         return Line(Fraction(max(1, count)), 0, max(1, count))
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """A whole number for each of so many bins, in their order."""
+    """A whole number for each of `bins` bins, in order."""
 
     bins: int
 
@@ -131,19 +131,19 @@ class Profile:
 
 
 Space = Numbers | Counts | Positions | Categories | Parts | Means | Quotients | UnitShares | Bars | Profile
-Count = int | dict[str, int] | None  # of items or units, public; in each bin
+Count = int | dict[str, int] | None  # public count of items or units; by bin
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """The values of one policy: where they lie, whether estimates are clamped, and whether they are filtered."""
+    """The values of one policy: their space, whether estimates are clamped, and whether they are filtered."""
 
     space: Space
     clamped: bool
     filtered: bool
 
     def faults(self, value: object, measurement: object, count: Count) -> list[str]:
-        """Return what is wrong with the two values of a perturbed release; `count` are the items of a mean."""
+        """Return what is wrong with the two values of a perturbed release; `count` is the items of a mean."""
         due = self._estimate(measurement, count)
         if due is None:
             return ["`measurement` is not on this policy's value grid"]
@@ -157,7 +157,7 @@ class Points:
         )
 
     def _estimate(self, published: object, count: Count) -> object:
-        """Return the estimate of a value that is not filtered, or None when it is no value of the policy."""
+        """Return the estimate of an unfiltered value, or None if the value is not one of the policy."""
         space = self.space
         match space:
             case UnitShares() | Bars() | Profile():
@@ -225,7 +225,7 @@ class Points:
 
 
 def points_of_units(value: Mapping[str, Any], *, filtered: bool) -> Points:
-    """Return the points of a statistic of units, the `value` of whose policy was checked."""
+    """Return the points of a statistic of units, given the checked `value` of its policy."""
     clamped, space = value.get("clamp", True), _space_of_units(value)
     if isinstance(space, Numbers) or (isinstance(space, Profile) and isinstance(space.each, Numbers)):
         clamped = False  # the range is that of a unit
@@ -249,7 +249,7 @@ def _space_of_units(value: Mapping[str, Any]) -> Space:
 def points_of(value: Mapping[str, Any], *, filtered: bool, statistic: str = "", neighbours: str = "") -> Points:
     """Return the points of a policy's `value`, whose domain was checked.
 
-    `statistic` and `neighbours` are those of what is collected, "" where there are none.
+    `statistic` and `neighbours` describe collected data; they are "" if nothing is collected.
     """
     space: Space
     clamped = value.get("clamp", True)

@@ -1,7 +1,7 @@
-"""Whether the parameters in a `policy` entry make a policy: each member by itself, and the members together.
+"""Whether the parameters in a `policy` entry form a policy: each member by itself, and all together.
 
-This reading shares nothing with the worker's: a policy that the worker would refuse promises something else than it
-says. Numbers are read as the decimals that they are written as.
+This check shares nothing with the worker, because the guarantee of a policy that the worker would reject is not what
+the policy says. Numbers are read as the decimals in which they are written.
 """
 
 from math import floor
@@ -14,7 +14,7 @@ from stream_app.audit.form.lattice import MOST_CELLS, Members, decimal_of, grid_
 
 
 def fault_of(parameters: Members) -> str:
-    """Return the sentence that says why a policy's parameters make no policy, or ""."""
+    """Return a sentence that says why these parameters do not form a policy, or ""."""
     return (
         fault_in("parameters", parameters, domains.PARAMETERS)
         or _protection(parameters["protection"])
@@ -29,7 +29,7 @@ def fault_of(parameters: Members) -> str:
 
 
 def sensitivity_of(parameters: Members) -> int:
-    """Return the largest sum of absolute differences of neighbouring counts: an item moves, or is there or not."""
+    """Return the largest L1 distance of neighbouring counts: an item is moved, or is added or removed."""
     collect = parameters.get("collect")
     if collect is None:
         return int(parameters["value"].get("sensitivity", 1))

@@ -1,7 +1,7 @@
-"""Bytes to entries, releases and heads, in their exact form or not at all; the only file of the audit that parses JSON.
+"""Bytes to entries, releases and heads in their exact form; only this file of the audit parses JSON.
 
-All formats are closed and canonical: the members of a kind, in their order, without spaces or doubled members.
-Anything else is a finding, so that no two readers can read one record differently.
+All formats are closed and canonical: the members of a kind in their order, without spaces or duplicate members.
+Anything else is a finding, so no two readers can read a record differently.
 """
 
 import json
@@ -15,19 +15,19 @@ from stream_app.audit.form.entry import MAX_SEQUENCE, Entry, OpaqueEntry, Releas
 from stream_app.audit.form.exact import ENTRY_FORMS, ENTRY_KINDS, misfit, release_of
 from stream_app.audit.form.head import Head, Leaf, Leaves, Proof, head_record_of, proof_of
 
-SERIES_AT: Final = len(b'{"series":')  # where an entry spells its series, which its sequence follows
+SERIES_AT: Final = len(b'{"series":')  # position of an entry's series, before its sequence
 SEQUENCE: Final = b',"sequence":'
-CLAIM: Final = b'{"entry":"claim"'  # how a claim begins; entries begin with their series
+CLAIM: Final = b'{"entry":"claim"'  # start of a claim; entries start with their series
 SPELLING = (
     "not spelt in the exact form: it has extra spaces, duplicate members, or numbers or strings in another notation"
 )
 _PLACE: Final = {"series": str, "sequence": int, "key": str, "epoch": int, "previous": str, "hash": str}
-"""The members that give an entry its place in a chain."""
+"""The members that determine an entry's position in a chain."""
 _NOT_ASCII: Final = re.compile("[^\n -~]")
 
 
 def is_claim(data: bytes) -> bool:
-    """Tell whether a line of the ledger is a claim in its exact form: it says whose the partition is, in no chain."""
+    """Return whether a line is a claim in exact form: it names a partition's owner and is in no chain."""
     members = _members(data)
     return (
         not isinstance(members, str)
@@ -39,9 +39,9 @@ def is_claim(data: bytes) -> bool:
 
 
 def read_entry(data: bytes) -> Entry | Finding:
-    """Return the entry that one line of the ledger holds, or the finding that it holds none.
+    """Return the entry in one line of the ledger, or the finding that there is none.
 
-    An entry that cannot be understood but has a place in its chain comes back as an `OpaqueEntry`.
+    An unknown entry that still has a position in its chain is returned as an `OpaqueEntry`.
     """
     members = _members(data)
     if isinstance(members, str):
@@ -61,7 +61,7 @@ def read_entry(data: bytes) -> Entry | Finding:
 
 
 def read_release(data: bytes) -> ReleaseRecord | Finding:
-    """Return the release that one line holds, or the finding that it holds none."""
+    """Return the release in one line, or the finding that there is none."""
     members = _members(data)
     if isinstance(members, str):
         return Finding("malformed-release", "", 0, members)
@@ -75,7 +75,7 @@ def read_release(data: bytes) -> ReleaseRecord | Finding:
 
 
 def read_head_record(data: bytes) -> Head | Leaves | Finding:
-    """Return the head, or the leaves, that one record of the heads holds, or the finding that it holds neither."""
+    """Return the head or leaves in one record of the heads topic, or the finding that there are none."""
     members = _members(data)
     if isinstance(members, str):
         return Finding("malformed-head", "", 0, members)
@@ -86,7 +86,7 @@ def read_head_record(data: bytes) -> Head | Leaves | Finding:
 
 
 def read_proof(data: bytes) -> Proof | str:
-    """Return the proof that a file holds, or the sentence that says why it holds none."""
+    """Return the proof in a file, or a sentence that says why it contains none."""
     members = _members(data, "not a JSON object with a head")
     if isinstance(members, str):
         return members
@@ -94,36 +94,36 @@ def read_proof(data: bytes) -> Proof | str:
         return "not a JSON object with a head"
     try:
         record = orjson.dumps(members["head"])
-    except orjson.JSONEncodeError:  # nested deeper than any record is
+    except orjson.JSONEncodeError:  # nested too deeply for any record
         return "`head` is not a signed head"
     return proof_of(members, record)
 
 
 def proof_bytes(proof: Proof) -> bytes:
-    """Return the bytes of a proof's file."""
+    """Return the bytes of the file for a proof."""
     head = {"type": "head", **proof.head._asdict()}
     document = {"type": "proof", "leaf": list(proof.leaf), "index": proof.place, "path": proof.path, "head": head}
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def leaf_bytes(leaf: Leaf) -> bytes:
-    """Return the bytes of a leaf in its record, over which its hash is."""
+    """Return the bytes of a leaf in its record, which its hash covers."""
     return orjson.dumps(list(leaf))
 
 
 def dump(document: object) -> str:
-    """Return the JSON text of a report's document, printable ASCII on any terminal: other characters are escaped."""
+    """Return a report's document as JSON text in printable ASCII; other characters are escaped."""
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
     return _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def spelt(document: object) -> str:
-    """Return a value that was read from JSON as JSON text again."""
+    """Return a value that was read from JSON as JSON text."""
     return orjson.dumps(document).decode()
 
 
 def read_spelling(spelling: bytes) -> str | None:
-    """Return the series id that a JSON text holds, or None where it holds none."""
+    """Return the series id in a JSON text, or None if it contains none."""
     try:
         name = orjson.loads(spelling)
     except orjson.JSONDecodeError:
@@ -132,7 +132,7 @@ def read_spelling(spelling: bytes) -> str | None:
 
 
 def _members(data: bytes, other: str = "not a JSON object") -> dict[str, Any] | str:
-    """Return the members of a JSON object, or the sentence that says why bytes hold none, `other` for other JSON."""
+    """Return the members of a JSON object, or a sentence that says why not (`other` for other JSON)."""
     try:
         members = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -144,7 +144,7 @@ def _members(data: bytes, other: str = "not a JSON object") -> dict[str, Any] | 
 def _is_canonical(members: dict[str, Any], data: bytes) -> bool:
     try:
         return orjson.dumps(members) == data
-    except orjson.JSONEncodeError:  # nested deeper than any record is
+    except orjson.JSONEncodeError:  # nested too deeply for any record
         return False
 
 

@@ -1,4 +1,4 @@
-"""What a release of a statistic holds beside its name: which value, which measurement, which scale and which count."""
+"""The members of a release of a statistic besides its name: value, measurement, scale and count."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -6,8 +6,8 @@ from typing import Any, Final
 from stream_app.audit.form.domains import MOST_EDGES, MOST_UNITS
 from stream_app.audit.form.entry import MAX_SEQUENCE, PERTURBED
 
-STATISTICS: Final = ("sum", "mean", "share", "histogram")  # of numbers that are collected, or of units
-_BINS: Final = frozenset(map(str, range(168)))  # of local time: hours of a week, as many as there are of any sort
+STATISTICS: Final = ("sum", "mean", "share", "histogram")  # of collected numbers, or of units
+_BINS: Final = frozenset(map(str, range(168)))  # of local time: hours of a week, the largest number of bins
 
 
 def statistic_fault(members: Mapping[str, Any]) -> str:
@@ -34,7 +34,7 @@ def statistic_fault(members: Mapping[str, Any]) -> str:
 
 
 def is_bars(found: object) -> bool:
-    """Tell whether a histogram of numbers was found: a whole number for each bin."""
+    """Return whether this is a histogram of numbers: a whole number for each bin."""
     return isinstance(found, list) and 2 <= len(found) <= MOST_EDGES + 1 and all(type(bar) is int for bar in found)
 
 

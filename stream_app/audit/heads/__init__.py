@@ -1,1 +1,1 @@
-"""Signed heads: their signatures and chains, the ledger entries that they name, and proofs of single entries."""
+"""Signed heads: their signatures and chains, the ledger entries that they name, and proofs of entries."""

@@ -1,9 +1,10 @@
-"""The chain of signed heads of each partition: signatures, numbers, links, and the Merkle root over the leaves.
+"""The chain of signed heads in each partition: signatures, numbers, links, and Merkle roots of leaves.
 
-It proves that the ledger still holds what it held when each head was signed, also against somebody who computes every
-hash anew. What follows a partition's last head can be cut off unseen, and so can the last heads themselves together
-with what they cover, unless a witness kept them. A head without the signature of a trusted key is a finding and else
-nothing: neither its number nor its leaves count, nor what it says of topic and partitions.
+It proves that the ledger still contains what it contained when each head was signed, even against an attacker who
+recomputes every hash. Entries after a partition's last head can be cut off without notice. So can the last heads,
+together with the entries that they cover, unless a witness kept the heads. A head without the signature of a trusted
+key is a finding and has no other effect: its number, its leaves, and its statements about topic and partitions are
+ignored.
 """
 
 from bisect import bisect_right
@@ -24,21 +25,21 @@ from stream_app.audit.heads.tree import leaf_hash, root_of
 
 
 class HeadsRead(NamedTuple):
-    """What an audit read of the heads; only those that a trusted key signed count."""
+    """What an audit read from the heads; only heads signed by a trusted key count."""
 
-    topic: str | None  # the ledger's, as the heads name it; None without a head
+    topic: str | None  # of the ledger, according to the heads; None without
     heads: int
     partitions: int
-    oldest: Head | None  # of the partitions' last heads
+    oldest: Head | None  # of all partitions' last heads
     entries_signed: int  # entries at or before the last leaf of their series
-    witnessed: int  # heads that the witness holds
+    witnessed: int  # heads kept by the witness
 
     def unsigned(self, entries: int) -> int:
-        """Return how many of the ledger's `entries` follow the last heads."""
+        """Return how many of the ledger's `entries` come after the last heads."""
         return max(0, entries - self.entries_signed)
 
     def document(self, entries: int) -> dict[str, str | int | None]:
-        """Return it as the `--json` report has it; `entries` are the ledger's."""
+        """Return the result as in the `--json` report; `entries` are the ledger's."""
         return {
             "topic": self.topic,
             "heads": self.heads,
@@ -50,19 +51,19 @@ class HeadsRead(NamedTuple):
 
 
 class HeadDigests:
-    """The digests of one partition's heads by rising number: 32 bytes each, and nothing for the numbers in a gap.
+    """The digests of one partition's heads by ascending number, 32 bytes each, with no bytes for gaps.
 
-    They lie in runs without a gap, so that a forged number costs one run and no memory for the numbers left out.
+    They are stored in runs without gaps, so a forged number costs one run and no memory for the missing numbers.
     """
 
     def __init__(self) -> None:
         self._starts: list[int] = []  # the first number of each run, ascending
         self._runs: list[bytearray] = []
-        self.last = 0  # the highest number; 0 while there is none
-        self.count = 0  # how many digests are held
+        self.last = 0  # the highest number; 0 if there is none
+        self.count = 0  # number of digests held
 
     def add(self, number: int, digest: bytes) -> None:
-        """Append the digest of a number above the last one."""
+        """Append the digest of a number higher than the last one."""
         assert number > self.last, "numbers rise"
         if number != self.last + 1 or not self._runs:
             self._starts.append(number)
@@ -72,7 +73,7 @@ class HeadDigests:
         self.count += 1
 
     def get(self, number: int) -> bytes:
-        """Return a number's digest; b"" where none is held."""
+        """Return the digest of a number, or b"" if none is held."""
         run = bisect_right(self._starts, number) - 1
         if run < 0:
             return b""
@@ -82,7 +83,7 @@ class HeadDigests:
 
 @dataclass(slots=True)
 class _Partition:
-    """The end of one partition's heads so far, and the leaves of the head to come."""
+    """The end of one partition's heads so far, and the leaves of the next head."""
 
     last: Head | None = None
     digests: HeadDigests = field(default_factory=HeadDigests)  # of the heads' records
@@ -91,23 +92,23 @@ class _Partition:
 
 
 class HeadsCheck:
-    """Checks the records of the heads topic as they come; those of a witness come before them.
+    """Checks the records of the heads topic as they arrive, after those of a witness.
 
-    Heads count if one of `keys` signed them; `tell` is called with each finding; `topic` is the ledger's name, None to
-    take it from the first head; `late` allows heads after the entries that they name.
+    Heads count if one of `keys` signed them. `tell` is called with each finding. `topic` is the ledger's name, or None
+    to take it from the first head. `late` allows heads after the entries that they name.
     """
 
     def __init__(
         self, keys: PublicKeys, tell: Callable[[Finding], None], topic: str | None = None, *, late: bool = False
     ) -> None:
         self._keys, self._tell, self._topic = keys, tell, topic
-        self.expected = Expected(tell, late=late)  # compares the entries with the signed leaves
+        self.expected = Expected(tell, late=late)  # compares entries with the signed leaves
         self._count: int | None = None  # of partitions
         self._partitions: dict[int, _Partition] = {}
         self._witnessed: dict[tuple[int, int], bytes] = {}
 
     def record(self, data: bytes, place: int | None = None) -> None:
-        """Check the next record; `place` is the partition that it lay on, None when it comes from a file."""
+        """Check the next record; `place` is its partition, or None if it comes from a file."""
         found = read_head_record(data)
         if isinstance(found, Finding):
             self._tell(found)
@@ -122,7 +123,7 @@ class HeadsCheck:
             self._head(partition, found, data)
 
     def witness(self, data: bytes) -> None:
-        """Add a record that a witness kept; leaves are passed over."""
+        """Add a record that a witness kept; ignore leaves."""
         found = read_head_record(data)
         if isinstance(found, Finding):
             self._tell(found._replace(message=f"in the witness: {found.message}"))
@@ -140,7 +141,7 @@ class HeadsCheck:
         for (number, head), digest in sorted(self._witnessed.items()):
             self._compare(number, head, digest)
         ends = [partition.last for partition in self._partitions.values() if partition.last is not None]
-        # Two heads may name other numbers of partitions, so one may lie beyond those that were counted.
+        # Two heads may give different numbers of partitions, so one may be beyond those counted.
         beyond = max(self._count or 1, *(end.partition for end in ends), 0)
         for before, after in pairwise([-1, *sorted(end.partition for end in ends), beyond]):
             if after - before > 1:
@@ -157,7 +158,7 @@ class HeadsCheck:
 
     def _leaves(self, partition: _Partition, found: Leaves) -> None:
         if found.head <= partition.digests.last:
-            return  # a copy, of a head that was checked with its own leaves
+            return  # a copy for a head that was checked with its own leaves
         if found.head != partition.head:
             self._drop(found.partition, partition)
             partition.head = found.head
@@ -190,7 +191,7 @@ class HeadsCheck:
         partition.last = head
 
     def _drop(self, number: int, partition: _Partition) -> None:
-        """Report leaves whose head did not come, and forget them: nobody signed them."""
+        """Report leaves without a head, and forget them because nobody signed them."""
         if partition.leaves:
             self._add(
                 "head-leaves", f"leaves of head {partition.head} of partition {number} are present without the head"
@@ -198,7 +199,7 @@ class HeadsCheck:
             partition.leaves = []
 
     def _cover(self, head: Head, leaves: list[Leaf]) -> None:
-        """Expect the entries that a signed head's leaves name, if the leaves are those that it signs."""
+        """Expect the entries named by a signed head's leaves, if the head signs these leaves."""
         texts = [leaf_bytes(leaf) for leaf in leaves]
         if len(leaves) != head.leaves or root_of([leaf_hash(text) for text in texts]).hex() != head.root:
             message = f"the {len(leaves)} leaves of head {_name(head)} do not give its root over {head.leaves} leaves"

@@ -1,9 +1,9 @@
-"""The entries that signed heads name, compared with those that the ledger has.
+"""The comparison of the entries that signed heads name with those in the ledger.
 
-That a chain is whole up to an entry is checked by chain.py; here the hash that an entry claims is compared with the one
-that was signed for its place. In an audit of a whole ledger all leaves come before the entries, and each is kept until
-its entry comes: 40 bytes a leaf, and some 400 a series. Beside a live worker an entry comes before its leaf: then
-entries are kept until a leaf covers them, 40 bytes each.
+chain.py checks that a chain is complete up to an entry. This module compares the hash that an entry claims with the
+hash that was signed for its position. In an audit of a whole ledger, all leaves come before the entries, and each is
+kept until its entry comes: 40 bytes per leaf, and about 400 per series. Next to a live worker, an entry comes before
+its leaf: then entries are kept until a leaf covers them, 40 bytes each.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,37 +17,37 @@ from stream_app.audit.form.reader import SEQUENCE, SERIES_AT, read_spelling
 
 _SEQUENCE_BYTES: Final = 8
 _LEAF_BYTES: Final = _SEQUENCE_BYTES + HASH_DIGITS // 2
-_MOST_DIGITS: Final = 16  # of a sequence
+_MOST_DIGITS: Final = 16  # in a sequence
 _HASH: Final = slice(-HASH_DIGITS - len(b'"}'), -len(b'"}'))
 
 
 @dataclass(slots=True)
 class _Signed:
-    """What was signed for a series and has not come yet: sequences and hashes, 40 bytes each, in rising order."""
+    """The signed entries of a series that have not come yet: sequences and hashes (40 bytes), ascending."""
 
     name: str
     due: bytearray = field(default_factory=bytearray)
-    last: int = 0  # the highest sequence that was signed
+    last: int = 0  # the highest signed sequence
     last_hash: bytes = b""
-    unsigned: bytearray = field(default_factory=bytearray)  # what came and no leaf covers yet, as in `due`
-    met: int = 0  # the highest sequence of an entry that came
+    unsigned: bytearray = field(default_factory=bytearray)  # entries that no leaf covers yet, as in `due`
+    met: int = 0  # the highest sequence of an entry so far
 
 
 class Expected:
-    """Compares entries with signed leaves; `tell` gets each finding. With `late` entries are kept for later leaves."""
+    """Compares entries with signed leaves; `tell` gets findings. `late` keeps entries for later leaves."""
 
     def __init__(self, tell: Callable[[Finding], None], *, late: bool = False) -> None:
         self._tell = tell
         self._late = late
-        self._series: dict[bytes, _Signed] = {}  # by the series' spelling in JSON, its quotation marks included
+        self._series: dict[bytes, _Signed] = {}  # by the series' spelling in JSON, with quotation marks
 
     @property
     def entries_signed(self) -> int:
-        """How many entries stand at or before the last leaf of their series."""
+        """How many entries are at or before the last leaf of their series."""
         return sum(signed.last for signed in self._series.values())
 
     def leaf(self, leaf: Leaf, text: bytes) -> None:
-        """Expect the entry that a leaf names; `text` is the leaf in JSON."""
+        """Expect the entry that a leaf names; `text` is the leaf as JSON."""
         spelling = text[1 : -len(f',{leaf.sequence},"{leaf.hash}"]')]
         signed = self._series.get(spelling)
         if signed is None:
@@ -67,7 +67,7 @@ class Expected:
             self._look_back(signed, digest)
 
     def entries(self, lines: Iterable[bytes]) -> None:
-        """Compare lines of the ledger; a line that is no entry in the exact form is left to the other checks."""
+        """Compare lines of the ledger; lines that are not entries in the exact form are left to other checks."""
         for data in lines:
             end = data.find(SEQUENCE, SERIES_AT)
             signed = self._series.get(data[SERIES_AT:end])
@@ -82,14 +82,14 @@ class Expected:
                         self._keep(signed, int(digits), data[_HASH])
 
     def finish(self) -> None:
-        """Report the signed entries that never came, one finding a series."""
+        """Report the signed entries that never came, with one finding per series."""
         for signed in self._series.values():
             if signed.due:
                 sequence, digest = _first(signed.due)
                 self._missing(signed, sequence, digest, len(signed.due) // _LEAF_BYTES)
 
     def _keep(self, signed: _Signed, sequence: int, found: bytes) -> None:
-        """Keep an entry until a leaf covers it; a copy is not kept again."""
+        """Keep an entry until a leaf covers it; do not keep a copy again."""
         if sequence > signed.met:
             signed.met = sequence
             if sequence > signed.last:
@@ -144,7 +144,7 @@ def _place(sequence: int, digest: bytes) -> bytes:
 
 
 def _digest(claimed: bytes) -> bytes:
-    """Return the hash that an entry claims; of what is no hash, zeros, which nobody signed."""
+    """Return the hash that an entry claims; zeros, which nobody signed, if it is not a hash."""
     try:
         return bytes.fromhex(claimed.decode()) if len(claimed) == HASH_DIGITS else bytes(HASH_DIGITS // 2)
     except ValueError:

@@ -1,6 +1,7 @@
-"""The public keys that may have signed a head. The auditor must know them; the ledger is never asked which to trust.
+"""The public keys that may sign heads; the auditor must know them, and never asks the ledger for them.
 
-What reads and asks keys is loaded where there is one: without heads that would be a fifth of an audit's start.
+The code that reads keys and verifies signatures is imported only if there are keys. Without heads, it would be a fifth
+of an audit's start-up time.
 """
 
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ _FINGERPRINT_BYTES: Final = 8
 
 
 class PublicKeyError(Exception):
-    """A file that holds no public key; the message names it and the remedy."""
+    """A file without a public key; the message names the file and the remedy."""
 
 
 class PublicKeys:
@@ -28,7 +29,7 @@ class PublicKeys:
         self._keys = {blake2b(text, digest_size=_FINGERPRINT_BYTES).hexdigest(): key for text, key in raw.items()}
 
     def signed(self, fingerprint: str, content: bytes, signature: bytes) -> bool | None:
-        """Tell whether the key of this fingerprint made a signature; None when it is none of these keys."""
+        """Return whether the key with this fingerprint made a signature; None if the key is not one of these."""
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - see above
 
         key = self._keys.get(fingerprint)
@@ -42,12 +43,12 @@ class PublicKeys:
 
     @property
     def fingerprints(self) -> str:
-        """The fingerprints, for a message."""
+        """The fingerprints as text for a message."""
         return ", ".join(sorted(self._keys))
 
 
 def read_public_keys(paths: Iterable[Path]) -> PublicKeys:
-    """Return the keys of PEM files; raises `PublicKeyError` for one that cannot be read or holds none of Ed25519."""
+    """Return the keys in PEM files; raises `PublicKeyError` if one is unreadable or not an Ed25519 key."""
     from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - see above
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
     from cryptography.hazmat.primitives.serialization import load_pem_public_key  # noqa: PLC0415

@@ -1,7 +1,7 @@
-"""Merkle roots and inclusion proofs, RFC 6962 section 2.1 over BLAKE2b-256: the audit's own reading, and who proves.
+"""Merkle roots and inclusion proofs (RFC 6962, section 2.1, over BLAKE2b-256): the audit's own code.
 
-A proof (RFC 6962, section 2.1.1) shows that the signer named this entry, and with it all before it in its chain, at the
-head's time. It does not show that the series has not gone on since.
+A proof (RFC 6962, section 2.1.1) shows that the signer named this entry, and so all earlier ones in its chain, at the
+head's time. It does not show that the series has not continued since then.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ def leaf_hash(leaf: bytes) -> bytes:
 
 
 def root_of(hashes: Sequence[bytes]) -> bytes:
-    """Return the root over leaf hashes: neighbours are joined level by level, one without a neighbour moves up."""
+    """Return the root over leaf hashes: neighbours are joined level by level; a single one moves up."""
     if not hashes:
         return blake2b(b"", digest_size=_BYTES).digest()
     level = list(hashes)
@@ -33,7 +33,7 @@ def root_of(hashes: Sequence[bytes]) -> bytes:
 
 
 def path_of(hashes: Sequence[bytes], index: int) -> list[bytes]:
-    """Return what leaf `index` must be joined with, from the bottom up, to give the root."""
+    """Return the hashes to join with leaf `index`, from the bottom up, to get the root."""
     level, path = list(hashes), []
     while len(level) > 1:
         beside = index ^ 1
@@ -44,12 +44,12 @@ def path_of(hashes: Sequence[bytes], index: int) -> list[bytes]:
 
 
 def rooted(leaf: bytes, index: int, count: int, path: Sequence[bytes]) -> bytes | None:
-    """Return the root of `count` leaves that the one at `index` has by its path, or None when the path cannot be."""
+    """Return the root of `count` leaves from the leaf at `index` and its path; None for an invalid path."""
     if not 0 <= index < count:
         return None
     node, last, rest = leaf, count - 1, list(path)
     while last:
-        # A node without a neighbour is the last of its level, at an even place.
+        # A node without a neighbour is the last one on its level, at an even index.
         if index & 1 or index < last:
             if not rest:
                 return None
@@ -69,16 +69,16 @@ def _join(left: bytes, right: bytes) -> bytes:
 
 
 class Prover:
-    """Looks for the newest leaf of one series in the records of the heads; `proof` is None until one is found."""
+    """Finds the newest leaf of one series in the records of the heads; `proof` is None until then."""
 
     def __init__(self, series: str) -> None:
         self._series = series
-        self._open: dict[int, tuple[int, list[bytes]]] = {}  # by partition: a head that has not come yet, its leaves
+        self._open: dict[int, tuple[int, list[bytes]]] = {}  # by partition: the next, unfinished head and its leaves
         self._found: dict[int, tuple[Leaf, int]] = {}
         self.proof: Proof | None = None
 
     def record(self, data: bytes, _: int | None = None) -> None:
-        """Read the next record of the heads; anything else is passed over."""
+        """Read the next record of the heads topic; ignore anything else."""
         found = read_head_record(data)
         if isinstance(found, Leaves):
             self._leaves(found)
@@ -108,7 +108,7 @@ class Prover:
 
 
 def check_proof(proof: Proof, keys: PublicKeys, entries: Iterable[bytes]) -> list[Finding]:
-    """Return what is wrong with a proof, given ledger lines among which the entry stands."""
+    """Return what is wrong with a proof, given ledger lines that include the entry."""
     leaf, place, path, head, record = proof
     findings = []
     body, _, _ = record.partition(SIGNATURE_MEMBER)

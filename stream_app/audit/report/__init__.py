@@ -1,1 +1,1 @@
-"""What an audit says: the report as text, JSON and HTML, and the plots on it."""
+"""The output of an audit: the report as text, JSON and HTML, and its plots."""

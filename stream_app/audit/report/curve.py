@@ -1,6 +1,7 @@
-"""What a report draws, read in a second pass over the ledger: the releases of chosen series, and what all spent.
+"""The data for a report's plots, read in a second pass: chosen series' releases, and all spends.
 
-The first pass finds the series that lost most, however many there are; the second keeps the points of these alone.
+The first pass finds the series that lost most, however many there are; the second keeps the points of only these
+series.
 """
 
 import re
@@ -13,30 +14,30 @@ from stream_app.audit.books.units import Grid
 from stream_app.audit.form.entry import MAX_TIMESTAMP, LandmarksEntry, PolicyEntry, ReleaseEntry
 from stream_app.audit.form.reader import SEQUENCE, SERIES_AT, read_entry, spelt
 
-MOST_POINTS: Final = 1_000_000  # points kept of a series, 33 bytes each; what comes after is counted and not drawn
+MOST_POINTS: Final = 1_000_000  # points kept for a series, 33 bytes each; later points are counted but not drawn
 
 
 class Curve:
-    """The decided steps of one series: columns of equal length, one row a step."""
+    """The processed steps of one series: columns of equal length, with one row per step."""
 
     def __init__(self, series: str) -> None:
         self.series = series
         self.times_ms = array("q")
         self.spends_nano = array("q")
-        self.used_nano = array("q")  # on landmarks and the worst other step of the period
+        self.used_nano = array("q")  # on landmarks and the worst other step in the period
         self.budgets_nano = array("q")
-        self.landmarks = bytearray()  # 1 where the step is a landmark
-        self.spans_ms: list[tuple[int, int]] = []  # [start, end) of landmarks, with event or without
-        self.steps_ms: set[int] = set()  # step lengths of the policy versions; -1 for one that is not known
-        self.correlation: str | None = None  # as the latest policy that names one names it
+        self.landmarks = bytearray()  # 1 if the step is a landmark
+        self.spans_ms: list[tuple[int, int]] = []  # [start, end) of landmarks, even without an event
+        self.steps_ms: set[int] = set()  # step lengths of the policy versions; -1 for an unknown one
+        self.correlation: str | None = None  # from the latest policy that names one
         self.omitted = 0
         self._last = 0
-        self.has_units = False  # whether a version protects units, of which a step has many
+        self.has_units = False  # whether a version protects units (many per step)
         self._steps = Grid(0, 1)  # of the policy version in force
-        self._charge_nano = 0  # what the private dissimilarity of an event costs
-        self._length_ms = 0  # user level, before its first step: how long all steps are landmarks
-        self._end_ms = 0  # of the last decided step
-        self._earlier = 0  # how many of the spans are of earlier policy versions
+        self._charge_nano = 0  # cost of an event's private dissimilarity
+        self._length_ms = 0  # at user level, before the first step: how long all are landmarks
+        self._end_ms = 0  # of last processed step
+        self._earlier = 0  # number of spans from earlier policy versions
 
     def add(self, entry: ReleaseEntry | PolicyEntry | LandmarksEntry) -> None:
         """Add an entry, unless it is a copy of an earlier one."""
@@ -52,7 +53,7 @@ class Curve:
 
     def _policy(self, entry: PolicyEntry) -> None:
         present = self.spans_ms[self._earlier :]
-        # A version's landmarks end with it: what it did not decide is decided by the next one's.
+        # A version's landmarks end with it: the next version decides about steps that this one did not process.
         ended = [(start, min(end, self._end_ms)) for start, end in present if start < self._end_ms]
         self.spans_ms[self._earlier :] = ended
         self._earlier = len(self.spans_ms)
@@ -81,7 +82,7 @@ class Curve:
             self.omitted += 1
         else:
             self.times_ms.append(entry.timestamp)
-            # While a version waits it charges nothing, and its peak is 0.
+            # A version that waits is charged nothing, and its peak is 0.
             charge_nano = self._charge_nano if entry.regular_peak_nano else 0
             self.spends_nano.append(_fitting(entry.epsilon_nano + charge_nano))
             self.used_nano.append(_fitting(entry.landmark_spent_nano + entry.regular_peak_nano))
@@ -90,14 +91,14 @@ class Curve:
 
 
 class Curves:
-    """Collects the curves of chosen series from the lines of a ledger."""
+    """Collects the curves of chosen series from the ledger's lines."""
 
     def __init__(self, chosen: Iterable[str]) -> None:
         self.curves = [Curve(series) for series in chosen]
         self._by_spelling = {spelt(curve.series).encode(): curve for curve in self.curves}
 
     def entries(self, lines: Sequence[bytes]) -> None:
-        """Read the next lines of the ledger; those of other series are passed over."""
+        """Read the next lines of the ledger, skipping other series."""
         for data in lines:
             curve = self._by_spelling.get(data[SERIES_AT : data.find(SEQUENCE, SERIES_AT)])
             if curve is not None:
@@ -107,13 +108,13 @@ class Curves:
 
 
 def _fitting(nano: int) -> int:
-    """Return the amount, limited to what a column can hold: a hostile ledger may name any."""
+    """Return the amount, limited to what a column can hold, because a hostile ledger may contain any."""
     return max(-(2**63), min(nano, 2**63 - 1))
 
 
 MOST_BINS: Final = 100
 _WIDER: Final = (10, 10, 10, 10, 6, 10, 6, 6, 4, 7, 4, 3, 4, 10, 10)
-"""By what bins grow each time: 1, 10, 100 ms, 1 and 10 s, 1 and 10 min, 1, 6 h, 1, 7, 28, 84, 336 days, and on."""
+"""Growth factors of bins: 1, 10, 100 ms, 1, 10 s, 1, 10 min, 1, 6 h, 1, 7, 28, 84, 336 days and more."""
 _SPEND: Final = re.compile(
     rb'"timestamp":(\d{1,15}),"decision":"perturbed","landmark":(true|false),"policy":\d+,"budget_nano":\d+,'
     rb'"epsilon_nano":(\d{1,18}),'
@@ -121,7 +122,7 @@ _SPEND: Final = re.compile(
 
 
 class Flow:
-    """Spends on landmarks and on other steps, in nano-epsilon, by bins of `width_ms`."""
+    """Epsilon spent on landmarks and on other steps, in nano-epsilon, by bins of `width_ms`."""
 
     def __init__(self) -> None:
         self.width_ms = 1
@@ -131,7 +132,7 @@ class Flow:
         self._low = self._high = -1  # bin numbers
 
     def entries(self, lines: Sequence[bytes]) -> None:
-        """Read the next lines of the ledger; whether they are true is for the audit to say."""
+        """Read the next lines of the ledger without checking them, which is the audit's task."""
         search = _SPEND.search
         for data in lines:
             found = search(data)
@@ -164,5 +165,5 @@ class Flow:
 
     @property
     def numbers(self) -> range:
-        """The numbers of all bins, empty ones too."""
+        """The numbers of all bins, including empty ones."""
         return range(self._low, self._high + 1) if self._low >= 0 else range(0)

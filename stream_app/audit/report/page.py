@@ -1,4 +1,4 @@
-"""The report as one HTML page that loads nothing: verdict first, findings, figures; and the plots on it."""
+"""The report as one HTML page that loads nothing: first the verdict, then findings, figures and plots."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN: Final = 200
-"""How many integrity errors, and how many remarks, the page lists. It lists all violations of the guarantee."""
+"""How many integrity errors and how many remarks the page lists; it lists all guarantee violations."""
 
 STYLE: Final = """
 :root { color-scheme: light dark; --ground: #fff; --text: #1d2733; --muted: #5a6673; --line: #e3e7eb;
@@ -55,7 +55,7 @@ class Section(NamedTuple):
 
 
 def page(report: Report, sections: Iterable[Section], origin: str) -> str:
-    """Return the whole page; nothing of the ledger can act in it: all texts are escaped and scripts are forbidden.
+    """Return the whole page; all texts are escaped and scripts are forbidden, so the ledger cannot act.
 
     `origin` says what was audited, and by what.
     """
@@ -81,7 +81,7 @@ def page(report: Report, sections: Iterable[Section], origin: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
-    """Return a table; of each row the last `numbers` cells are figures."""
+    """Return a table; the last `numbers` cells of each row are numbers."""
     lines = ["<table><thead><tr>"]
     lines += [f"<th>{escape(cell)}</th>" for cell in head[: len(head) - numbers]]
     lines += [f'<th class="number">{escape(cell)}</th>' for cell in head[len(head) - numbers :]]
@@ -125,12 +125,15 @@ def _findings(report: Report) -> str:
 
 
 FAR: Final = 20
-"""If the largest spend is at least this many times the smallest, the axis is logarithmic and shows a power of ten."""
-_ANY_COLOUR: Final = pictures.INK  # of a marker in a legend that stands for every series
+"""If the largest spend is at least this many times the smallest, the axis is logarithmic.
+
+It then shows a power of ten.
+"""
+_ANY_COLOUR: Final = pictures.INK  # of a legend marker for all series
 
 
 def flow(spends: Flow, axes: "Axes") -> None:
-    """Draw what all series spent together, by bins of time."""
+    """Draw the total spent by all series, by bins of time."""
     numbers = spends.numbers
     left = [number * spends.width_ms / pictures.DAY_MS for number in numbers]
     width = spends.width_ms / pictures.DAY_MS
@@ -144,7 +147,7 @@ def flow(spends: Flow, axes: "Axes") -> None:
 
 
 def shares_left(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
-    """Draw how many series have which share of their present budget remaining."""
+    """Draw how many series have which remaining share of their current budget."""
     shares = [100 * loss.share_left for loss in losses]
     axes.hist(
         shares, bins=[5 * edge for edge in range(21)], color=pictures.REGULAR_COLOUR, edgecolor="none", rwidth=0.96
@@ -156,7 +159,7 @@ def shares_left(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
 
 
 def shares_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
-    """Draw the share of the budget remaining after each step, with one line per series."""
+    """Draw the remaining share of the budget after each step, with one line per series."""
     for curve in curves:
         places = pictures.thinned(len(curve.times_ms))
         left = [
@@ -197,7 +200,7 @@ def spends_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
 
 
 def worst(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
-    """Draw losses of series, largest first: in earlier periods, on landmarks, on one other step; and what remains."""
+    """Draw losses, largest series first: earlier periods, landmarks, one other step, and what remains."""
     rows = range(len(losses))
     begin = [0.0] * len(losses)
     for label, colour, parts in (
@@ -220,7 +223,7 @@ def worst(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
 
 
 def _over_time(axes: "Axes", label: str, curves: Sequence[Curve] = ()) -> None:
-    """Finish a plot over time; shade the landmarks that all series share: nobody could say whose the others are."""
+    """Finish a plot over time; shade landmarks that all series share, because others are ambiguous."""
     axes.set_ylabel(label)
     spans = {tuple(sorted(set(curve.spans_ms))) for curve in curves}
     if len(spans) == 1:

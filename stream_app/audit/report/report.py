@@ -11,51 +11,51 @@ from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.heads.check import HeadsRead
 from stream_app.words.amount import Used, amount, quoted, summed
 
-SHOWN: Final = 20  # changes of a key in the text
+SHOWN: Final = 20  # key changes in the text
 UNTOLD: Final = "no finding says so, but a ledger with integrity errors cannot show that the guarantee holds"
 NOTHING: Final = "NOTHING WAS AUDITED: the ledger has no entries; check that this is the right ledger"
-"""The verdict on a ledger without an entry."""
-AT_LEAST: Final = "at least "  # before what was used, if there are findings: what faulty entries spent is missing
+"""The verdict on a ledger without entries."""
+AT_LEAST: Final = "at least "  # before the amount used, if there are findings: faulty entries' spends are missing
 
 
 class Report(NamedTuple):
     """What an audit found; `holds` is the verdict."""
 
     findings: tuple[Finding, ...]
-    found: int  # findings in all, listed or not
-    counts: dict[Code, int]  # all of them by code, violated guarantees first, `theorem` before all
-    used: Used | None  # the policy version that used the largest share of its limit; None: there is none
+    found: int  # all findings, listed or not
+    counts: dict[Code, int]  # by code; violated guarantees first, `theorem` before all
+    used: Used | None  # the policy version that used the largest share of its limit; None without one
     series: int
-    entries: int  # without repeated ones
+    entries: int  # without copies
     repeated: int  # byte-identical copies, of entries and of releases
     decisions: dict[str, int]  # release entries by decision
-    spent_nano: int  # of all that was measured: releases, private dissimilarities, draws of dummies
+    spent_nano: int  # total of what was measured: releases, private dissimilarities, dummy draws
     keys: KeysUsed
-    remarks: tuple[Remark, ...]  # the first of them
-    remarked: int  # remarks in all
+    remarks: tuple[Remark, ...]  # the first ones
+    remarked: int  # all remarks
     largest_nano: int  # the largest loss of one series over all its policy versions
     largest_series: str
     lifetime_nano: int | None  # the bound on a series' total over its policy versions; None: its first epsilon
-    needed_nano: int  # the smallest such bound that would do for every series
+    needed_nano: int  # the smallest such bound that suffices for every series
     needy: str  # the series that needs it
-    replaced: bool  # whether any series had a further policy version
-    releases: int | None  # releases compared; None when none were given
-    heads: HeadsRead | None  # None when none were given
+    replaced: bool  # whether a series had a further policy version
+    releases: int | None  # releases compared; None if not given
+    heads: HeadsRead | None  # None if not given
     members: MembersRead | None  # None if no series reserves and no person has a limit
-    intruded: Intruded | None = None  # None when no intrusion was announced
+    intruded: Intruded | None = None  # None if no intrusion was announced
 
     @property
     def holds(self) -> bool:
-        """Whether there were entries, and nothing was found."""
+        """Whether there were entries and no findings."""
         return self.audited and not self.found
 
     @property
     def audited(self) -> bool:
-        """Whether there was anything to audit: a ledger without an entry proves nothing."""
+        """Whether there was anything to audit: a ledger without entries proves nothing."""
         return self.entries > 0 or self.found > 0
 
     def document(self) -> dict[str, Any]:
-        """Return the report as the `--json` contract has it."""
+        """Return the report in the form of the `--json` contract."""
         document = {
             "holds": self.holds,
             "audited": self.audited,
@@ -87,11 +87,11 @@ class Report(NamedTuple):
         return f"DOES NOT HOLD: {self.found} finding" + ("s" if self.found > 1 else "")
 
     def broken(self, kind: Kind) -> int:
-        """Return how many findings say that a guarantee is violated, or that the books are wrong."""
+        """Return how many findings are of this kind: violated guarantees or integrity errors."""
         return sum(count for code, count in self.counts.items() if kind_of(code) == kind)
 
     def judgement(self) -> list[str]:
-        """Return what the verdict is about: faults by code, and the largest loss beside its limit."""
+        """Return the reasons for the verdict: faults by code, and the largest loss compared with its limit."""
         lines = []
         if self.found:
             for kind, what in (("promise", "guarantee violated"), ("books", "integrity errors")):
@@ -103,7 +103,7 @@ class Report(NamedTuple):
         return lines
 
     def text(self) -> str:
-        """Return the report for a reader: verdict, what it is about, findings and remarks, what was read, the sum."""
+        """Return the report as text: verdict, reasons, findings, remarks, what was read, and the sum."""
         remarks = [f"remark: {line_of(remark)}" for remark in self.remarks]
         if self.remarked > len(self.remarks):
             remarks.append(f"{self.remarked - len(self.remarks)} further remarks")
@@ -111,7 +111,7 @@ class Report(NamedTuple):
         return "\n".join([self.verdict, *self.judgement(), *map(line_of, found), *remarks, *self.summary()])
 
     def summary(self) -> list[str]:
-        """Return what was read, as sentences, one a line."""
+        """Return what was read, one sentence per line."""
         counts = ", ".join(f"{count} {decision}" for decision, count in self.decisions.items())
         lines = [f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}"]
         if self.replaced:
@@ -138,10 +138,10 @@ class Report(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """Findings and counts while an audit runs."""
+    """Findings and counts during an audit."""
 
     findings: Kept[Finding]
-    others: int = 0  # entries besides those of releases
+    others: int = 0  # entries other than releases
     repeated: int = 0
     decisions: dict[str, int] = field(default_factory=lambda: dict.fromkeys((PERTURBED, APPROXIMATED, WITHHELD), 0))
     spent_nano: int = 0
@@ -156,12 +156,12 @@ class Tally:
             self.findings.add(finding, MOST_BROKEN if kind_of(finding.code) == "promise" else LISTED)
 
     def counted(self) -> dict[Code, int]:
-        """Return how many findings each code has: violated guarantees first, `theorem` before all."""
+        """Return the number of findings per code: violated guarantees first, and `theorem` before all."""
         order = sorted(self.counts, key=lambda code: (code != "theorem", kind_of(code) == "books", code))
         return {code: self.counts[code] for code in order}
 
     def intrude(self, announced: int, largest_nano: int, series: str, steps: int) -> None:
-        """Add the announced intrusions of one series, and its loss to somebody who saw the memory."""
+        """Add one series' announced intrusions, and its loss to anyone who saw the memory."""
         before = self.intruded or Intruded(0, 0, 0, "", 0)
         largest = (largest_nano, series, steps)
         if before.series and before.largest_nano >= largest_nano:
@@ -169,14 +169,14 @@ class Tally:
         self.intruded = Intruded(before.announced + announced, before.series + 1, *largest)
 
     def listed(self) -> tuple[Finding, ...]:
-        """Return the findings in the order found, with a last one that says how many are not listed."""
+        """Return the findings in the order found, ending with one that counts those not listed."""
         listed = self.findings.listed
         unlisted = self.findings.count - len(listed)
         return (*listed, *([Finding("unlisted", "", 0, f"{unlisted} further findings")] if unlisted else []))
 
 
 def line_of(finding: Finding | Remark) -> str:
-    """Return a finding or a remark as one line: nothing that a forger wrote into the ledger can break it."""
+    """Return a finding or remark as one line, which nothing that a forger put into the ledger can break."""
     place = f"{quoted(finding.series)} #{finding.sequence}" if finding.series else "-"
     message = finding.message if finding.message.isprintable() else ascii(finding.message)
     return f"{finding.code}  {place}  {message}"
@@ -234,5 +234,5 @@ def _intrusions(found: Intruded) -> str:
 
 
 def epsilon(nano: int) -> str:
-    """Return an amount of nano-epsilon as text, exactly."""
+    """Return an amount of nano-epsilon as exact text."""
     return f"epsilon {amount(nano)}"

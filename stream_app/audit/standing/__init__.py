@@ -1,1 +1,1 @@
-"""What was promised to a series or a member, what of it was used, what is held back and what is left."""
+"""The budget report of a series or a person: guaranteed, used, reserved and remaining epsilon."""

@@ -1,4 +1,4 @@
-"""The search for the standing of one series, or of all series of one member, in a ledger, checked as in an audit."""
+"""The search for the budget of one series, or of one person, in a ledger, checked as in an audit."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -16,24 +16,24 @@ _CAP: Final = b',"entry":"member","cap_nano":'
 
 
 class UnknownNameError(Exception):
-    """A name that is neither a series of the ledger nor a member."""
+    """A name that is neither a series of the ledger nor a person."""
 
 
 class StandingInquiry:
-    """Takes the lines of a ledger; `answer` says how the series or the member of a name stands.
+    """Takes the lines of a ledger; `answer` returns the budget report of the series or person named.
 
-    `lifetime_nano` is the bound on a series' total over its versions, None where its claim or else its first epsilon
-    bounds it; `separator` is the configured one, "" where the ledger has to tell it. All series whose ids begin with
-    the name are followed, since the cap that tells the separator may come last.
+    `lifetime_nano` is the bound on a series' total over its versions; None if the limit that it reserved, or otherwise
+    its first epsilon, is the bound. `separator` is the configured one, or "" if the ledger has to show it. All series
+    whose ids begin with the name are followed, because the limit that shows the separator may come last.
     """
 
     def __init__(self, name: str, lifetime_nano: int | None, separator: str = "") -> None:
         self._name = name
         self._begins = spelt(name).encode()[:-1]  # without the closing quotation mark
-        self.rules = Rules(lifetime_nano)  # what holds for all series: bounds, and members
+        self.rules = Rules(lifetime_nano)  # shared by all series: bounds and persons
         self._separator = separator
         self._found: dict[str, _Followed] = {}
-        self._lost: list[tuple[str | None, Finding]] = []  # what cannot be read, with the series that it names
+        self._lost: list[tuple[str | None, Finding]] = []  # unreadable lines, with the series that they name
 
     def entries(self, lines: Sequence[bytes]) -> None:
         """Read the next lines of the ledger."""
@@ -47,11 +47,11 @@ class StandingInquiry:
                 followed.take(entry, digest_of(data), self.rules)
             elif isinstance(entry, Finding) and (mine or not named):
                 self._lose(data, entry)
-            elif isinstance(entry, MemberEntry):  # the chain of another member tells the separator
+            elif isinstance(entry, MemberEntry):  # another person's chain shows the separator
                 self._separator = entry.series[-1]
 
     def answer(self) -> Standing:
-        """Return the standing; raises `UnknownNameError` for a name that the ledger does not have."""
+        """Return the budget report; raises `UnknownNameError` for a name that is not in the ledger."""
         separator = self.rules.members.separator or self._separator
         series = tuple(sorted(one.standing(self.rules.lifetime_nano) for one in self._mine(separator)))
         chain = self._found.get(self._name + separator) if separator else None
@@ -68,12 +68,12 @@ class StandingInquiry:
         return Standing(found, series, unread)
 
     def followed(self) -> list[Series]:
-        """Return the series that were asked for, by name."""
+        """Return the series that were asked for, sorted by name."""
         mine = [one.series for one in self._mine(self.rules.members.separator or self._separator)]
         return sorted(mine, key=lambda series: series.name)
 
     def _lose(self, data: bytes, finding: Finding) -> None:
-        """Keep what is wrong with a line that cannot be read; the claim of a partition is no entry."""
+        """Keep what is wrong with an unreadable line; ignore the claim of a partition, which is no entry."""
         if not (data.startswith(CLAIM) and is_claim(data)):
             named = read_spelling(data[SERIES_AT : data.find(SEQUENCE)]) if data.startswith(_SERIES) else None
             self._lost.append((named, finding))
@@ -99,7 +99,7 @@ class StandingInquiry:
 
 
 class _Followed:
-    """One series as it is followed: the audit's account of it, and its versions so far."""
+    """One series being followed: the audit's account of it, and its versions so far."""
 
     def __init__(self, name: str) -> None:
         self.series = Series(name)
@@ -119,7 +119,7 @@ class _Followed:
         self.findings += self.series.account(entry, rules)
 
     def standing(self, lifetime_nano: int | None) -> SeriesStanding:
-        """Return how the series stands."""
+        """Return the budget report of the series."""
         series, policy = self.series, self._policy
         present = () if policy is None else (self._version(policy, rules=not series.closed),)
         claim, first = series.guarantee.claim_nano, series.guarantee.first_budget_nano or 0

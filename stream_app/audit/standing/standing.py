@@ -1,4 +1,4 @@
-"""The standing of series and members, as data: by version, over the lifetime, towards a member's cap."""
+"""The budget reports of series and persons as data: by version, over the lifetime, and by limit."""
 
 from typing import Any, NamedTuple
 
@@ -8,64 +8,64 @@ from stream_app.audit.series import Series
 
 
 class VersionStanding(NamedTuple):
-    """How one policy version of a series stands, in nano-epsilon; times are in ms since 1970-01-01 UTC."""
+    """The budget of one policy version of a series, in nano-epsilon; times are in ms since 1970-01-01 UTC."""
 
     version: int
     sequence: int  # of its entry
-    rules: bool  # whether it is in force; False once another version began or the series was closed
-    level: str  # "" for terms that this audit does not know
+    rules: bool  # whether it is in force; False after another version began or the series closed
+    level: str  # "" for terms unknown to this audit
     scheme: str
     step_ms: int
     promised_nano: int  # epsilon
-    landmark_spent_nano: int = 0  # spent on landmarks; at level user on all steps
-    regular_peak_nano: int = 0  # on the dearest other step, or in the dearest window
-    landmarks_left: int = 0  # from the step after the last decided one on, unused spare included; at level user steps
+    landmark_spent_nano: int = 0  # on landmarks; at level user, on all steps
+    regular_peak_nano: int = 0  # on the costliest other step or window
+    landmarks_left: int = 0  # after the last processed step, with unused spare; at level user, steps
     held_back_nano: int = 0  # for these
-    first_ms: int | None = None  # start of the first decided step
-    last_ms: int | None = None  # start of the last decided step
-    ends_ms: int | None = None  # when the last landmark known so far ends; at level user when the length ends
-    window: int = 1  # steps, or units, in a row that are protected together
-    renews_ms: int | None = None  # the next bound at which it is to begin again
-    unit_ms: int | None = None  # None: steps are protected whole
+    first_ms: int | None = None  # start of first processed step
+    last_ms: int | None = None  # start of last processed step
+    ends_ms: int | None = None  # end of the last landmark known so far; at level user, end of the length
+    window: int = 1  # consecutive steps or units protected together
+    renews_ms: int | None = None  # the next bound at which it should be renewed
+    unit_ms: int | None = None  # None: protects whole steps
 
     @property
     def used_nano(self) -> int:
-        """What the version lost: all landmarks and the dearest other step, or the dearest window."""
+        """The epsilon that the version used: on all landmarks and the costliest other step, or window."""
         return self.landmark_spent_nano + self.regular_peak_nano
 
     @property
     def left_nano(self) -> int:
-        """What the version may still lose besides what it holds back; nothing once it ended."""
+        """The epsilon that the version may still use beyond what it reserves; 0 after it ended."""
         return max(0, self.promised_nano - self.used_nano - self.held_back_nano) if self.rules else 0
 
     def document(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return a JSON-ready dict."""
         return {**self._asdict(), "used_nano": self.used_nano, "left_nano": self.left_nano}
 
 
 class SeriesStanding(NamedTuple):
-    """How one series stands; amounts in nano-epsilon."""
+    """The budget of one series, with amounts in nano-epsilon."""
 
     series: str
     closed: bool
     versions: tuple[VersionStanding, ...]
     claim_nano: int | None
-    lifetime_nano: int  # what all versions together may lose
-    lifetime_from: str  # what says so: "claim", "lifetime" or "first policy"
+    lifetime_nano: int  # the limit for all versions together
+    lifetime_from: str  # its source: "claim", "lifetime" or "first policy"
     findings: tuple[Finding, ...]  # about its entries
 
     @property
     def used_nano(self) -> int:
-        """What all versions lost."""
+        """Epsilon used by all versions."""
         return sum(version.used_nano for version in self.versions)
 
     @property
     def left_nano(self) -> int:
-        """The largest epsilon that a further version could have now; nothing once the series was closed."""
+        """The largest epsilon that a further version could have now; 0 after the series was closed."""
         return 0 if self.closed else max(0, self.lifetime_nano - self.used_nano)
 
     def document(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return a JSON-ready dict."""
         return {
             "series": self.series,
             "closed": self.closed,
@@ -82,26 +82,26 @@ class SeriesStanding(NamedTuple):
 
 
 class MemberStanding(NamedTuple):
-    """How one member stands, in nano-epsilon."""
+    """The budget of one person, in nano-epsilon."""
 
     member: str
-    cap_nano: int | None  # None: the member has no cap
+    cap_nano: int | None  # None: no limit
     claims_nano: int
     series: int  # that claim
-    findings: tuple[Finding, ...] = ()  # about the entries of its cap
+    findings: tuple[Finding, ...] = ()  # about its limit's entries
 
     @property
     def left_nano(self) -> int | None:
-        """What new series may still claim; None without a cap."""
+        """The epsilon that new series may reserve; None without a limit."""
         return None if self.cap_nano is None else max(0, self.cap_nano - self.claims_nano)
 
     @property
     def share(self) -> float:
-        """The part of the cap that is claimed; 0 without one."""
+        """The reserved part of the limit; 0 without a limit."""
         return self.claims_nano / self.cap_nano if self.cap_nano else 0.0
 
     def document(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return a JSON-ready dict."""
         return {
             "member": self.member,
             "cap_nano": self.cap_nano,
@@ -112,20 +112,20 @@ class MemberStanding(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The answer to one question: the member that was named, if there is one, and its series, or the series alone."""
+    """The answer to one question: the person named, if there is one, with their series, or one series."""
 
     member: MemberStanding | None
     series: tuple[SeriesStanding, ...]
-    unread: tuple[Finding, ...] = ()  # lines that cannot be read, and may be entries of these
+    unread: tuple[Finding, ...] = ()  # unreadable lines that may be entries of these series
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong with the entries that it was read from."""
+        """What is wrong with the entries that the report was read from."""
         capped = () if self.member is None else self.member.findings
         return (*capped, *(finding for one in self.series for finding in one.findings), *self.unread)
 
     def document(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return a JSON-ready dict."""
         return {
             "member": None if self.member is None else self.member.document(),
             "series": [one.document() for one in self.series],
@@ -134,7 +134,10 @@ class Standing(NamedTuple):
 
 
 def version_of(series: Series, version: int, sequence: int, *, rules: bool) -> VersionStanding:
-    """Return how a version of known terms stands; ``rules`` while it is in force. ``sequence`` is that of its entry."""
+    """Return the budget of a version with known terms.
+
+    ``sequence`` is its entry's; ``rules`` says whether it is in force.
+    """
     spent, books = series.guarantee, series.books
     assert books is not None, "the terms of the version must be known"
     terms = books.terms
@@ -143,7 +146,7 @@ def version_of(series: Series, version: int, sequence: int, *, rules: bool) -> V
         _, left = books.standing(books.next_step)
         share = terms.share(spent.landmark_nano, spent.peak_nano, left, True)  # noqa: FBT003 - as `Share` is called
         held = left * share
-        if terms.units is not None:  # spare units that become landmarks late take their part of what is left
+        if terms.units is not None:  # spare units that become landmarks late take part of the rest
             free = terms.budget_nano - spent.landmark_nano
             held = free - terms.share(spent.landmark_nano, spent.peak_nano, left, False)  # noqa: FBT003
     return VersionStanding(

@@ -1,4 +1,4 @@
-"""The budget report of series and persons: what is used, reserved and left, and when it ends."""
+"""The budget report of series and persons as text: used, reserved and remaining epsilon, and its end."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -10,10 +10,10 @@ from stream_app.calendar.words import duration_in_words, moment_in_words
 from stream_app.words.amount import amount, largest_loss, quoted
 
 _COLUMNS: Final = 80
-_INDENT: Final = " " * 13  # of continued lines: below the figures
+_INDENT: Final = " " * 13  # of continuation lines, below figures
 LONGEST_NAME: Final = 30
-"""Letters of a name for which a table has room; a longer name moves the figures of its own line only."""
-SHOWN: Final = 5  # findings that a text lists; the audit lists all
+"""How many letters of a name fit a table; a longer name moves the figures of its own line only."""
+SHOWN: Final = 5  # findings shown in a text; the audit lists all
 _PROTECTED: Final = {
     "landmark": "for all landmarks and any one other step together",
     "windows": "for all landmarks and any {} steps in a row together",
@@ -30,7 +30,7 @@ _BOUNDS: Final = {
 
 
 def text_of(found: Standing) -> str:
-    """Return the standing for a reader."""
+    """Return the budget report as readable text."""
     lines = []
     if found.findings:
         lines.append(f"THE LEDGER HAS FAULTS here: {len(found.findings)} findings; `audit` lists all of them")
@@ -43,7 +43,7 @@ def text_of(found: Standing) -> str:
 
 
 def table_of(members: Sequence[MemberStanding]) -> str:
-    """Return all persons as a table, with the largest parts of a limit first; amounts in epsilon."""
+    """Return all persons as a table, with the largest used parts of a limit first; amounts in epsilon."""
     rows = [("person", "limit", "reserved", "left", "part", "series")]
     for one in members:
         left = "-" if one.left_nano is None else amount(one.left_nano)
@@ -128,7 +128,7 @@ def _parts(version: VersionStanding) -> str:
 
 
 def ending(version: VersionStanding) -> str:
-    """Return when a version that is in force ends, and what then."""
+    """Return when a version that is in force ends, and what happens then."""
     match version.level:
         case "user" if version.ends_ms is None:
             return "after its length has passed, counted from the first event; nothing is spent after that"

@@ -1,6 +1,6 @@
-"""``audit``: check a ledger by a second implementation of its arithmetic; the verdict stands in the first line.
+"""``audit``: check a ledger with a second implementation of its arithmetic; line 1 is the verdict.
 
-For its page, its picture and what series lost, it reads the ledger a second time.
+For its page, its picture and the losses of series, it reads the ledger a second time.
 """
 
 import argparse
@@ -39,7 +39,7 @@ PORT = 9465
 OPTIONS = "--html, --picture"
 DRAWN = 10  # series drawn: those that lost most, unless others are named
 RANKED = 20
-SPREAD = 5  # least number of series for a plot of how many have what share left
+SPREAD = 5  # least number of series for a plot of remaining shares
 AT_NOTHING = (
     "At 0, regular steps are still published, each at a cost of at most the largest so far; new landmarks are not."
 )
@@ -47,18 +47,18 @@ TALL = 4.0  # inches, for plots whose legend names series
 
 
 class SecondLook(NamedTuple):
-    """What the second reading found: budgets of all series, curves of the chosen ones, spends over time, answers."""
+    """Results of the second reading: losses of all series, chosen curves, spends over time, and answers."""
 
     losses: list[SeriesLoss]
     curves: list[Curve]
     flow: Flow
     keys: answered.KeyTimes
     answers: Answers
-    people: list[str]  # what may be told to the persons whose series the curves are
+    people: list[str]  # paragraphs for the persons whose series are drawn
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "Without files, the committed records of the ledger and releases topics are read. With --ledger, only the "
         "named files are read."
@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of the page, the picture and the accounting of losses."""
+    """Add the options for the page, the picture and the accounting of losses."""
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report with plots as one HTML page")
     plain_help = (
         "also answer in sentences: what is guaranteed to how many people, the budgets now and at the end, whose "
@@ -108,7 +108,10 @@ def _add_drawing_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Audit; 0 when the ledger holds, 1 with findings, 3 without entries; raises `UsageError` for unreadable input."""
+    """Audit the ledger; return 0 if it holds, 1 if there are findings, 3 if it has no entries.
+
+    Raises `UsageError` for unreadable input.
+    """
     if arguments.prove is not None or arguments.proof is not None:
         return prove(arguments) if arguments.prove is not None else check(arguments)
     settings = settings_of(arguments)
@@ -166,7 +169,7 @@ def _following(
 
 
 def _question(arguments: argparse.Namespace) -> "AccountingQuestion | None":
-    """Return what is asked beyond the ledger's own sums, None for nothing; raises `UsageError` for unfit options."""
+    """Return the questions beyond the ledger's own sums, or None; raise `UsageError` for invalid options."""
     if arguments.html is not None or arguments.picture is not None:
         with drawing(OPTIONS):
             prepare()
@@ -182,7 +185,7 @@ def _question(arguments: argparse.Namespace) -> "AccountingQuestion | None":
 
 
 def _look(arguments: argparse.Namespace, auditor: Auditor, source: "FileSource | TopicSource") -> SecondLook:
-    """Read the ledger once more; raises `UsageError` for series that are not in it."""
+    """Read the ledger a second time; raise `UsageError` for series that are not in it."""
     losses = list(auditor.losses())
     chosen: Sequence[str] = arguments.series or [
         loss.series for loss in nlargest(DRAWN, losses, key=lambda loss: loss.total_nano)
@@ -214,11 +217,11 @@ def _draw(
     source: "FileSource | TopicSource",
     statement: "Statement | None",
 ) -> None:
-    """Write the picture and the page that are asked for; raises `UsageError` when they cannot be drawn or written."""
+    """Write the requested picture and page; raise `UsageError` if they cannot be drawn or written."""
     with drawing(OPTIONS):
         if arguments.picture is not None:
             drawn = f"{len(seen.curves)} of {len(seen.losses)} series"
-            # The page has no day of the audit: the same ledger gives the same bytes.
+            # The page omits the date of the audit, so the same ledger gives the same bytes.
             audited = f"Audited {datetime.now(UTC):%Y-%m-%d}{_dates(seen.curves)}"
             draws = (
                 (
@@ -240,7 +243,7 @@ def _draw(
 
 
 def _dates(curves: Sequence[Curve]) -> str:
-    """Return the dates of the data that are drawn; empty where there are none."""
+    """Return the dates of the drawn data, or an empty text if there are none."""
     drawn = [curve.times_ms for curve in curves if curve.times_ms]
     if not drawn:
         return ""
@@ -248,7 +251,7 @@ def _dates(curves: Sequence[Curve]) -> str:
 
 
 def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -> str:
-    """Return what was audited and by what; without the date, so that the same ledger gives the same bytes."""
+    """Return what was audited and by which version, without the date, so equal ledgers give equal bytes."""
     ledger = f"ledger {arguments.ledger}" if source.topic is None else f"topic {source.topic}"
     releases = "" if arguments.releases is None else f", releases {arguments.releases}"
     return f"Audit of the {ledger}{releases}, by landmark-stream {__version__}"

@@ -1,4 +1,4 @@
-"""``explain SERIES TIMESTAMP``: why a step was decided as it was, from the ledger alone."""
+"""``explain SERIES TIMESTAMP``: explain the decision at a step from the ledger alone."""
 
 import argparse
 from pathlib import Path
@@ -16,7 +16,7 @@ from stream_app.words.promise import wrapped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "Without --ledger, the ledger's topic is read, and the releases' topic if the decision used a random draw."
     )
@@ -34,7 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the explanation; 0, or 1 with findings; raises `UsageError` for a step that the ledger does not decide."""
+    """Print the explanation; return 0, or 1 if there are findings.
+
+    Raises `UsageError` for a step without a decision in the ledger.
+    """
     inquiry = Inquiry(arguments.series, moment_of("TIMESTAMP", arguments.timestamp))
     try:
         found = _from_files(arguments, inquiry) if arguments.ledger is not None else _from_topics(arguments, inquiry)
@@ -58,7 +61,7 @@ def _from_files(arguments: argparse.Namespace, inquiry: Inquiry) -> Explanation:
 
 
 def _from_topics(arguments: argparse.Namespace, inquiry: Inquiry) -> Explanation:
-    # A client of Kafka takes seconds to load, and files need none.
+    # A Kafka client takes seconds to load, and files need none.
     from stream_app.cli.ledger.topicsource import feed_topic  # noqa: PLC0415
     from stream_app.cli.shared.configured import settings_of  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""A ledger, its releases and heads, from files: with those no broker, no key file and no configuration is needed."""
+"""Reads a ledger, its releases and signed checkpoints from files: no broker, key or configuration."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stream_app.setup.settings import Settings
 
 NANO = 10**9
-LARGEST = Decimal(sys.float_info.max)  # far above what a configuration takes: a ledger of any lifetime can be audited
+LARGEST = Decimal(sys.float_info.max)  # far above any configurable lifetime, so every ledger can be audited
 
 
 def add_lifetime(parser: argparse.ArgumentParser) -> None:
@@ -32,23 +32,23 @@ def add_lifetime(parser: argparse.ArgumentParser) -> None:
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--config``, as `settings_of` reads it."""
+    """Add ``--config``, which `settings_of` reads."""
     config_help = "configuration (default: landmark-stream.toml if it exists; none with --ledger)"
     parser.add_argument("--config", type=Path, help=config_help)
 
 
 def settings_of(arguments: argparse.Namespace) -> "Settings | None":
-    """Return the settings; None for a ledger in a file, unless ``--config`` names a configuration."""
+    """Return the settings, or None for a ledger in a file without ``--config``."""
     if arguments.ledger is not None and arguments.config is None:
         return None
-    # Settings and a client of Kafka take seconds to load, and who reads files has no use for them.
+    # Settings and a Kafka client take seconds to load, and reading files needs neither.
     from stream_app.cli.shared.configured import settings_of as found_settings_of  # noqa: PLC0415
 
     return found_settings_of(arguments)
 
 
 def lifetime_of(arguments: argparse.Namespace, settings: "Settings | None") -> int | None:
-    """Return the lifetime in nano-epsilon; None: each series' first epsilon."""
+    """Return the lifetime in nano-epsilon; None means each series' first epsilon."""
     given: int | None = arguments.lifetime
     if given is not None or settings is None or settings.lifetime_epsilon is None:
         return given
@@ -56,7 +56,7 @@ def lifetime_of(arguments: argparse.Namespace, settings: "Settings | None") -> i
 
 
 def _nano(text: str) -> int:
-    """Return an epsilon in nano-epsilon; raises `argparse.ArgumentTypeError` unless it is above 0 and a float."""
+    """Return an epsilon in nano-epsilon; raise `argparse.ArgumentTypeError` unless it is a positive float."""
     try:
         epsilon = Decimal(text)
     except InvalidOperation:
@@ -67,22 +67,22 @@ def _nano(text: str) -> int:
 
 
 def reads_twice(arguments: argparse.Namespace) -> bool:
-    """Tell whether the ledger will be read a second time."""
+    """Return whether the ledger will be read a second time."""
     shown = arguments.html is not None or arguments.picture is not None or arguments.plain
     return shown or bool(arguments.correlation or arguments.compose)
 
 
 @contextmanager
 def reading(ledger: Path, asked: str = "") -> Iterator[None]:
-    """Raise `UsageError` for files that cannot be read, by what ``asked`` for them, and for aborted entries."""
+    """Raise `UsageError` for aborted entries and unreadable files, naming the option in ``asked``."""
     with mendable(UncommittedError, by=f"--ledger {ledger}: "), readable(asked):
         yield
 
 
 class FileSource:
-    """A ledger in a file, and the files of releases and heads that are named with it."""
+    """A ledger in a file, together with the named files of releases and signed checkpoints."""
 
-    topic = None  # the name of the ledger's topic: a file has none
+    topic = None  # name of the ledger's topic; a file has none
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         ledger = arguments.ledger
@@ -97,7 +97,7 @@ class FileSource:
         self.has_releases = arguments.releases is not None
 
     def read(self, auditor: Auditor) -> None:
-        """Feed everything to an auditor. The files are complete, so a missing partner is a finding."""
+        """Pass all records to an auditor. The files are complete, so a missing partner is a finding."""
         ledger = self._arguments.ledger
         feed_head_files(self._arguments, auditor)
         with reading(ledger), progress("audit") as shown:
@@ -106,6 +106,6 @@ class FileSource:
             raise UsageError(f"--ledger {ledger}: none of its {lines} lines is a ledger entry; specify the ledger file")
 
     def again(self, feed: Feed) -> None:
-        """Feed the ledger once more: which series are drawn is known only after the first reading."""
+        """Read the ledger again, because the series to draw are known only after the first reading."""
         with progress("draw") as shown:
             read_lines(self._arguments.ledger, feed, shown)

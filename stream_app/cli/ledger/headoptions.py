@@ -1,4 +1,4 @@
-"""The part of ``audit`` about signed heads: options, trusted keys, files of heads and witness, proofs of one entry."""
+"""The part of ``audit`` about signed checkpoints: options, trusted keys, files, proofs of one entry."""
 
 import argparse
 import asyncio
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def add_head_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options about heads and proofs."""
+    """Add the options for signed checkpoints and proofs."""
     heads_help = (
         "check the signed checkpoints (heads), from their topic or a file: nothing before them was cut off or rewritten"
     )
@@ -42,7 +42,10 @@ def add_head_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def trusted_keys(arguments: argparse.Namespace) -> PublicKeys | None:
-    """Return the keys that heads are checked with, None without heads; raises `UsageError` for unfit options."""
+    """Return the keys that verify the checkpoints, or None without ``--heads``.
+
+    Raises `UsageError` for invalid options.
+    """
     if arguments.heads is None:
         if arguments.public_key or arguments.witness:
             raise UsageError("--public-key, --witness: add --heads, the checkpoints to compare them with")
@@ -60,7 +63,7 @@ def _keys(paths: list[Path]) -> PublicKeys:
 
 
 def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
-    """Feed the files of witness and heads; the witness first, so that it is never ahead of the heads."""
+    """Read the witness file, then the checkpoints, so that the witness is never ahead of them."""
     if auditor.heads is None:
         return
     with readable():
@@ -71,8 +74,8 @@ def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
 
 
 def feed_heads(settings: "Settings", feed: Callable[[bytes, int], None]) -> None:
-    """Feed all heads that were committed to their topic; raises `UsageError`."""
-    # A client of Kafka takes seconds to load, and files need none.
+    """Pass all committed checkpoints in their topic to ``feed``; raise `UsageError` on failure."""
+    # A Kafka client takes seconds to load, and files need none.
     from stream_app.audit.topic import read_head_topic  # noqa: PLC0415
     from stream_app.cli.shared.configured import reaching  # noqa: PLC0415
     from stream_app.kafka.client.security import client_arguments  # noqa: PLC0415
@@ -85,7 +88,7 @@ _SIGNED: Final = "HOLDS: the signed checkpoint includes this entry; `audit` of t
 
 
 def prove(arguments: argparse.Namespace) -> int:
-    """Write the proof; 0, or a `UsageError` when the heads do not name the series."""
+    """Write the proof and return 0; raise `UsageError` if the checkpoints do not name the series."""
     if arguments.heads is None or arguments.out is None:
         raise UsageError(
             "--prove SERIES: add --heads [FILE], from which the proof is taken, and --out FILE for the proof"
@@ -115,7 +118,7 @@ def prove(arguments: argparse.Namespace) -> int:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Check a proof; 0 when it holds, 1 when not."""
+    """Check a proof; return 0 if it holds and 1 if not."""
     if arguments.ledger is None or not arguments.public_key:
         raise UsageError("--proof FILE: add --ledger FILE, which contains the entry, and --public-key FILE")
     keys = _keys(arguments.public_key)

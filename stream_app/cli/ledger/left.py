@@ -1,4 +1,4 @@
-"""``left``: what each series has left of its budget, as records with which other topics begin anew."""
+"""``left``: print each series' remaining budget as records with which other topics can start over."""
 
 import argparse
 import asyncio
@@ -18,11 +18,11 @@ from stream_app.formats import wire
 from stream_app.setup.settings import Settings
 
 LINES_BYTES = 128 * 1024
-MOST_REFUSED = 20  # series that the error names, of those whose records would be refused
+MOST_REFUSED = 20  # series that the error names at most, of those refused
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "First stop the old workers for good. The records to send are printed one per line, and standard error has a "
         "line per series. No records are printed unless workers with this configuration would accept all of them now. "
@@ -42,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the records; 0, 1 when a person has to decide about a series; raises `UsageError` for unfit ledgers."""
+    """Print the records; return 0, or 1 if somebody must decide about a series.
+
+    Raises `UsageError` for unsuitable ledgers.
+    """
     with mendable(LeftError, by=f"{arguments.ledger or 'the ledger topic'}: "):
         found = list(_read(arguments).left())
     _try(arguments, found)
@@ -57,8 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _try(arguments: argparse.Namespace, found: list[Left]) -> None:
-    """Decide the records in memory; raises `UsageError` unless the new workers would accept all of them."""
-    # The decision takes a while to load, and a ledger that does not tell all needs none.
+    """Process the records in memory; raise `UsageError` unless the new workers would accept them all."""
+    # The decision code takes a while to load, and an incomplete ledger does not need it.
     from stream_app.accounting.anew import faults  # noqa: PLC0415
     from stream_app.cli.shared.configured import settings_of as settings_in_force  # noqa: PLC0415
     from stream_app.setup.configuration import limits_of  # noqa: PLC0415
@@ -105,7 +108,7 @@ def _read_file(arguments: argparse.Namespace, remains: Remains) -> None:
 
 
 def _read_topic(settings: Settings, remains: Remains) -> None:
-    # A client of Kafka takes seconds to load, and files need none.
+    # A Kafka client takes seconds to load, and files need none.
     from stream_app.cli.shared.configured import reaching  # noqa: PLC0415
     from stream_app.kafka.client.log import records_of  # noqa: PLC0415
 

@@ -18,10 +18,10 @@ from stream_app.setup import correlationfile
 
 
 class AccountingQuestion(NamedTuple):
-    """Correlations and compositions that are asked for, read and checked before hours are spent on a ledger."""
+    """The requested correlations and compositions, read and checked before the long reading of a ledger."""
 
     known: Mapping[str, tuple[Adversary, str]]
-    """Adversaries and the files on them, by the policies' name for the correlation; "" for all other series."""
+    """Adversaries and their files, by the name of the correlation in the policies; "" is all other series."""
     compositions: Sequence[str]
     member_of: Mapping[str, str]
     rate: float
@@ -52,7 +52,7 @@ class AccountingQuestion(NamedTuple):
 
 
 def question_of(arguments: argparse.Namespace) -> AccountingQuestion:
-    """Read what the arguments name; raises `UsageError` for what cannot be read or does not fit together."""
+    """Read the files that the arguments name; raise `UsageError` if they are unreadable or inconsistent."""
     compositions = list(dict.fromkeys(arguments.compose))
     known = _known(arguments.correlation)
     if "correlated" in compositions and not known:

@@ -1,4 +1,7 @@
-"""``standing SERIES or MEMBER``: what was promised, used, held back and is left, from the ledger alone."""
+"""``standing SERIES or MEMBER``: report the budget guaranteed, used, reserved and remaining.
+
+It needs only the ledger.
+"""
 
 import argparse
 from pathlib import Path
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "A person (member) is the common beginning of the ids of several series, up to the separator. The ledger's "
         "limits per person show the separator; otherwise `member_separator` in the configuration sets it. Without "
@@ -44,7 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the standing; 0, or 1 with findings; raises `UsageError` for a name that the ledger does not have."""
+    """Print the budget report; return 0, or 1 if there are findings.
+
+    Raises `UsageError` for a name that is not in the ledger.
+    """
     settings = settings_of(arguments)
     if arguments.members:
         return _list(arguments, settings)
@@ -61,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace, settings: "Settings | None") -> int:
-    """Print all members, with the largest parts of their caps first; 1 where the ledger does not hold."""
+    """Print all persons, largest share of the limit first; return 1 if the ledger does not hold."""
     auditor = Auditor(lifetime_nano=lifetime_of(arguments, settings))
     _read(arguments, settings, auditor.entries)
     report = auditor.finish()

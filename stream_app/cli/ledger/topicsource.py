@@ -1,4 +1,7 @@
-"""A ledger, its releases and heads, from the committed records of the topics that the configuration names."""
+"""Reads a ledger, its releases and checkpoints from the topics that the configuration names.
+
+Only committed records are read.
+"""
 
 import argparse
 import asyncio
@@ -28,22 +31,22 @@ from stream_app.monitoring.statuspage.document import View
 from stream_app.setup.settings import Settings
 from stream_app.words.amount import quoted
 
-logger = logging.getLogger("stream_app.cli.ledger.audit")  # what log lines call it
+logger = logging.getLogger("stream_app.cli.ledger.audit")  # logger name in log lines
 
-SHOWN: Final = 20  # findings that the page shows, the latest; the report has all
+SHOWN: Final = 20  # latest findings on the page; the report lists all of them
 
 
 def feed_topic(settings: Settings, name: Literal["ledger", "releases"], feed: Feed, what: str) -> None:
-    """Feed all that was committed to a topic, with a bar on a terminal; raises `UsageError`."""
+    """Pass all committed records of a topic to ``feed``, with a progress bar. Raises `UsageError`."""
     with reaching(settings), progress(what) as shown:
         asyncio.run(read_ledger_topic(client_arguments(settings), f"{settings.prefix}.{name}", feed, shown))
 
 
 class TopicSource:
-    """The topics of the ledger and, where they are asked for, of releases and heads."""
+    """The topics of the ledger and, if requested, of releases and signed checkpoints."""
 
     def __init__(self, arguments: argparse.Namespace, settings: Settings) -> None:
-        """Take what the arguments ask for of the topics that the settings name."""
+        """Select the topics of the settings that the arguments ask for."""
         if arguments.releases is not None:
             raise UsageError("--releases FILE: add --ledger FILE; without files, both topics are read")
         self._arguments = arguments
@@ -54,7 +57,7 @@ class TopicSource:
         self.topic = f"{settings.prefix}.ledger"
 
     def read(self, auditor: Auditor) -> set[tuple[str, int]]:
-        """Feed everything to an auditor; return the (series, timestamp) to be judged for a missing partner."""
+        """Pass all records to an auditor; return the (series, timestamp) pairs to check for a missing partner."""
         feed_head_files(self._arguments, auditor)
         if auditor.heads is not None and self._arguments.heads is True:
             feed_heads(self._settings, auditor.heads.record)
@@ -62,21 +65,21 @@ class TopicSource:
             return asyncio.run(read_topics(auditor, self._client, self.topic, self._releases, shown))
 
     def follow(self, auditor: Auditor, stop: asyncio.Event, seen: Progress) -> Coroutine[None, None, Waiting]:
-        """Feed everything to an auditor as it is committed, until `stop` is set; return what `read` returns."""
+        """Pass all records to an auditor as they are committed, until `stop` is set; return what `read` does."""
         feed_head_files(self._arguments, auditor)
         heads = f"{self._settings.prefix}.heads" if self._arguments.heads is True else None
         return follow_topics(auditor, self._client, Followed(self.topic, self._releases, heads), stop, seen)
 
     def again(self, feed: Feed) -> None:
-        """Feed the ledger once more: which series are drawn is known only after the first reading."""
+        """Read the ledger again, because the series to draw are known only after the first reading."""
         feed_topic(self._settings, "ledger", feed, "draw")
 
 
 class Following:
-    """An audit that goes on until SIGINT or SIGTERM; a second signal ends it without a report."""
+    """An audit that runs until SIGINT or SIGTERM; a second signal ends it without a report."""
 
     def __init__(self, source: TopicSource, settings: Settings, port: int) -> None:
-        """Log as a worker does; a page, metrics and health are served once it runs."""
+        """Log as a worker does; the page, metrics and health are served during `run`."""
         configure_logs(settings.log_level, settings.log_format)
         self._source = source
         self._settings = settings
@@ -93,7 +96,7 @@ class Following:
         self._metrics.count(AuditMetric.FINDINGS, 1, finding.code)
         self._latest.appendleft(self._shown(finding))
         self._logged += 1
-        # PRIVACY: a finding holds what the ledger holds, and of a release its step, never its value.
+        # PRIVACY: a finding holds only what the ledger holds, and of a release only its step, never its value.
         if self._logged <= LISTED:
             told = {"code": finding.code, "series": quoted(finding.series), "sequence": finding.sequence}
             logger.error("finding: %s", line_of(finding), extra=told)
@@ -101,7 +104,7 @@ class Following:
             logger.error("further findings are only counted (landmark_audit_findings)")
 
     def remark(self, made: Remark | KeyChange) -> None:
-        """Log a remark, which is no fault, unless there were too many."""
+        """Log a remark, which is not a fault, unless there were too many."""
         self._remarked += 1
         if self._remarked > LISTED:
             return
@@ -112,7 +115,7 @@ class Following:
             logger.warning("another noise key: %s  %s after %s", place, made.key, made.before)
 
     def run(self, auditor: Auditor) -> Waiting:
-        """Follow until a signal; return what is to be judged for a missing partner; raises `UsageError`."""
+        """Follow until a signal; return the steps to check for a missing partner. Raises `UsageError`."""
         try:
             with reaching(self._settings):
                 return asyncio.run(self._run(auditor))
@@ -155,7 +158,7 @@ class Following:
 
     def _shown(self, finding: Finding) -> Found:
         when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-        # PRIVACY: the page is for whoever reaches the port, so series are shown where the operator allowed it.
+        # PRIVACY: anyone who reaches the port can read the page, so series are shown only if the operator allowed it.
         if not self._settings.http_series:
             return Found(when, finding.code, "", "")
         place = f"{finding.series} {finding.sequence}" if finding.sequence else finding.series

@@ -1,1 +1,1 @@
-"""Commands that install, run and mend the system: topics, workers, keys, configuration."""
+"""Commands that install, run and repair the system: topics, workers, keys, configuration."""

@@ -1,4 +1,4 @@
-"""``check``: the configuration that is in force, or a policy file; every error at once."""
+"""``check``: check the configuration in force or a policy file, and report every error at once."""
 
 import argparse
 import json
@@ -30,7 +30,7 @@ _AS_DEFAULT: Final = "accepted by `policy`, which starts from today, but not by 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     file_help = "configuration (.toml) or policies (JSON or JSON Lines); default: the configuration"
     parser.add_argument("file", type=Path, nargs="?", help=file_help)
     add_config(parser)
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check; 0 when all is well, 2 with every error otherwise."""
+    """Check; return 0 if there are no errors, or 2 after printing every error."""
     file: Path | None = arguments.file
     if file is not None and file.suffix != ".toml":
         found = _policies(file, arguments.config)
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     problems, shown = found.problems, found.shown
     data = data_of(arguments)
     notes = [*found.notes, *(warning for times in found.times for warning in times.warnings())]
-    notes += dict.fromkeys(note for times in found.times for note in noise_notes(times))  # versions may say the same
+    notes += dict.fromkeys(note for times in found.times for note in noise_notes(times))  # versions may repeat notes
     if data is not None and not problems:
         notes += [f"{times.whose}: {each}" for times in found.times for each in memory_notes(times, data)]
     if arguments.json:
@@ -77,13 +77,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Checked(NamedTuple):
-    """What a check found: what is wrong, what is in force, what to know, and when each policy protects what."""
+    """Result of a check: errors, values in force, notes, and when each policy protects what."""
 
     problems: Sequence[Problem]
     shown: Mapping[str, Any] = MappingProxyType({})
     notes: Sequence[str] = ()
     times: Sequence[PolicyTimes] = ()
-    limits: Limits = Limits()  # what the settings bound besides
+    limits: Limits = Limits()  # limits from the settings
 
 
 def _settings(file: Path | None) -> _Checked:
@@ -96,7 +96,7 @@ def _settings(file: Path | None) -> _Checked:
         keys = keyfile.load(settings.key_file, settings.key_epoch_ms)
     except KeyFileError as error:
         problems.append(Problem("key_file", str(error)))
-        keys = KeyRing("", 0, b"", settings.key_epoch_ms)  # the policies can be checked without a key
+        keys = KeyRing("", 0, b"", settings.key_epoch_ms)  # policies can be checked without a key
     signing = None
     if settings.signing_key_file is not None:
         try:
@@ -117,17 +117,17 @@ def _settings(file: Path | None) -> _Checked:
 
 
 def _named(default: DefaultPolicy, limits: Limits) -> str:
-    """Return the glob of the series, or of the views, that a default policy is for."""
+    """Return the glob of the series or views that a default policy applies to."""
     return f"{default.glob}{limits.member_separator or '/'}{default.view}" if default.view else default.glob
 
 
 def _claimed(defaults: Iterable[DefaultPolicy], limits: Limits) -> Iterator[JointClaims]:
-    """Yield what a series and its views claim together, and whatever else a member's series do."""
+    """Yield what a series and its views, or any other series of one person, reserve together."""
     return together([(_named(each, limits), each.policy) for each in defaults], limits)
 
 
 def _view_problems(file: Path, defaults: Sequence[DefaultPolicy], limits: Limits) -> Iterator[Problem]:
-    """Yield what is wrong with the views of a file of default policies."""
+    """Yield the errors in the views of a file of default policies."""
     for default in defaults:
         for member, message in view_faults(default, limits) if default.view else ():
             yield Problem(f"{file}: {_named(default, limits)}: {member}", message)
@@ -167,7 +167,7 @@ def _policies(file: Path, config: Path | None) -> _Checked:
             else:
                 notes.append(found.sentence)
     for_defaults = sum(any(hindrances_of(document.content)) for document in documents)
-    # What is wrong is said first: a count of policies that cannot be used would read as if they were.
+    # Errors come first: a count of unusable policies would read as if they could be used.
     shown = {"policies": len(documents)} | ({"defaults_only": for_defaults} if for_defaults else {})
     good = [document for document in documents if not any(problems_of(document))]
     return _Checked(problems, {} if problems else shown, notes, [document.times for document in good], limits)

@@ -1,4 +1,4 @@
-"""``completion SHELL``: a script that completes commands, options, their choices and file names."""
+"""``completion SHELL``: print a script that completes commands, options, their choices and file names."""
 
 import argparse
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from stream_app.cli import COMMANDS, parser_of
 
 SHELLS = ("bash", "zsh", "fish")
 FOLDERS = {"--out", "--folder", "--jars"}
-"""Options that name folders, unless their placeholder says otherwise; every other path is a file's."""
+"""Options that name folders, unless their placeholder says otherwise; all other paths name files."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter  # commands to be copied: none is folded
+    """Add the command's arguments to its parser."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter  # commands to copy: do not wrap
     parser.epilog = (
         "bash:  landmark-stream completion bash > ~/.local/share/bash-completion/completions/landmark-stream\n"
         "zsh:   landmark-stream completion zsh > DIR/_landmark-stream, DIR one of $fpath\n"
@@ -25,15 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the script; 0."""
-    # The script is fixed, so completing starts no Python; an update of the program needs a new one.
+    """Print the script and return 0."""
+    # The script is static, so completion starts no Python; an updated program needs a new script.
     parser = parser_of(COMMANDS)
     for action in _actions(parser):
         if action.type is Path:
             folder = action.metavar is None and FOLDERS.intersection(action.option_strings)
             action.complete = shtab.DIRECTORY if folder else shtab.FILE  # type: ignore[attr-defined]  # shtab's mark
         elif action.choices is not None and not isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            action.choices = tuple(action.choices)  # of a mapping shtab would make commands
+            action.choices = tuple(action.choices)  # shtab would read a mapping as commands
     print(shtab.complete(parser, arguments.shell))
     return 0
 

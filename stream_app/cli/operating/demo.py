@@ -1,4 +1,4 @@
-"""``demo``: runs the whole system on a local Kafka with real data."""
+"""``demo``: run the whole system on a local Kafka with real data."""
 
 import argparse
 import asyncio
@@ -33,12 +33,12 @@ from stream_app.setup.settings import Settings
 PARTITIONS = 4
 PATIENCE_SECONDS = 120.0
 MARKER = "made-by-landmark-stream-demo"
-"""A file that shows that an earlier demo made a folder, so that this one may empty it."""
+"""Name of a file that marks a folder as made by an earlier demo, so that this demo may empty it."""
 INSTALL = "install what it needs: pip install matplotlib bokeh_sampledata"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     folder_help = "folder for broker, keys and state (default: %(default)s)"
     parser.add_argument("--folder", type=Path, default=Path(".landmark-stream") / "demo", help=folder_help)
     parser.add_argument(
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the demo; 0 when every event was answered and the audit holds, 1 otherwise."""
+    """Run the demo; return 0 if every event was answered and the audit holds, and 1 otherwise."""
     out = Console(stderr=arguments.json)
     if not out.is_terminal:
         out.width = 120
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         series = demo_series()
     except (ModuleNotFoundError, FileNotFoundError):
         raise UsageError(f"the demo's data are not installed; {INSTALL}") from None
-    if find_spec("matplotlib") is None:  # asked before a broker starts
+    if find_spec("matplotlib") is None:  # check before a broker starts
         raise UsageError(f"the demo's picture needs matplotlib; {INSTALL}")
     folder: Path = arguments.folder.absolute()
     with mendable(LocalBrokerError), _running_worker(folder, out) as config:
@@ -111,7 +111,7 @@ def _demonstrate(arguments: argparse.Namespace, out: Console, series: tuple[Demo
 async def _send_and_wait(
     settings: Settings, series: tuple[DemoSeries, ...], wanted: int, out: Console, began: float
 ) -> tuple[int, float]:
-    """Send everything while counting answers; return how many came and after how many seconds the last one did."""
+    """Send everything while counting answers; return their number and the seconds until the last one."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=out) if out.is_terminal else None
     names = TopicNames.of(settings.prefix, settings.application)
@@ -133,14 +133,14 @@ async def _send_and_wait(
 
 
 class AnswerCount:
-    """How many answers were committed, releases or rejects, and when the last one came."""
+    """The number of committed answers, releases or rejects, and the time of the last one."""
 
     def __init__(self) -> None:
         self.seen = 0
         self.last = time.monotonic()
 
     async def count(self, settings: Settings, topic: str) -> None:
-        """Count the records of a topic until it is cancelled."""
+        """Count the records of a topic until the task is cancelled."""
         async for _ in records_of(settings, topic, follow=True):
             self.seen += 1
             self.last = time.monotonic()
@@ -162,7 +162,10 @@ def _document(summaries: list[SeriesSummary], total: int, seconds: float, verdic
 
 @contextmanager
 def _running_worker(folder: Path, out: Console) -> Iterator[Path]:
-    """Start broker and worker in ``folder``, with topics and a key; yield the configuration file; stop both."""
+    """Start a broker and a worker in ``folder``, with topics and a key; yield the configuration file.
+
+    Both are stopped at the end.
+    """
     _clear(folder)
     config = folder / "landmark-stream.toml"
     with LocalBroker.start(folder / "kafka", progress=out.print) as broker:
@@ -182,7 +185,7 @@ def _running_worker(folder: Path, out: Console) -> Iterator[Path]:
 
 
 def _clear(folder: Path) -> None:
-    """Empty a folder that an earlier demo made, or make it; any other folder with content is refused."""
+    """Create a folder, or empty it if an earlier demo made it; refuse any other folder with content."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER).exists():
             raise UsageError(f"{folder} contains files that no demo created; specify another folder with --folder")

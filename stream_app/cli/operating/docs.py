@@ -1,4 +1,4 @@
-"""``docs``: the docs of this version as web pages on this machine, or one of them as text."""
+"""``docs``: serve the docs of this version as web pages on this machine, or print a page as text."""
 
 import argparse
 import asyncio
@@ -59,16 +59,16 @@ HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "Server": "landmark-stream",
 }
-"""Of every answer: this style sheet and the docs' own pictures, and else nothing."""
+"""Headers of every answer: they allow this style sheet, the docs' own pictures, and nothing else."""
 
 
 def anchor_of(heading: str) -> str:
-    """Return the anchor of a heading, as renderers of Markdown spell it."""
+    """Return the anchor of a heading in the spelling of Markdown renderers."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
 def page_of(markdown: str, name: str) -> str:
-    """Return a page as HTML, each heading under its anchor."""
+    """Return a page as HTML, in which each heading has its anchor."""
     renderer = MarkdownIt("commonmark").enable("table")
     tokens = renderer.parse(markdown)
     for opening, content in pairwise(tokens):
@@ -78,13 +78,16 @@ def page_of(markdown: str, name: str) -> str:
 
 
 class DocsPages:
-    """Finds files below one folder, and nothing beside it; what it holds is the same for everybody."""
+    """Serves files below one folder and nothing outside it; the content is the same for everybody."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.resolve()
 
     async def serve(self, host: str, port: int, told: Callable[[str], None]) -> None:
-        """Answer GET and HEAD of ``/docs/...`` until SIGTERM or SIGINT; ``told`` gets the address; raises `OSError`."""
+        """Answer GET and HEAD of ``/docs/...`` until SIGTERM or SIGINT; pass the address to ``told``.
+
+        Raises `OSError`.
+        """
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
@@ -100,12 +103,12 @@ class DocsPages:
             await runner.cleanup()
 
     def file_of(self, path: str) -> Path | None:
-        """Return the file of an address such as ``docs/operating.md``; None: the docs have none."""
+        """Return the file of an address such as ``docs/operating.md``, or None if the docs lack it."""
         try:
             found = (self._folder / path.removeprefix("docs/")).resolve()
             inside = path.startswith("docs/") and found.is_relative_to(self._folder)
             return found if inside and found.suffix in _KINDS and found.is_file() else None
-        except (ValueError, OSError):  # no name that a file could have
+        except (ValueError, OSError):  # not a possible file name
             return None
 
     async def _answer(self, request: web.Request) -> web.Response:
@@ -134,7 +137,7 @@ def _whole(name: str, body: str) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     page_help = "print this page, such as operating.md or an address from a message, and serve nothing"
     parser.add_argument("page", nargs="?", help=page_help)
     http_host_help = "address to listen on (default: %(default)s)"
@@ -147,7 +150,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a page, or serve all of them until a signal; 0."""
+    """Print a page, or serve all pages until a signal; return 0."""
     pages = DocsPages(folder_of("docs"))
     if arguments.page is not None:
         print(_text(pages, arguments.page), end="")

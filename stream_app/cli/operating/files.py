@@ -1,4 +1,4 @@
-"""``files``: where schemas, examples, dashboards, rules and docs of this installation are, for who reads them."""
+"""``files``: print where this installation's schemas, examples, dashboards, rules and docs are."""
 
 import argparse
 from importlib.metadata import PackageNotFoundError, files
@@ -15,11 +15,11 @@ IN_A_CHECKOUT = {
     "prometheus": "deploy/prometheus",
     "docs": "docs",
 }
-"""The folders by their names below share/landmark-stream, where a wheel puts them (pyproject.toml)."""
+"""Folders of a checkout, by their names below share/landmark-stream in a wheel (pyproject.toml)."""
 
 
 def folder_of(name: str) -> Path:
-    """Return where one of them is; raises `UsageError` where an installation was made without it."""
+    """Return the path of a folder; raise `UsageError` if the installation lacks it."""
     checkout = Path(stream_app.__file__).parents[1] / IN_A_CHECKOUT[name]
     if checkout.is_dir():
         return checkout
@@ -37,14 +37,14 @@ def folder_of(name: str) -> Path:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = "For completion of commands and options in a shell, see `completion`."
     parser.add_argument("what", nargs="?", choices=tuple(IN_A_CHECKOUT), help="print only this folder")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the folders; 0; raises `UsageError` where an installation was made without them."""
+    """Print the folders and return 0; raise `UsageError` if the installation lacks one."""
     folders = {name: str(folder_of(name)) for name in ([arguments.what] if arguments.what else IN_A_CHECKOUT)}
     if arguments.json:
         print(wire.dump(folders).decode())

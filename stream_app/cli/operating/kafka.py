@@ -1,4 +1,4 @@
-"""``kafka start|stop|status``: a local single-node Kafka broker without Docker."""
+"""``kafka start|stop|status``: run a local single-node Kafka broker without Docker."""
 
 import argparse
 import json
@@ -16,11 +16,11 @@ from stream_app.localbroker.machine import HOST
 from stream_app.setup.settings import InvalidSettingsError, Settings
 
 DEFAULT_FOLDER = Path(".landmark-stream") / "kafka"
-DEFAULT_PORT = 9092  # Kafka's own, where the other commands look unless they are told
+DEFAULT_PORT = 9092  # Kafka's own default, and that of the other commands
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.add_argument("action", choices=("start", "stop", "status"), help="what to do with the broker")
     parser.add_argument(
         "--folder", type=Path, default=DEFAULT_FOLDER, help=("folder for its data and log (default: %(default)s)")
@@ -36,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the action; 0 when the broker is as asked (``status``: 0 when it answers, else 1)."""
+    """Do the action; return 0 if the broker is in the requested state.
+
+    ``status``: 0 if it answers, else 1.
+    """
     folder: Path = arguments.folder
     with mendable(LocalBrokerError), writable(f"--folder {folder}", "folder"):
         broker = LocalBroker.find(folder)
@@ -102,7 +105,7 @@ def _show(folder: Path, broker: LocalBroker | None, *, answers: bool, as_json: b
 
 
 def _is_configured(port: int) -> bool:
-    """Tell whether the settings in force name this machine's port; a faulty file is for the command that needs it."""
+    """Return whether the settings in force name this machine's port; True if they are invalid."""
     try:
         servers = Settings.load(None).bootstrap_servers.split(",")
     except InvalidSettingsError:

@@ -1,4 +1,4 @@
-"""``keys new|list|public|erase``: make and show keys, erase old epochs; a secret is never printed."""
+"""``keys new|list|public|erase``: make and show keys, erase old epochs; never print a secret."""
 
 import argparse
 import asyncio
@@ -28,7 +28,7 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 
 HELP = "destroy the keys of old epochs for good, once nothing in Kafka needs them"
 LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS
-"""No event lies in a later one, however short epochs are; whole numbers above it are timestamps."""
+"""No event lies in a later epoch, however short epochs are; larger whole numbers are timestamps."""
 
 
 def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,10 @@ def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def erase(arguments: argparse.Namespace) -> int:
-    """Erase, or tell why not; 0 when done; raises `KeyFileError` if a worker uses the file, and `UsageError`."""
+    """Erase old epochs and return 0, or print why not and return 1.
+
+    Raises `KeyFileError` if a worker uses the file, and `UsageError`.
+    """
     settings = None if arguments.offline else settings_of(arguments)
     epoch_ms = _epoch_ms(arguments, settings)
     before = _epoch(arguments.before, epoch_ms)
@@ -124,7 +127,7 @@ def _dry_runs(settings: Settings, whole: Context, later: Context) -> list[DryRun
         found = []
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as bars:
             bar = bars.add_task("rehearses partitions", total=settings.partitions)
-            async for one in dry_runs(settings, whole, later, accept_new_key=True):  # `_strangers` tells of one
+            async for one in dry_runs(settings, whole, later, accept_new_key=True):  # `_strangers` reports it
                 found.append(one)
                 bars.advance(bar)
         return found
@@ -134,7 +137,7 @@ def _dry_runs(settings: Settings, whole: Context, later: Context) -> list[DryRun
 
 
 def _strangers(context: Context, found: Sequence[DryRun]) -> Iterator[str]:
-    """Say what shows that the configuration is not that of the workers that use the key."""
+    """Yield the signs that the configuration is not that of the workers that use the key."""
     rows = [one.row for one in found if one.row is not None]
     if not rows:
         return
@@ -181,7 +184,7 @@ def _print(before: int, found: Sequence[DryRun], refusals: Sequence[str]) -> Non
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     new = actions.add_parser("new", help="write a new key file with mode 0600, and never overwrite an existing file")
     new.add_argument("file", type=Path, help="file to write the new key to")
@@ -202,7 +205,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the action; exit code 1 when erasing is refused, 2 when a key file cannot be used."""
+    """Do the action; return 1 if erasing is refused and 2 if a key file cannot be used."""
     with mendable(keyfile.KeyFileError):
         match arguments.action:
             case "new":

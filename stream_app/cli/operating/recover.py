@@ -1,4 +1,4 @@
-"""``recover``: rebuild lost state rows from ledger and releases."""
+"""``recover``: rebuild lost state rows from the ledger and the releases."""
 
 import argparse
 import asyncio
@@ -32,7 +32,7 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     add_config(parser)
     parser.add_argument("--partition", type=int, action="append", help="only this partition; may be repeated")
     lost_input = (
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Rebuild; 0 when every partition named is whole again."""
+    """Rebuild; return 0 once every named partition is complete."""
     with mendable(InvalidSettingsError, KeyFileError):
         settings = Settings.load(arguments.config)
         context = load_context(settings)
@@ -110,12 +110,12 @@ async def _run(
                 bars.update(bar, completed=read, total=end)
 
             done.append(await recovery.recover(number, accepted, show))
-            bars.update(bar, completed=1, total=1)  # behind the last record stand markers
+            bars.update(bar, completed=1, total=1)  # markers follow the last record
     return done
 
 
 def consequences(one: Recovered) -> Iterator[str]:
-    """Yield a line for each thing that the next worker or the readers of the releases will notice."""
+    """Yield a line for each effect that the next worker or readers of the releases will notice."""
     if one.again:
         yield (
             f"  the next worker processes {one.again} inputs again, from {one.next_offset}, and publishes their "

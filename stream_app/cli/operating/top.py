@@ -1,4 +1,4 @@
-"""``top``: a table of running workers and audits, from their metrics."""
+"""``top``: show a table of running workers and audits, from their metrics."""
 
 import argparse
 import time
@@ -36,10 +36,10 @@ MOST_BYTES: Final = 8 * 1024 * 1024  # of an answer; a worker's is under 100 KB
 
 
 class Endpoint:
-    """One endpoint, scraped again and again."""
+    """One metrics endpoint, which is scraped repeatedly."""
 
     def __init__(self, url: str) -> None:
-        """Take a URL, with or without the path /metrics; raises `ValueError` for one that is none."""
+        """Accept a URL with or without the path /metrics; raise `ValueError` if it is invalid."""
         wrong = ValueError(f"{url!r} is not an endpoint; use http://HOST:PORT, or https")
         try:
             parts = urlsplit(url)
@@ -50,12 +50,12 @@ class Endpoint:
             raise wrong
         self.url = url
         self._asked = url if parts.path not in {"", "/"} else f"{parts.scheme}://{parts.netloc}/metrics"
-        # A proxy of the environment is for the world outside, and would be asked for 127.0.0.1 too.
+        # Proxy settings in the environment are for outside hosts, but would apply to 127.0.0.1 too.
         self._opener = build_opener(ProxyHandler({}))
         self._before: Scrape | None = None
 
     def snapshot(self) -> Snapshot:
-        """Scrape, and return what the endpoint shows; rates are those since the last call."""
+        """Scrape the endpoint and return what it shows; rates cover the time since the last call."""
         try:
             with self._opener.open(self._asked, timeout=TIMEOUT_SECONDS) as answer:
                 scrape = scrape_of(answer.read(MOST_BYTES).decode(), time.monotonic())
@@ -69,7 +69,7 @@ class Endpoint:
 
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - read here, not bound to
-"""The host to ask for each host that a server may listen on."""
+"""The host to connect to, for each wildcard host that a server may listen on."""
 PIPED_WIDTH = 200  # width of the table in a pipe, in characters
 NANO = 10**9
 BAD = "bold red"
@@ -77,7 +77,7 @@ SECONDS = number("{} is not a number of seconds from 0 to 3600", 0, 3600)
 
 
 def _served(seen: WorkerSnapshot) -> str:
-    """Say how many partitions are served, and of how many where the worker tells."""
+    """Return how many partitions are served and, if the worker reports it, how many there are."""
     return f"{seen.partitions_running}" + (f" of {seen.partitions_configured}" if seen.partitions_configured else "")
 
 
@@ -105,7 +105,7 @@ AUDIT_ROWS: tuple[tuple[str, Callable[[AuditSnapshot], str]], ...] = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "On a terminal it continues until Ctrl-C. Elsewhere, and with --once or --json, it reads the metrics twice, "
         "an interval apart, and prints one frame."
@@ -122,7 +122,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show frames; 0. Raises `UsageError` where one frame is wanted and no endpoint answers."""
+    """Show frames and return 0; raise `UsageError` if one frame is wanted and no endpoint answers."""
     with mendable(ValueError, by="--url: "):
         endpoints = [Endpoint(url) for url in arguments.url or [_default(arguments)]]
     console = Console()
@@ -161,7 +161,7 @@ def _watch(console: Console, endpoints: Sequence[Endpoint], pool: ThreadPoolExec
 
 
 def _look(endpoints: Sequence[Endpoint], pool: ThreadPoolExecutor) -> list[Snapshot]:
-    """Look at all endpoints at once: one that is slow to fail delays none."""
+    """Scrape all endpoints at once, so that one that fails slowly does not delay the others."""
     return list(pool.map(Endpoint.snapshot, endpoints))
 
 
@@ -174,7 +174,7 @@ def _default(arguments: argparse.Namespace) -> str:
 
 
 def frame(snapshots: Sequence[Snapshot]) -> RenderableType:
-    """Return what is shown of all endpoints: workers, audits, and those that cannot be seen."""
+    """Return what is shown for all endpoints: workers, audits, and unreachable endpoints."""
     parts: list[RenderableType] = []
     workers = [snapshot for snapshot in snapshots if isinstance(snapshot, WorkerSnapshot)]
     audits = [snapshot for snapshot in snapshots if isinstance(snapshot, AuditSnapshot)]
@@ -231,7 +231,7 @@ def _table(what: str, snapshots: Sequence[WorkerSnapshot | AuditSnapshot]) -> Ta
 
 
 def _counts(table: Table, what: str, counts: Sequence[Mapping[str, int]], style: str | None = None) -> None:
-    """Add a row for each name that any instance counted, in the order of the first that did."""
+    """Add a row for each name that any instance counted, in order of first appearance."""
     for name in dict.fromkeys(name for each in counts for name in each):
         table.add_row(Text(printable(f"{what}: {name}")), *(f"{each.get(name, 0):,}" for each in counts), style=style)
 

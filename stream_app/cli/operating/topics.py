@@ -1,4 +1,4 @@
-"""``topics``: make the topics that are missing and check those that are there."""
+"""``topics``: create missing topics and check existing ones."""
 
 import argparse
 import asyncio
@@ -14,7 +14,7 @@ from stream_app.kafka.provision import MOST_REPLICAS, ROLES, Report, commands, m
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     add_config(parser)
     parser.add_argument("--check", action="store_true", help="only check; create nothing")
     parser.add_argument(
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make and check; 0 when every topic is as it must be and holds what the state says it must, 2 otherwise."""
+    """Create and check topics; return 0 if all are as required and hold what the state requires, else 2."""
     settings = settings_of(arguments)
     if arguments.acls:
         granted = [_granted(words) for words in arguments.acls]

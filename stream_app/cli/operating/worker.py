@@ -1,4 +1,4 @@
-"""``worker``: events in, releases and ledger out."""
+"""``worker``: process events into releases and ledger entries."""
 
 import argparse
 import asyncio
@@ -40,7 +40,10 @@ _ROOM_BYTES = 1 << 20
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Make the folder if need be, and have it alone until the process ends, however; raises `UsageError`."""
+    """Create the folder if it is missing and lock it until the process ends, however it ends.
+
+    Raises `UsageError`.
+    """
 
     def unusable(found: str, remedy: str) -> UsageError:
         return UsageError(f"data_folder {folder}: {found}; {remedy}")
@@ -60,7 +63,7 @@ def claimed(folder: Path) -> Iterator[None]:
             found = f"cannot be locked ({error.strerror})"
             raise unusable(found, NO_LOCKS) from None
         try:
-            # A worker that joins the group and has no room would take partitions only to give them back.
+            # A worker without disk space that joins the group would take partitions only to give them back.
             os.posix_fallocate(file.fileno(), 0, _ROOM_BYTES)
             file.truncate(0)
         except OSError as error:
@@ -73,7 +76,7 @@ logger = logging.getLogger(__name__)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     add_config(parser)
     rehearse_help = "dry run of a start: restore every partition, process the waiting records, write nothing"
     parser.add_argument("--rehearse", action="store_true", help=rehearse_help)
@@ -84,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Work until a signal: 0; 1 when its partitions stopped or, with ``--rehearse``, would stop."""
+    """Work until a signal; return 0, or 1 if partitions stopped or, with ``--rehearse``, would stop."""
     try:
         return _worked(arguments)
     except UsageError as error:
@@ -95,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _worked(arguments: argparse.Namespace) -> int:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the worker takes the signal over, nothing has begun
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # nothing has begun until the worker handles the signal
     try:
         settings = Settings.load(arguments.config)
         if arguments.rehearse:
@@ -118,7 +121,7 @@ def _worked(arguments: argparse.Namespace) -> int:
 
 
 def _rehearse(settings: Settings, context: Context, *, accept_new_key: bool) -> int:
-    """Tell of every partition what its restart would come to; others may work meanwhile."""
+    """Report what a restart would do to each partition; other workers may run meanwhile."""
 
     async def tell() -> int:
         stopped = 0
@@ -142,9 +145,9 @@ async def _run(worker: Callable[[], Worker]) -> int:
 
 
 async def _check_topics(settings: Settings) -> str:
-    """Refuse to work on topics whose settings lose data; one look at the start, since they seldom change.
+    """Refuse topics whose settings lose data; return the id of the events topic.
 
-    Return the id of the events topic, which this worker begins with.
+    The check runs once, at the start, because settings seldom change. The worker starts with the returned id.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     async with Cluster.connected(client_arguments(settings)) as cluster:

@@ -1,4 +1,4 @@
-"""``correlate``: transition matrices from a data file, or of a given strength without any data."""
+"""``correlate``: make transition matrices from a data file, or of a given strength without data."""
 
 import argparse
 import os
@@ -39,32 +39,35 @@ CELL_METRES = 1_000.0
 LEAST_CELL_METRES = 0.001
 LONGEST_STEP_MS = 2**63 - 1
 DATA_OPTIONS = {"by": "quantiles", "cell": CELL_METRES, "key": None, "step": None, "smoothing": 0.0}
-"""Options on how data are read, with their defaults; given without data they are refused, not ignored."""
+"""Options for reading data, with their defaults; without data they are refused, not ignored."""
 WARNING = (
     "the matrices are exact statistics of the values in the file, without noise: they reveal information about these "
     "people. Protect them like the data, learn from public data, or use --strength"
 )
 Sort = Literal["number", "location", "category"]
-"""The sort of values that states are made of; counts give the number of one key."""
+"""Sorts of values that states are made from; counts supply the number of one key."""
 
 
 @dataclass(slots=True)
 class SortedValues:
-    """Values of one sort, in the order of the file; its repr shows none."""
+    """Values of one sort, in the order of the file; the repr omits them."""
 
     sort: Sort | None = None
     series: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
     """Number of the series, in the order of appearance."""
     timestamps_ms: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
     numbers: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
-    """Numbers, or latitude and longitude in turn."""
+    """Numbers, or alternating latitudes and longitudes."""
     categories: list[str | bool] = field(default_factory=list, repr=False)
     names: dict[str, int] = field(default_factory=dict, repr=False)
-    left_out: int = 0  # events without a value of the sort that the first one has
+    left_out: int = 0  # events without a value of the first event's sort
 
     @classmethod
     def of(cls, events: Iterable[bytes], key: str | None) -> "SortedValues":
-        """Return the values of events, of counts that of ``key``; raises `UsageError` when there is no value at all."""
+        """Return the values of the events, for counts the value of ``key``.
+
+        Raises `UsageError` if there is no value at all.
+        """
         readings = cls()
         for event in events:
             record = wire.decode(event)
@@ -97,7 +100,7 @@ Value = float | tuple[float, float] | str | bool  # a number, latitude and longi
 
 
 def _value(raw: object, key: str | None) -> tuple[Sort, Value] | None:
-    """Return a value that can be a state, after its sort; None: it can be none."""
+    """Return the sort and the value of a possible state, or None if ``raw`` cannot be a state."""
     if isinstance(raw, dict):
         if raw.keys() == {"latitude", "longitude"}:
             north, east = _finite(raw["latitude"]), _finite(raw["longitude"])
@@ -121,7 +124,7 @@ def _finite(raw: object) -> float | None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "A matrix learned from private data is sensitive itself: it is a statistic without noise. Learn it from "
         "public data, protect it like the data, or use a strength instead, which needs no data:\n"
@@ -155,7 +158,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make matrices and say how strong they are; raises `UsageError` for data that give none."""
+    """Make matrices and report their strength; raise `UsageError` for data without matrices."""
     if (arguments.strength is None) == (arguments.file is None):
         raise UsageError("specify either a FILE of data, or --strength")
     with mendable(CorrelationError, MatrixError):
@@ -192,8 +195,8 @@ def _learned(arguments: argparse.Namespace) -> tuple[Correlation, dict[str, Any]
     file = EventFile(arguments)
     readings = SortedValues.of(tracked(file, "correlate", file.far), arguments.key)
     by, states = _states(arguments, readings)
-    # PRIVACY: exact statistics of raw values leave here, outside of every guarantee; `WARNING` and `--help` say so, the
-    # file is written for its owner alone, and `--strength` reads no data.
+    # PRIVACY: exact statistics of raw values leave the program here, outside every guarantee. `WARNING` and `--help`
+    # say so, only the owner may read the file, and `--strength` reads no data.
     series, timestamps = np.array(readings.series), np.array(readings.timestamps_ms)
     counts = counted(series, timestamps, states, arguments.step)
     return estimated(counts, arguments.smoothing), {
@@ -229,7 +232,7 @@ def _states(arguments: argparse.Namespace, readings: SortedValues) -> tuple[str,
 
 def _write(path: Path, document: bytes) -> None:
     with writable(f"--out {path}"), whole(path) as beside, beside.open("wb") as file:
-        os.fchmod(file.fileno(), 0o600)  # before anything stands in it
+        os.fchmod(file.fileno(), 0o600)  # before anything is written
         file.write(document + b"\n")
 
 

@@ -1,4 +1,4 @@
-"""``dummies FILE``: what dummy landmarks a method would make of some landmarks, to look at before choosing one."""
+"""``dummies FILE``: show which dummy landmarks a method would add, before choosing the method."""
 
 import argparse
 import sys
@@ -43,22 +43,22 @@ ANY_VALUE: Final[dict[str, object]] = {
     "scheme": {"name": "uniform"},
     "value": {"kind": "number", "lower": 0, "upper": 1, "resolution": 1},
 }
-"""The rest of a policy, on which no draw depends."""
+"""The rest of a policy, which does not affect any draw."""
 MOST_LISTED: Final = 2_048
-"""Steps whose options JSON lists: each option lists its steps, so the output grows with the square."""
+"""Maximum steps whose options JSON lists: each option lists its steps, so output grows quadratically."""
 MOST_ROWS: Final = 20
 STANDARD_INPUT: Final = Path("-")
 
 
 class DummiesRequest(NamedTuple):
-    """What the input asks: the request, and the length of a step in milliseconds."""
+    """The content of the input: the request, and the length of a step in milliseconds."""
 
     dummies: Dummies
     step_ms: int
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         'FILE contains {"start": MS, "end": MS, "step": MS, "landmarks": [MS, [MS, MS], ..], "method": '
         '"optimal", "heuristic" or "partitioned", "utility": "proximity" or "count", "epsilon": X}. '
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Draw and print; raises `UsageError` for input of which nothing can be drawn."""
+    """Draw and print the dummies; raise `UsageError` for input that nothing can be drawn from."""
     check_picture(arguments.picture)
     asked = _asked(arguments.file)
     steps = asked.dummies.end - asked.dummies.first
@@ -120,7 +120,7 @@ def _keys(arguments: argparse.Namespace) -> KeyRing:
 
 
 def _asked(file: Path) -> DummiesRequest:
-    """Return what the input asks, as a policy with it would be read; raises `UsageError` with every fault."""
+    """Return the request in the input, read as in a policy; raise `UsageError` with every fault."""
     found = _read(file)
     unknown = [name for name in found if name not in MEMBERS]
     if unknown:
@@ -218,7 +218,7 @@ def _title(dummies: Dummies) -> str:
 
 
 def _draw(axes: "Axes", asked: DummiesRequest, joined: LandmarkSet) -> None:
-    """Draw the joined set as what others see, and the true landmarks over it."""
+    """Draw the joined set, which others see, and the true landmarks above it."""
     for label, found, colour, height in (
         ("joined set, as the ledger shows it", joined, REGULAR_COLOUR, (0.0, 0.9)),
         ("true landmarks", asked.dummies.landmarks, LANDMARK_COLOUR, (1.1, 0.9)),

@@ -1,4 +1,4 @@
-"""``loss``: temporal privacy loss of given matrices and budgets, timestamp by timestamp."""
+"""``loss``: compute the temporal privacy loss of given matrices and budgets at each timestamp."""
 
 import argparse
 import sys
@@ -16,12 +16,12 @@ from stream_app.loss.temporal import Adversary, EpsilonError, TemporalLoss, chec
 from stream_app.setup import correlationfile
 
 MEMBERS = ("backward", "forward", "epsilons", "landmarks")
-MOST_EPSILON = 1e9  # more than any budget, and little enough that every sum of them is finite
+MOST_EPSILON = 1e9  # above any budget, small enough that every sum is finite
 STANDARD_INPUT = Path("-")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         'FILE contains {"backward": MATRIX, "forward": MATRIX, "epsilons": [..], "landmarks": [indices, from '
         '0]}. Landmarks are optional.\nA matrix is a list of rows, or {"states": n, "entries": [[row, column, '
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the losses; raises `UsageError` for input that holds no matrices or budgets."""
+    """Print the losses; raise `UsageError` for input without matrices or budgets."""
     adversary, epsilons, landmarks = _question(arguments.file)
     with mendable(EpsilonError, LandmarkError, by=f"{arguments.file}: "):
         checked(epsilons, MOST_EPSILON)
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _question(file: Path) -> tuple[Adversary, list[float], list[int] | None]:
-    """Return who knows what, what is spent at each timestamp, and which are landmarks; None: that is not said."""
+    """Return the adversary, the epsilon at each timestamp, and the landmarks (None if not given)."""
     try:
         with readable(file, FILE_OR_INPUT):
             text = sys.stdin.read() if file == STANDARD_INPUT else file.read_text(encoding="utf-8")

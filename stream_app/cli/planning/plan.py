@@ -1,4 +1,4 @@
-"""``plan FILE``: what a policy will cost under each scheme, before there are any data."""
+"""``plan FILE``: predict the cost of a policy under each scheme, before there are data."""
 
 import argparse
 import sys
@@ -44,7 +44,7 @@ ERROR = number("expected a number from 1e-100 to 1e100, found {}", SMALLEST_RESO
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "No data are read. Synthetic events go through the worker's own code, so budgets are exact if events come as "
         "planned. An error is the expected absolute error of a noisy value, before the filter and the clamp, which "
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Plan each policy of the file; raises `UsageError` for what cannot be planned."""
+    """Plan each policy in the file; raise `UsageError` for policies that cannot be planned."""
     documents = policies_in(arguments.file)
     limits = limits_in(arguments.config)
     if exceeded := list(caps_exceeded(documents, limits)):
@@ -202,13 +202,13 @@ def _document(plan: Plan) -> dict[str, Any]:
 
 
 def _ward(plan: Plan) -> dict[str, Any] | None:
-    """Return what the numbers of contributors are for; None: none are asked for, or nobody contributes."""
+    """Return what the contributor counts refer to; None if not requested or without contributors."""
     words, wanted = plan.ward, plan.request.error
     return None if words is None or wanted is None else {"error": float(wanted), "probability": WANTED, "what": words}
 
 
 def _noise(outlook: Outlook) -> dict[str, Any]:
-    """Return the figures of landmarks and of regular steps: means over those that are published."""
+    """Return the figures of landmarks and of regular steps, as means over the published ones."""
     sides = (("landmark", outlook.landmark), ("regular", outlook.regular))
     figures = {name: {part: mean and mean.mean for part, mean in side.means()} for name, side in sides}
     return {"label": outlook.variant.label, "own": outlook.variant.own, **figures}

@@ -1,4 +1,4 @@
-"""What ``plan`` found for one policy, and the table that people get of it."""
+"""Result of ``plan`` for one policy, and the table that shows it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -30,41 +30,41 @@ class Plan(NamedTuple):
     times: PolicyTimes
     request: PlanRequest
     outlooks: list[Outlook]
-    crowds: list[Crowd]  # landmarks against noise; empty for a level without landmarks
+    crowds: list[Crowd]  # landmarks and noise; empty for levels without landmarks
     within: Mapping[str, Any] | None
-    """What may be spent at every event, whatever the scheme, for the bound that was asked."""
-    promise: str  # what the policy promises, as a paragraph
-    note: str  # why no temporal loss is forecast; empty when it is, or nothing was asked
+    """What every event may spend under any scheme, for the requested bound."""
+    promise: str  # the policy's guarantee, as a paragraph
+    note: str  # why no temporal loss is predicted; empty if it is, or if not requested
 
     @property
     def series(self) -> str:
-        """Whose policy it is."""
+        """The series of the policy."""
         return self.times.series
 
     @property
     def versions(self) -> int:
-        """How many versions rule at most, one after the other: renewals begin all but the first."""
+        """Maximum number of versions in succession; renewals start all but the first."""
         return 1 + len(self.request.policy.renew)
 
     @property
     def lifetime_nano(self) -> int:
-        """What all of these versions cost together at most, in nano-epsilon."""
+        """Maximum cost of all these versions together, in nano-epsilon."""
         return self.versions * self.request.policy.epsilon_nano
 
     @property
     def ward(self) -> str | None:
-        """What contributors are counted for, in words; None: none are asked for, or nobody contributes."""
+        """What contributors are counted for, in words; None if not requested or without contributors."""
         wanted = self.request.error
         return None if wanted is None else within_words(self.request.policy, float(wanted))
 
     def notes(self) -> Iterator[str]:
-        """Yield what looks wrong with the policy, or too noisy."""
+        """Yield a note for whatever looks wrong or too noisy."""
         yield from self.times.warnings()
         yield from noise_notes(self.times)
 
     @property
     def landmarks(self) -> int:
-        """How many of the horizon's events are landmarks."""
+        """Number of landmarks among the horizon's events."""
         return max(outlook.landmark.steps for outlook in self.outlooks)
 
 
@@ -123,7 +123,7 @@ def _table(plan: Plan) -> Table:
 
 
 def _noise(crowds: Sequence[Crowd]) -> Table:
-    """Return the scale of the noise by the number of landmarks, for the policy's own scheme."""
+    """Return a table of the noise scale by number of landmarks, for the policy's own scheme."""
     table = Table()
     table.add_column("landmarks", justify="right")
     for outlook in crowds[0].outlooks:
@@ -192,7 +192,7 @@ def _lines(plan: Plan) -> list[str]:
 
 
 def _price(plan: Plan) -> Iterator[str]:
-    """Yield what it costs to publish no landmark; nothing where there are none, or where units leave them out."""
+    """Yield the cost of publishing no landmark; nothing without landmarks or if units leave them out."""
     leaving = next((each for each in plan.outlooks if each.variant.leaves_out), None)
     if leaving is None or not leaving.landmark.steps:
         return

@@ -1,4 +1,4 @@
-"""What ``plan`` and ``check`` say of statistics of units: a table by unit and window, an answer, and what data add."""
+"""Unit statistics in ``plan`` and ``check``: a table by unit and window, an answer, and what data add."""
 
 import argparse
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ WIDTH = 100  # least width of the table in a pipe, in characters
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--data``, a file of events, with the columns of one that is CSV."""
+    """Add ``--data``, which names a file of events, and the column options for CSV."""
     data = (
         "FILE of events, JSON Lines or CSV: show how long values stay alike, and the constant baseline; both depend "
         "on raw values, so keep the output private"
@@ -36,7 +36,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 
 def data_of(arguments: argparse.Namespace) -> Data | None:
-    """Return the readings by series of the file that ``--data`` names; None without one. Raises `UsageError`."""
+    """Return the readings by series from ``--data``, or None without it. Raises `UsageError`."""
     if arguments.data is None:
         if any(getattr(arguments, name) is not None for name in ("mapping", *MEMBERS)):
             raise UsageError("--data: missing, although columns are specified; specify the file of events")
@@ -45,7 +45,7 @@ def data_of(arguments: argparse.Namespace) -> Data | None:
     for event in EventFile(argparse.Namespace(**{**vars(arguments), "file": arguments.data})):
         record = wire.decode(event)
         if isinstance(record, Observation):
-            # PRIVACY: raw values go into the figures alone, which whoever has the file may see.
+            # PRIVACY: raw values go only into the figures, which anyone who has the file may see.
             found.setdefault(record.series, []).append((record.timestamp_ms, record.value))
     return found
 
@@ -66,7 +66,7 @@ def planned(
     error: float | None = None,
     statistic: Planned | None = None,
 ) -> UnitPlan:
-    """Return the plan of a policy for units; raises `UsageError` for a policy or options that have none."""
+    """Return the plan of a policy for units; raise `UsageError` if the policy or the options have none."""
     try:
         found = unit_plan(times.policy, span, error, matching(times, data), statistic)
     except UnitsError as wrong:
@@ -78,7 +78,10 @@ def planned(
 
 
 def memory_notes(times: PolicyTimes, data: Data) -> Iterator[str]:
-    """Yield that values last longer than what a policy protects; nothing for one of steps, or without its data."""
+    """Yield a note if values stay alike for longer than the policy protects.
+
+    Yields nothing for a policy of steps, or without its data.
+    """
     readings = matching(times, data)
     if times.policy.units is None or not readings:
         return
@@ -91,7 +94,7 @@ def memory_notes(times: PolicyTimes, data: Data) -> Iterator[str]:
 
 
 def lines_of(plan: UnitPlan) -> Iterator[str]:
-    """Yield what stands below the table."""
+    """Yield the lines below the table."""
     yield (
         "* the policy's own unit. Errors are mean absolute errors of one release, before the clamp. All units of a "
         "window are protected together."
@@ -113,7 +116,7 @@ def lines_of(plan: UnitPlan) -> Iterator[str]:
 
 
 def print_units(plan: UnitPlan) -> None:
-    """Print a plan as a table, with what it means."""
+    """Print a plan as a table with an explanation."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, WIDTH)

@@ -1,4 +1,4 @@
-"""``verify FILE``: how much a policy's releases tell at least, by running the real decisions on neighbours."""
+"""``verify FILE``: bound from below what a policy's releases reveal, by real decisions on neighbours."""
 
 import argparse
 import sys
@@ -51,21 +51,21 @@ ABOVE = {
         "detected either, so this may be a fault; use more --runs"
     ),
 }
-"""Said instead where a bound lies above what is declared, though not with the confidence of BROKEN."""
+"""Printed instead if a bound exceeds the declared loss, but without the confidence of BROKEN."""
 
 
 class Verified(NamedTuple):
-    """A policy of the file, its verdict, and how long that took."""
+    """A policy of the file, its verdict, and the seconds that it took."""
 
     series: str
     policy: Policy
     verdict: Verdict
     seconds: float
-    decided: DecidedCounts | None = None  # how much a worker decided; None: none did
+    decided: DecidedCounts | None = None  # what a worker processed; None without one
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "Synthetic histories go through the worker's own code under fresh random keys, in pairs that are neighbours "
         "under the policy's level. Half of the runs choose the event that distinguishes a pair best; the other half "
@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Verify each policy; the worst exit code of all. Raises `UsageError` for what cannot be verified."""
+    """Verify each policy and return the worst exit code; raise `UsageError` if one cannot be verified."""
     records = [document.content for document in policies_in(arguments.file)]
     check_picture(arguments.picture)
     _check_worker(arguments, records)
@@ -127,7 +127,7 @@ def _check_worker(arguments: argparse.Namespace, records: list[dict[str, Any]]) 
 
 @contextmanager
 def _worker(arguments: argparse.Namespace) -> Iterator[OwnWorker | None]:
-    """Run the worker that decides, if one is asked for; raises `UsageError` for what goes wrong with it."""
+    """Run the worker that makes the decisions, if requested; raise `UsageError` if it fails."""
     if not arguments.worker:
         yield None
         return
@@ -139,8 +139,8 @@ def _worker(arguments: argparse.Namespace) -> Iterator[OwnWorker | None]:
 def _verified(
     arguments: argparse.Namespace, series: str, parameters: dict[str, Any], worker: OwnWorker | None
 ) -> Verified:
-    # PRIVACY: keys of a seed are known to whoever knows the seed. None of them is ever written to a key file, and what
-    # they decide is made up.
+    # PRIVACY: anyone who knows the seed knows its keys. None of them is ever written to a key file, and they only
+    # decide synthetic data.
     secret = keyfile.fresh_secret()
     if arguments.seed is not None:
         secret = blake2b(b"%d" % arguments.seed, digest_size=SECRET_BYTES, person=b"landmark-verify0").digest()
@@ -183,13 +183,13 @@ def _title(found: Verified) -> str:
 
 
 def _kind(policy: Policy) -> str:
-    """Return the kind of the values, as policies name it."""
+    """Return the kind of the values, in the spelling of policies."""
     kind = policy.kind.item if isinstance(policy.kind, UnitStatistic) else policy.kind
     return type(kind).__name__.lower()
 
 
 def _looked_at(policy: Policy, units: Units) -> str:
-    """Return in what pairs of histories of units differ, and what is declared for them."""
+    """Return how the pairs of unit histories differ, and the loss declared for them."""
     unit, step = (duration_in_words(length_ms) for length_ms in (units.unit_ms, policy.step_ms))
     marked = isinstance(policy.protection, LandmarkLevel) and (len(policy.landmarks) > 0 or not policy.fixed)
     differ = ["one unit"]
@@ -244,7 +244,7 @@ def _print(found: Verified) -> None:
 
 
 def _print_power(power: Power, pairs: int) -> None:
-    """Say what kinds of fault runs of this length find."""
+    """Print the kinds of fault that this number of runs detects."""
     twice = f"detected on {power.twice} of {pairs} pairs" if power.twice else "not detected"
     say(f"This many runs detect these kinds of fault, in histories of at most {power.events} events:")
     say(f"  a worker that spends twice the budget: {twice}")
@@ -294,6 +294,6 @@ def _measured(measured: Measured) -> dict[str, Any]:
 
 
 def _count(text: str) -> int:
-    """Return a whole number above 0; of other text the error says what it says for ``--seed``."""
+    """Return a whole number above 0; the error for other text is that of ``--seed``."""
     natural(text)
     return positive(text)

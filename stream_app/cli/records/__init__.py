@@ -1,1 +1,1 @@
-"""Commands that send, read or decide records."""
+"""Commands that send, read or process records."""

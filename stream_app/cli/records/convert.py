@@ -1,4 +1,4 @@
-"""``convert``: the events that a file means under a mapping, as JSON Lines; nothing is decided."""
+"""``convert``: print a file's events under a mapping as JSON Lines, without processing them."""
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ from stream_app.mapping.members import shipped
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "The output contains raw values: protect it like the file. `replay` and `send` accept the same mapping, so "
         "most files need no conversion. Use `convert` to see what a mapping makes of a file."
@@ -23,7 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Convert; 0 when all events are printed. Raises `UsageError` for a file that does not fit its mapping."""
+    """Convert; return 0 once all events are printed.
+
+    Raises `UsageError` for a file that does not fit its mapping.
+    """
     if arguments.mappings:
         width = max(map(len, shipped()), default=0)
         for name, what in shipped().items():
@@ -33,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("FILE is missing; specify a file, or - for standard input")
     file = EventFile(arguments)
     out = sys.stdout.buffer
-    # PRIVACY: raw values leave here, for whoever gave them; the epilog says so, and nothing keeps them.
+    # PRIVACY: raw values leave here, to the person who supplied them; the epilog says so, and nothing keeps them.
     for record in tracked(file, "convert", file.far):
         out.write(record + b"\n")
     out.flush()

@@ -1,4 +1,4 @@
-"""``inspect``: what a file is, what a mapping of it still lacks, and the command to run next; nothing is decided."""
+"""``inspect``: describe a file, what its mapping lacks, and the next command; no record is processed."""
 
 import argparse
 import shlex
@@ -28,14 +28,14 @@ RANGE = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = "The output depends on the readings: protect it like the file."
     parser.add_argument("file", type=Path, help="a file exported by a meter, a sensor or a phone")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Inspect; 0 when it is a file of records. Raises `UsageError` for what is none, or cannot be read."""
+    """Inspect the file and return 0; raise `UsageError` if it is unreadable or has no records."""
     path: Path = arguments.file
     found = _inspected(path)
     mapping = read_mapping(found.named[0]) if found.named else found.mapping
@@ -74,11 +74,11 @@ def _inspected(path: Path) -> Inspection:
 
 
 def _times(path: Path, mapping: FileMapping, found: Inspection) -> tuple[Times | None, bool]:
-    """Return when all rows are, None where the mapping does not tell yet, and whether the newest come first."""
+    """Return the times of all rows, or None if the mapping lacks them, and whether the newest come first."""
     values = mapping.value_columns or {"": found.values[0] if found.values else ""}
     if not mapping.timestamp_columns or "" in values.values():
         return None, False
-    # Rows with another zone lie as far apart, but for the hours in which clocks change.
+    # In another zone the intervals between rows are the same, except when clocks change.
     whole = replace(
         mapping, value_columns=values, series=SERIES, series_column=None, zone=mapping.zone or ZoneInfo("UTC")
     )
@@ -162,13 +162,13 @@ def _lacking(found: Inspection) -> Iterator[str]:
 
 
 def _mixed(found: Inspection) -> list[str]:
-    """Return the columns that should have one text in a series, and have several."""
+    """Return the columns that should have a single text in a series but have several."""
     single = read_mapping(found.named[0]).single if found.named else ()
     return [one.name for one in found.columns if one.name in single and len(set(one.cells)) > 1]
 
 
 def _command(path: Path, found: Inspection) -> str:
-    """Return the command that shows the events, with a mark where something is left to say."""
+    """Return the command that shows the events, with placeholders for what is still missing."""
     if found.form == "events":
         return f"landmark-stream replay {shlex.quote(str(path))} --out private --policies policies.jsonl"
     words = ["landmark-stream", "convert", str(path), "--series", SERIES]

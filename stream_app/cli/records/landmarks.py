@@ -1,4 +1,4 @@
-"""``landmarks SERIES``: register landmarks late, as people say them, and wait for the answer of the worker."""
+"""``landmarks SERIES``: register late landmarks, written as people write times, and await the answer."""
 
 import argparse
 import sys
@@ -26,7 +26,7 @@ WAIT_SECONDS = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "TIME is integer ms, a time (2026-03-29T17:00+02:00), a day (2026-03-29), an interval (A/B), or an object as "
         'in policy files: \'{"weekly":["sat"],"from":"17:00","to":"20:00","first":..,"last":..}\'.\n'
@@ -46,7 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send the record and tell its answer; 0 registered, 1 refused, 3 no answer; `UsageError` has all faults."""
+    """Send the record and print its answer; return 0 if registered, 1 if refused, 3 without an answer.
+
+    `UsageError` names all faults.
+    """
     checked_wait(arguments.wait)
     with mendable(WrongTimesError, by="--zone: "):
         zone = None if arguments.zone is None else zone_of(arguments.zone)

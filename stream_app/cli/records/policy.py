@@ -16,7 +16,7 @@ from stream_app.setup.configuration import NO_POLICY
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.add_argument("file", type=Path, help="one policy record as JSON, or one per line")
     add_wait(parser)
     add_config(parser)
@@ -24,7 +24,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send all policies, or none where one is no policy; 0, with ``--wait`` 1 where one is refused, 3 unanswered."""
+    """Send all policies, or none if one is invalid, and return 0.
+
+    With ``--wait`` return 1 if one is refused and 3 if one is unanswered.
+    """
     documents = documents_in(arguments.file)
     found = _checked(arguments.file, documents)
     for document in documents:

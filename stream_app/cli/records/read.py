@@ -1,4 +1,4 @@
-"""``read events|releases|ledger|rejects|heads``: print records, one JSON object a line."""
+"""``read events|releases|ledger|rejects|heads``: print records, one JSON object per line."""
 
 import argparse
 import asyncio
@@ -34,11 +34,11 @@ from stream_app.setup.settings import Settings
 
 TOPICS = ("events", "releases", "ledger", "rejects", "heads")
 BACKED_UP = ("events", "rejects")
-"""Topics that `resend` takes: read whole, they end with a line on how far the input was decided."""
+"""Topics that `resend` accepts; complete output ends with a line on how much input was processed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "A complete output of events or rejects ends with a line that says how far the input was processed; `resend` "
         "needs both outputs. A ledger read with --uncommitted begins with a line that says so; `left` accepts such a "
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print; 0 at the end of the topic."""
+    """Print records; return 0 at the topic's end."""
     if arguments.series is not None and arguments.topic == "heads":
         raise UsageError(
             "--series: a signed checkpoint covers many series; `audit --prove SERIES` writes the proof for one series"
@@ -127,13 +127,13 @@ async def _read(arguments: argparse.Namespace, settings: Settings) -> None:
 
 def _asked_for(arguments: argparse.Namespace, record: ConsumerRecord) -> bool:
     if arguments.topic == "ledger" and is_claim(record):
-        return False  # it is of no series, and in no chain
+        return False  # it has no series and no chain
     return _wanted(arguments, record.value)
 
 
 @contextmanager
 def _silence_told(arguments: argparse.Namespace, topic: str) -> Iterator[Callable[[], None]]:
-    """Say where to look when nothing comes that is waited for, unless what this gives is called before."""
+    """Print where to look if no record arrives in time; the yielded function cancels the message."""
     silence = asyncio.get_running_loop().call_later(QUIET_SECONDS, _tell_silence, topic)
     if not arguments.follow:
         silence.cancel()
@@ -144,11 +144,11 @@ def _silence_told(arguments: argparse.Namespace, topic: str) -> Iterator[Callabl
 
 
 QUIET_SECONDS: Final = 5
-"""After them ``--follow`` says that nothing came yet."""
+"""Seconds until ``--follow`` says that nothing came so far."""
 
 
 def _tell_silence(topic: str) -> None:
-    """Say where to look while nothing comes."""
+    """Print where to look while no record arrives."""
     where = "is a worker running (`landmark-stream top`), and what did it reject (`landmark-stream read rejects`)?"
     print(
         f"landmark-stream read: {topic} has no such record so far; waiting; {where}",
@@ -179,7 +179,7 @@ def _check_table(arguments: argparse.Namespace) -> None:
 
 
 async def _policies(settings: Settings, names: TopicNames) -> Policies:
-    """Return the public policies of the ledger: they say which releases are of landmarks, and how exact they are."""
+    """Return the public policies in the ledger, which show which releases are landmarks and their error."""
     found = Policies()
     async for record in records_of(settings, names.ledger):
         if not is_claim(record) and STEP not in (record.value or b""):
@@ -215,25 +215,28 @@ def _cell(found: object) -> object:
 
 
 class TableFormat(NamedTuple):
-    """How a table is written, and the optional package that does it; without one, as text."""
+    """A table writer and the optional package that it needs; without a package, it writes text."""
 
     write: Callable[[Sequence[Mapping[str, Any]], Sequence[str], BinaryIO], None]
     package: str | None = None
 
 
 FORMATS: Final = {"csv": TableFormat(_write_csv), "parquet": TableFormat(_write_parquet, "pyarrow")}
-"""The formats of tables, besides the records themselves."""
+"""The table formats, besides the records themselves."""
 
 
 def _is_backup(arguments: argparse.Namespace) -> bool:
-    """Tell whether a topic that `resend` takes is read whole."""
+    """Return whether a topic that `resend` accepts is read completely."""
     chosen = arguments.series is not None or arguments.since is not None or arguments.limit is not None
     chosen = chosen or arguments.begin == "end" or arguments.follow or arguments.uncommitted
     return arguments.topic in BACKED_UP and not chosen
 
 
 async def _ends(settings: Settings, names: TopicNames, topic: str) -> Mapping[int, int] | None:
-    """Return how far the input was decided; None: the file is no backup; raises `LookupError` for a missing topic."""
+    """Return how far the input was processed, or None if the output is no complete backup.
+
+    Raises `LookupError` for a missing topic.
+    """
     await assert_there(settings, topic)
     try:
         return await decided(settings, names, topic)
@@ -257,6 +260,6 @@ def _wanted(arguments: argparse.Namespace, value: bytes | None) -> bool:
         if arguments.without_leaves:
             return bool(found["type"] == "head")
         series = found.get("series")
-    if series is None:  # of a record that could not be read, or of its reject
+    if series is None:  # an unreadable record, or the rejected record of one
         return False
     return any(series == wanted or fnmatchcase(series, wanted) for wanted in arguments.series)

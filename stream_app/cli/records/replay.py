@@ -1,4 +1,7 @@
-"""``replay``: decide a file of events without Kafka; under a worker's ``--key``, byte for byte as that worker would."""
+"""``replay``: process a file of events without Kafka.
+
+Under a worker's ``--key``, the output is byte for byte that worker's output.
+"""
 
 import argparse
 import sys
@@ -25,7 +28,7 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     add_mapping(parser)
     out_help = (
         "folder for releases, ledger and rejects (.jsonl); if it contains an earlier run, the input must begin with "
@@ -43,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay; 0 when records were decided; raises `UsageError` for what looks wrong with them and is not accepted."""
+    """Replay; return 0 once records were processed; raise `UsageError` for doubts that are not accepted."""
     with mendable(InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError):
         return _run(arguments)
 
@@ -74,7 +77,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _refuse(
     arguments: argparse.Namespace, answered: Answered, file: EventFile, policies: Sequence[DefaultPolicy]
 ) -> None:
-    """Raise `UsageError` for what looks wrong with the file, before anything of it is put in place."""
+    """Raise `UsageError` for what looks wrong with the file, before any output is put in place."""
     tell_file(file, "replay", answered.rows.series)
     tell_clamped(answered, "replay")
     if answered.unruled and "refused" not in arguments.accept:
@@ -104,13 +107,13 @@ def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile) ->
 
 
 class _Watched:
-    """Shows how far the readings of a file are: the first by its bytes, later ones by its records."""
+    """Shows the progress through a file: by bytes in the first reading, by records in later ones."""
 
     def __init__(self, file: EventFile) -> None:
         self._file, self._records = file, 0
 
     def tracked(self, items: Iterator[bytes], what: str) -> Iterable[bytes]:
-        """Return the items, with a bar on a terminal."""
+        """Return the items, with a progress bar on a terminal."""
         total = self._records
         done = 0
 
@@ -128,7 +131,7 @@ def _warn(text: str) -> None:
 
 
 def _unruled(arguments: argparse.Namespace, policies: Sequence[DefaultPolicy]) -> str:
-    """Say why no record was decided, in the words that the user gave."""
+    """Return why no record was processed, in terms of the user's options."""
     series = f"--series {arguments.series}" if arguments.series else f"a series of {arguments.file}"
     if arguments.policies is None:
         return (

@@ -1,4 +1,4 @@
-"""``resend FILE --rejects FILE``: send a backup of the events topic again, without what was refused the first time."""
+"""``resend FILE --rejects FILE``: send a backup of the events topic again, without rejected records."""
 
 import argparse
 import asyncio
@@ -22,7 +22,7 @@ from stream_app.setup.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "The events topic must be empty. The key, policies, configuration and version must be the same as when the "
         "backup was processed: another version may reject adopted releases, and draw new noise for their steps."
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send; 0 when every event was acknowledged; raises `UsageError` for files that may not be sent."""
+    """Send; return 0 once every event is acknowledged; raise `UsageError` for files that may not be sent."""
     settings = settings_of(arguments)
     with mendable(BackupError), readable():
         found = Resent(arguments.file, refused_in(arguments.rejects), _views(settings))
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _views(settings: Settings) -> Callable[[str], Iterable[str]]:
-    """Return what gives the ids of a series' views, as the settings make them."""
+    """Return a function that yields the ids of a series' views under the settings."""
     defaults = default_policies(settings) if settings.policies or settings.policies_file else ()
     return Context(KeyRing("", 0, b""), defaults, limits_of(settings)).views_of
 

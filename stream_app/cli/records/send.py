@@ -28,7 +28,7 @@ from stream_app.words.amount import quoted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.epilog = (
         "The whole file is first read and processed on this machine, with the policies known here, for the checks "
         "that --accept lists. Nothing from this pass is kept or sent. Meanwhile, a pipe is stored in an unnamed "
@@ -43,7 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send all; 0 when every event was acknowledged, with ``--wait`` 1 where one is refused, 3 without all answers."""
+    """Send all events and return 0 once each is acknowledged.
+
+    With ``--wait`` return 1 if one is refused and 3 if an answer is missing.
+    """
     if arguments.wait is not None:
         checked_wait(arguments.wait)
     settings = settings_of(arguments)
@@ -60,9 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _looked_at(
     arguments: argparse.Namespace, settings: Settings, defaults: Sequence[DefaultPolicy]
 ) -> Iterator[EventFile]:
-    """Give the file, in which nothing looks wrong that was not accepted; raises `UsageError` before anything is sent.
+    """Yield the file after a check; raise `UsageError` for unaccepted doubts, before anything is sent.
 
-    The memory that a look takes is that of its series, and of what their open steps count.
+    The check needs memory for the series and for the counts of their open steps.
     """
     if set(CHECKS) <= set(arguments.accept):
         yield EventFile(arguments)
@@ -78,14 +81,14 @@ def _looked_at(
 
 
 def _unruled(series: Sequence[str]) -> str:
-    """Return what becomes of series of which this machine knows no policy."""
+    """Return what happens to series without a policy that is known on this machine."""
     names = some_of([quoted(name) for name in series], "series")
     unless = "a worker rejects their events (no-policy) unless a policy was sent before; --wait waits for its answer"
     return f"no policy for {names} is known here: {unless}"
 
 
 def _defaults(settings: Settings) -> Sequence[DefaultPolicy]:
-    """Return the default policies where this machine has them: whoever sends need not."""
+    """Return this machine's default policies, or none; a sender does not need them."""
     try:
         return default_policies(settings)
     except InvalidSettingsError:

@@ -1,7 +1,7 @@
-"""``watermark SERIES...``: end steps of collected data or of several readings, once or as a timer.
+"""``watermark SERIES...``: end steps of collected data or of several readings, once or periodically.
 
-The time is this command's, or the one it is given; the worker's clock closes nothing. Each record has a fresh seed that
-is kept nowhere but in the record.
+The time is this command's clock or the given time; the worker's clock closes nothing. Each record has a fresh seed,
+which is kept only in the record.
 """
 
 import argparse
@@ -27,7 +27,7 @@ _UNANSWERED = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Add the command's arguments to its parser."""
     parser.add_argument("series", nargs="+", help="series whose policies collect, or whose steps take several readings")
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--at", metavar="TIME", help="time of the watermark: ms, or ISO 8601 with offset (default: now)")
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send a record a series, or a round of them at each interval; 0 when every one was acknowledged."""
+    """Send one record per series, once or at each interval; return 0 once every record is acknowledged."""
     if arguments.every is not None and not 0 < arguments.every <= threading.TIMEOUT_MAX:
         raise UsageError(
             f"--every {arguments.every}: use a number of seconds above 0, up to {threading.TIMEOUT_MAX:.0f}"
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> bytes:
-    """Return the record of one series, with a seed of its own; raises `UsageError` for what no worker takes."""
+    """Return one series' record with its own seed; raise `UsageError` if no worker would accept it."""
     seed = fresh_secret().hex()
     if arguments.intrusion:
         value = wire.dump({"type": "intrusion", "series": series, "seed": seed})
@@ -83,7 +83,7 @@ def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> byt
 
 
 def _times(arguments: argparse.Namespace) -> Iterator[int]:
-    """Yield the time of each round, in milliseconds; a round that took longer than the interval is not made up for."""
+    """Yield the time of each round in milliseconds; the time lost by a slow round is not made up."""
     lag_ms = int(arguments.lag * 1000)
     if arguments.at is not None:
         given = milliseconds_of(arguments.at)

@@ -1,1 +1,1 @@
-"""What several commands need: options, settings, files of records and policies, progress bars."""
+"""Shared code of commands: options, settings, files of records and policies, progress bars."""

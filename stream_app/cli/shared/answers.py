@@ -1,4 +1,4 @@
-"""Sends records, and with ``--wait`` says what a worker made of each, with the rule that refused."""
+"""Sends records and, with ``--wait``, reports each answer of a worker, with the rule that refused it."""
 
 import argparse
 import asyncio
@@ -33,13 +33,13 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
 
 
 def checked_wait(seconds: float) -> None:
-    """Raise `UsageError` for what is no interval."""
+    """Raise `UsageError` unless ``seconds`` is above 0."""
     if not seconds > 0:
         raise UsageError(f"--wait {seconds:g}: use an interval above 0 seconds")
 
 
 def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
-    """Yield what became of a file of records: its ledger entries by decision, its rejects by reason with the remedy."""
+    """Yield the outcome of a file of records: ledger entries by decision, rejects by reason with remedy."""
     entries = ", ".join(f"{count:,} {decision}" for decision, count in sorted(found.decisions.items()))
     yield f"{found.answered:,} of {found.sent:,} records answered" + (f"; ledger entries: {entries}" if entries else "")
     if found.kept:
@@ -56,7 +56,7 @@ def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
 
 @contextmanager
 def unheard(settings: Settings) -> Iterator[None]:
-    """Say that nothing was sent where this user may not read what workers answer; raises `UsageError`."""
+    """Raise `UsageError`, saying that nothing was sent, if this user may not read the workers' answers."""
     try:
         yield
     except (KafkaError, ClusterError) as error:
@@ -67,7 +67,7 @@ def unheard(settings: Settings) -> Iterator[None]:
 
 
 def answered(settings: Settings, event: Event, kind: str, seconds: float) -> WorkersAnswer:
-    """Send a record and return its answer; raises `UsageError`, which says whether it was sent."""
+    """Send a record and return its answer; a `UsageError` says whether the record was sent."""
     with reaching(settings), unheard(settings):
         try:
             return asyncio.run(answer_to(settings, event, kind, seconds))
@@ -77,19 +77,20 @@ def answered(settings: Settings, event: Event, kind: str, seconds: float) -> Wor
 
 
 def advice(reason: Reason) -> str:
-    """Return a reason of rejects with what it means and what to do."""
+    """Return a reject reason with its meaning and what to do."""
     return f"({reason}): {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
 
 
 def where(place: Place) -> str:
-    """Return where in the events topic a record is."""
+    """Return the place of a record in the events topic."""
     return f"partition {place.partition}, offset {place.offset}"
 
 
 def sent_and_answered(settings: Settings, found: Iterable[bytes], kind: str, seconds: float, *, as_json: bool) -> int:
-    """Send records one by one and tell each answer; 0 when all were taken, 1 when one was refused, 3 without answer.
+    """Send records one by one and print each answer; return 0 if all were accepted.
 
-    ``kind`` is that of the ledger entry which a record that was taken has. Raises `UsageError`, also for no interval.
+    Returns 1 if one was refused and 3 if one has no answer. ``kind`` is the ledger entry of an accepted record. Raises
+    `UsageError`, also for an invalid interval.
     """
     checked_wait(seconds)
     codes = {0}
@@ -106,13 +107,13 @@ def sent_and_answered(settings: Settings, found: Iterable[bytes], kind: str, sec
 
 
 def answer_document(answer: WorkersAnswer) -> dict[str, Any]:
-    """Return an answer for programs."""
+    """Return an answer as a document."""
     place = {"partition": answer.place.partition, "offset": answer.place.offset}
     return {**place, "entry": answer.entry, "reject": answer.reject}
 
 
 def told(answer: WorkersAnswer, seconds: float, record: bytes) -> str:
-    """Return what became of a record, with the rule that refused it and the remedy."""
+    """Return the outcome of a record, with the rule that refused it and the remedy."""
     if answer.entry is not None:
         return f"accepted, ledger entry {answer.entry['sequence']} under version {answer.entry['policy']}"
     if answer.reject is not None:
@@ -129,7 +130,10 @@ def told(answer: WorkersAnswer, seconds: float, record: bytes) -> str:
 def send_and_tell(
     arguments: argparse.Namespace, found: Iterable[bytes], more: Callable[[], Mapping[str, int]] = dict
 ) -> int:
-    """Send event records as the settings say and print how many, for programs with ``more`` of what was sent."""
+    """Send event records under the settings and print their number.
+
+    For programs, ``more`` adds facts about what was sent.
+    """
     settings = settings_of(arguments)
     separator = settings.member_separator
     acknowledged = SentEvents()
@@ -163,7 +167,7 @@ def send_and_tell(
 
 
 def _so_far(sent: SentEvents) -> str:
-    """Say what the topic holds of a sending that did not come to its end; empty where that is nothing."""
+    """Return what an unfinished send left in the topic, or "" for nothing."""
     told = f"{sent.events:,} events were sent"
     if sent.unknown:
         return f"{told}; whether {sent.unknown:,} more were sent is unknown"

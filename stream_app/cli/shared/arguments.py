@@ -1,4 +1,4 @@
-"""Options that several commands take, and the words for what is wrong with them."""
+"""Options of several commands, and the messages for their errors."""
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from stream_app.plain import INTEGER
 LAST_PORT = 65_535
 
 ENDED = "one of its processes was killed, as happens when memory runs out; use fewer --jobs, or free memory"
-"""Why work beside this process was given up."""
+"""Why work in other processes was abandoned."""
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 
 
 def whole_number(wrong: str, least: int = 0, most: int | None = None) -> Callable[[str], int]:
-    """Return what reads a whole number within bounds, and says of other text that it is what ``wrong`` says."""
+    """Return a parser for whole numbers within bounds, whose error consists of the text and ``wrong``."""
 
     def read(text: str) -> int:
         number = int(text) if text.isascii() and text.isdigit() else -1
@@ -42,7 +42,7 @@ port = whole_number(f"is not a port; use a whole number from 0 to {LAST_PORT}", 
 
 
 def number(wrong: str, least: float, most: float) -> Callable[[str], float]:
-    """Return what reads a number within bounds, and says of other text what ``wrong`` says, with the text in it."""
+    """Return a parser for numbers within bounds, whose error is ``wrong`` with the text inserted."""
 
     def read(text: str) -> float:
         try:
@@ -57,7 +57,10 @@ def number(wrong: str, least: float, most: float) -> Callable[[str], float]:
 
 
 def milliseconds_of(text: str) -> int | None:
-    """Return ms since 1970, of whole ones or of ISO 8601, else None; raises `UsageError` for a time without offset."""
+    """Return ms since 1970 from a whole number or ISO 8601, or None for other text.
+
+    Raises `UsageError` for a time without offset.
+    """
     if INTEGER.fullmatch(text):
         return int(text)
     try:
@@ -70,7 +73,7 @@ def milliseconds_of(text: str) -> int | None:
 
 
 def moment_of(argument: str, text: str, *, negative: bool = True) -> int:
-    """Return the milliseconds that an argument names; raises `UsageError`, also for what is before 1970 if unwanted."""
+    """Return the milliseconds of an argument; raise `UsageError` for invalid or unwanted negative times."""
     found = milliseconds_of(text)
     if found is None or (found < 0 and not negative):
         raise UsageError(f"{argument}: {text!r} is not a time; use integer ms, or ISO 8601 with offset")
@@ -82,7 +85,7 @@ FILE_OR_INPUT = "specify a readable file, or - for standard input"
 
 @contextmanager
 def readable(asked: object = "", remedy: str = "specify a readable file") -> Iterator[None]:
-    """Raise `UsageError` for a file that cannot be read, by what ``asked`` for it, else by its name."""
+    """Raise `UsageError` for an unreadable file, naming the option in ``asked`` or else the file."""
     try:
         yield
     except OSError as error:
@@ -91,7 +94,7 @@ def readable(asked: object = "", remedy: str = "specify a readable file") -> Ite
 
 @contextmanager
 def writable(asked: str, what: str = "file") -> Iterator[None]:
-    """Raise `UsageError` for a file or folder that cannot be written, by what ``asked`` for it."""
+    """Raise `UsageError` for a file or folder that cannot be written, naming the option in ``asked``."""
     try:
         yield
     except OSError as error:
@@ -99,12 +102,12 @@ def writable(asked: str, what: str = "file") -> Iterator[None]:
 
 
 def add_picture(parser: argparse.ArgumentParser, shows: str) -> None:
-    """Declare the option; ``shows`` is its help."""
+    """Add ``--picture``; ``shows`` is its help."""
     parser.add_argument("--picture", type=Path, metavar="FILE", help=shows)
 
 
 def check_picture(path: Path | None) -> None:
-    """Raise `UsageError` where a picture is asked for that cannot be drawn: without an ending, or matplotlib."""
+    """Raise `UsageError` if a requested picture has no file ending or matplotlib is missing."""
     if path is None:
         return
     check_ending(path)
@@ -113,20 +116,20 @@ def check_picture(path: Path | None) -> None:
 
 
 def check_ending(path: Path) -> None:
-    """Raise `UsageError` for a file name whose ending names no format."""
+    """Raise `UsageError` for a file name without an ending that names the format."""
     if not path.suffix:
         raise UsageError(f"--picture {path}: the file extension must give the format, such as .png, .svg or .pdf")
 
 
 def write_picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
-    """Write plots with their titles; raises `UsageError` for an unknown format or a file that cannot be written."""
+    """Write plots with their titles; raise `UsageError` for an unknown format or an unwritable file."""
     with drawing():
         picture(path, draws)
 
 
 @contextmanager
 def drawing(options: str = "--picture") -> Iterator[None]:
-    """Raise `UsageError` in place of what keeps plots from being drawn or written; ``options`` asked for them."""
+    """Raise `UsageError`, naming the ``options``, if plots cannot be drawn or written."""
     try:
         yield
     except PlotError as error:

@@ -14,18 +14,18 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
-    """Return the settings in force; raises `UsageError` with every problem of them."""
+    """Return the settings in force; raise `UsageError` with all their problems."""
     with mendable(InvalidSettingsError, by="configuration:\n"):
         return Settings.load(arguments.config)
 
 
 @contextmanager
 def reaching(settings: Settings) -> Iterator[None]:
-    """Turn what goes wrong with the brokers into a `UsageError` that names them and the remedy."""
+    """Turn errors of the brokers into a `UsageError` that names them and the remedy."""
     try:
         with without_bootstrap_errors():
             yield
-    except BrokenPipeError:  # whoever read the output has enough; a broker that goes away is a `KafkaError`
+    except BrokenPipeError:  # the reader of the output stopped; a broker that goes away is a `KafkaError`
         raise
     except LookupError as error:
         raise UsageError(str(error)) from None

@@ -1,4 +1,4 @@
-"""What looks wrong with an input: rows that cannot be read, and doubts about the whole, which ``--accept`` accepts."""
+"""Signs of wrong input: unreadable rows, and doubts about the whole, which ``--accept`` accepts."""
 
 import argparse
 import sys
@@ -20,19 +20,19 @@ _BINARY: Final = {
     b"\xff\xfe": "is text in UTF-16; save it as UTF-8",
     b"\xfe\xff": "is text in UTF-16; save it as UTF-8",
 }
-"""How files begin that hold no line of text of UTF-8."""
+"""First bytes of files that are not UTF-8 text."""
 
 
 def binary_fault(name: str, begins: bytes) -> str:
-    """Return what is wrong with a file by its first bytes; empty where these may be text."""
+    """Return what is wrong with a file by its first bytes, or "" if they may be text."""
     known = next((said for mark, said in _BINARY.items() if begins.startswith(mark)), "")
-    if not known and b"\0" in begins[:2]:  # text of UTF-16 without its mark
+    if not known and b"\0" in begins[:2]:  # UTF-16 text without its mark
         known = _BINARY[b"\xff\xfe"]
     return known and f"{name}: {known}"
 
 
 def encoding_fault(name: str, found: BinaryIO) -> str:
-    """Return what is wrong with a file that is no text of UTF-8."""
+    """Return what is wrong with a file that is not UTF-8 text."""
     for number, line in enumerate(found, 1):
         try:
             line.decode()
@@ -56,7 +56,7 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
 
 
 def refuse_doubts(answered: Answered, accepted: Sequence[str], name: str, done: str, more: Iterable[str] = ()) -> None:
-    """Raise `UsageError` with each check that failed and was not accepted; ``more`` says more of refused rows."""
+    """Raise `UsageError` with each failed check that was not accepted; ``more`` explains refused rows."""
     found = unaccepted(answered.doubts, accepted)
     if not found:
         return
@@ -67,14 +67,15 @@ def refuse_doubts(answered: Answered, accepted: Sequence[str], name: str, done: 
 
 
 def _joined(found: str, more: str) -> str:
-    """Return two clauses as one sentence, or as two if the first one asks."""
+    """Return two clauses as one sentence, or as two if the first is a question."""
     return f"{found} {more[0].upper()}{more[1:]}" if found.endswith("?") else f"{found}; {more}"
 
 
 def tell_clamped(answered: Answered, command: str) -> None:
-    """Tell whoever has the input how many of its values are clamped."""
-    # PRIVACY: how many raw values lie outside the range, or are none, is no released value. It goes to the standard
-    # error of whoever runs the command on these values, with a mark; no output, log, metric or report has it.
+    """Tell the person who has the input how many of its values are clamped."""
+    # PRIVACY: the number of raw values that lie outside the range, or are no values, is not a released value. It goes
+    # to the standard error of whoever runs the command on these values, with a mark; no output, log, metric or report
+    # has it.
     ranges, rows = answered.rows.ranges, answered.rows.count
     if ranges.outside:
         told = f"{ranges.outside:,} of {ranges.values:,} values lie outside the range of their policy and are clamped"

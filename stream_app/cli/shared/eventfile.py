@@ -29,14 +29,14 @@ REMEDY = "specify a file of events"
 
 
 def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None:
-    """Declare FILE, which may be left away unless it is ``needed``, and the mapping of its columns."""
+    """Add FILE, which is optional unless it is ``needed``, and the mapping of its columns."""
     text = "event records as JSON Lines; with a mapping, also text with columns, JSON or XML; - for standard input"
     parser.add_argument("file", type=Path, nargs=None if needed else "?", help=text)
     add_columns(parser)
 
 
 def add_columns(parser: argparse.ArgumentParser) -> None:
-    """Declare the mapping of a file: where it holds times, values and series, and how they are written."""
+    """Add the mapping of a file: where it has times, values and series, and their format."""
     group = parser.add_argument_group("mapping of a file to events")
     group.add_argument("--mapping", metavar="NAME", help=f"{', '.join(shipped())}, or a TOML file with these options")
     series = group.add_mutually_exclusive_group()
@@ -75,7 +75,10 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def mapping_in(arguments: argparse.Namespace) -> FileMapping | None:
-    """Return the mapping that the options name; None where none but the series does. Raises `UsageError`."""
+    """Return the mapping in the options, or None if they name at most the series.
+
+    Raises `UsageError`.
+    """
     given = {name: getattr(arguments, name, None) for name in MEMBERS}
     named = getattr(arguments, "mapping", None)
     if named is None and all(value is None for name, value in given.items() if not name.startswith("series")):
@@ -93,15 +96,15 @@ def _faults(error: MappingError) -> str:
 
 
 def option_of(member: str) -> str:
-    """Return the option that gives a member of a mapping."""
+    """Return the option that sets a member of a mapping."""
     return f"--{member.replace('_', '-')}"
 
 
 class EventFile:
-    """The file of events that the arguments name; it can be read as often as it can be opened."""
+    """The file of events that the arguments name; each reading opens it again."""
 
     def __init__(self, arguments: argparse.Namespace, opened: Callable[[], io.BufferedReader] | None = None) -> None:
-        """Take the arguments; ``opened`` gives the bytes where they are not those of the file itself."""
+        """Accept the arguments; ``opened`` supplies the bytes if they do not come from the file itself."""
         self.arguments = arguments
         path: Path = arguments.file
         self._stdin = str(path) == STDIN
@@ -116,10 +119,10 @@ class EventFile:
             )
         self.mapping = mapping
         self.mapped: MappedFile | None = None
-        """What the latest reading found under the mapping; None where there is none."""
+        """Findings of the latest reading under the mapping; None without a mapping."""
         self._opened = opened or self._itself
         self._bytes: io.BufferedReader | None = None
-        self._size = 0  # of the file, once it was read
+        self._size = 0  # of the file, after a reading
 
     def _itself(self) -> io.BufferedReader:
         if self._stdin:
@@ -129,22 +132,25 @@ class EventFile:
 
     @property
     def is_regular(self) -> bool:
-        """Whether it can be read twice; what is not there is told by reading it."""
+        """Whether the file can be read twice; reading reports a missing file."""
         path: Path = self.arguments.file
         return not self._stdin and (path.is_file() or not path.exists() or path.is_dir())
 
     @property
     def zone(self) -> tzinfo:
-        """The zone by whose clocks people read its times."""
+        """The zone in which people read the file's times."""
         return UTC if self.mapping is None or self.mapping.zone is None else self.mapping.zone
 
     def inspected(self) -> Inspection:
-        """Return what the file is, whatever its mapping says; raises `FileError`, `UnicodeDecodeError`."""
+        """Return what the file is, regardless of its mapping.
+
+        Raises `FileError`, `UnicodeDecodeError`.
+        """
         with self._opened() as found:
             return inspected(found)
 
     def far(self) -> tuple[int, int]:
-        """Return how many bytes were read, and how many there are, 0 where nobody knows."""
+        """Return the number of bytes read and the total, which is 0 if unknown."""
         if self._bytes is None or self._bytes.closed:
             return self._size, self._size
         if not self._bytes.seekable():
@@ -153,7 +159,7 @@ class EventFile:
         return self._bytes.tell(), self._size
 
     def placed(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the number of the line that each event record ends on, and the record.
+        """Yield each event record with the number of the line that it ends on.
 
         Raises `UsageError` with the line, the column and the remedy.
         """
@@ -184,9 +190,9 @@ class EventFile:
             self.mapped = mapped = MappedFile(mapping)
             yield from mapped.events(found)
             if not mapped.count and mapped.left_out:
-                # PRIVACY: that all rows lack a value, and how many there are, is known from the raw data alone. It is
-                # told as what a mapping leaves out: to the standard error of whoever has them, with a mark. The exit
-                # status that follows is theirs too: nothing was published.
+                # PRIVACY: only the raw data show that all rows lack a value, and how many there are. This is reported
+                # like the rows that a mapping omits: to the standard error of whoever has the data, with a mark. The
+                # exit status that follows goes to the same person: nothing was published.
                 remedy = "check --value-columns, --missing and --where"
                 raise UsageError(
                     f"{PRIVATE}: {self.name}: no row became an event; {'; '.join(mapped.told())}; {remedy}"
@@ -199,13 +205,13 @@ class EventFile:
 
 @contextmanager
 def rereadable(arguments: argparse.Namespace, folder: Path) -> Iterator[EventFile]:
-    """Give a file of events that can be read twice; what a pipe gives waits in a folder meanwhile."""
+    """Yield a file of events that can be read twice; the content of a pipe is kept in a folder meanwhile."""
     direct = EventFile(arguments)
     if direct.is_regular:
         yield direct
         return
-    # PRIVACY: a pipe can be read once. Its raw values wait in a file of mode 0600 without a name, which is gone when
-    # the run ends, however it ends.
+    # PRIVACY: a pipe can be read once. Its raw values wait in an unnamed file of mode 0600, which is gone when the run
+    # ends, however it ends.
     with tempfile.TemporaryFile(dir=folder) as spool:
         with readable(direct.name, REMEDY):
             with direct._itself() as found:  # noqa: SLF001 - of its own class
@@ -221,7 +227,7 @@ def rereadable(arguments: argparse.Namespace, folder: Path) -> Iterator[EventFil
 
 
 def record_key(event: bytes, separator: str | None) -> bytes | None:
-    """Return the record key of an event: its series, or its member where a separator names members; None: none."""
+    """Return an event's record key: its person if a separator names persons, else its series, or None."""
     found = wire.decode(event)
     if isinstance(found, MemberRecord):
         return found.member.encode()

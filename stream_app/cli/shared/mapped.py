@@ -1,4 +1,4 @@
-"""What whoever has a file should know of it: what a mapping left out, and series that may be one."""
+"""What the owner of a file should know: what a mapping omitted, and series that may be the same."""
 
 import sys
 from collections.abc import Collection
@@ -10,12 +10,12 @@ from stream_app.plain import PRIVATE
 
 
 def tell_file(file: EventFile, command: str, series: Collection[str] = (), *, events: bool = False) -> None:
-    """Print how many rows made no event and why, and which series may be one; with ``events`` what these lack.
+    """Print how many rows made no event and why, and which series may be the same.
 
-    ``series`` are those of a file of event records.
+    With ``events`` also print what the events lack. ``series`` are those of a file of event records.
     """
-    # PRIVACY: how many rows have no value is known from the raw data alone. It goes to the standard error of whoever
-    # runs the command on them, with a mark, and to no output, log of a worker, metric or report.
+    # PRIVACY: only the raw data show how many rows have no value. The number goes to the standard error of whoever runs
+    # the command on them, with a mark, and to no output, log of a worker, metric or report.
     mapped = file.mapped
     told = alike(series) if mapped is None else chain(mapped.told(), mapped.told_of_events() if events else ())
     for sentence in told:

@@ -26,41 +26,41 @@ from stream_app.words.amount import quoted
 
 REQUIRED = ("type", "series", "version")  # members without which a record is no policy of one series
 GLOB = frozenset("*?[")
-"""Characters of a series that make it a pattern, as the default policies of a configuration have them."""
+"""Characters that make a series a pattern, as in the default policies of a configuration."""
 
 
 def add_policies(parser: argparse.ArgumentParser) -> None:
-    """Declare FILE, which ``policies_in`` reads."""
+    """Add FILE, which ``policies_in`` reads."""
     parser.add_argument("file", type=Path, metavar="FILE", help="policy records: one JSON object, or one per line")
 
 
 def add_outputs(parser: argparse.ArgumentParser, picture: str) -> None:
-    """Declare ``--picture``, which shows what ``picture`` says, and ``--json``: a command on each policy of FILE."""
+    """Add ``--picture`` with the help ``picture``, and ``--json``, for a command on each policy of FILE."""
     add_picture(parser, picture)
     parser.add_argument("--json", action="store_true", help="print one JSON object per policy, each on its own line")
 
 
 class Document(NamedTuple):
-    """A document of a policy file, at its place, with all its times in ms where it is an object."""
+    """A document of a policy file with its place; if it is an object, all its times are in ms."""
 
     place: str
     content: Any
-    written: bytes  # its bytes: those of the file, unless a time was to become an integer
+    written: bytes  # its bytes: the file's, unless a time became an integer
     wrongs: tuple[Wrong, ...] = ()
-    """What is wrong with times as people say them; what is wrong with them is not in ``content``."""
-    zone: tzinfo = UTC  # by whose clocks its landmarks are said: `protection.zone`
-    fault: str = ""  # why it is no JSON, where it is none
+    """Errors in human-readable times; ``content`` does not have these times."""
+    zone: tzinfo = UTC  # the zone of its landmarks: `protection.zone`
+    fault: str = ""  # why it is invalid JSON, if it is
     clocked: tuple[Wrong, ...] = ()
-    """What is wrong with them in a default policy, for which no clock decides when now is."""
+    """Errors in these times in a default policy, for which no clock decides the current time."""
 
     @property
     def times(self) -> PolicyTimes:
-        """Return when the policy protects what; for a document that is a policy."""
+        """Return when the policy protects what; the document must be a policy."""
         return PolicyTimes(self.content["series"], policy_in(self.content), self.zone)
 
 
 def documents_in(file: Path) -> list[Document]:
-    """Return what a file holds, also the lines that are no JSON; raises `UsageError` when it cannot be read."""
+    """Return the documents in a file, including invalid JSON; raise `UsageError` if it is unreadable."""
     with readable(file, "specify a file of policies"):
         content = file.read_bytes()
     return [_in_integers(file, f"{file}:{each.number}", each) for each in documents.lines(content)]
@@ -70,7 +70,7 @@ def _in_integers(file: Path, place: str, line: documents.Line) -> Document:
     _, document, written, fault = line
     if not isinstance(document, dict):
         return Document(place, document, written, fault=fault)
-    # Default policies mean the same at every start of a worker, so that no clock says when one is first renewed.
+    # Default policies mean the same at every start of a worker, so no clock decides when one is first renewed.
     now_ms = None if any(hindrances_of(document)) else int(time.time() * 1000)
     read = partial(_beside, file)
     found, wrongs = in_integers(document, read, now_ms)
@@ -84,7 +84,7 @@ def _beside(file: Path, name: str) -> bytes:
 
 
 def policies_in(file: Path) -> list[Document]:
-    """Return the documents of a file, each of which is a policy record; raises `UsageError` with every fault."""
+    """Return the documents of a file of policy records; raise `UsageError` with every fault."""
     found = documents_in(file)
     problems = [problem for document in found for problem in problems_of(document)]
     if problems or not found:
@@ -93,7 +93,7 @@ def policies_in(file: Path) -> list[Document]:
 
 
 def problems_of(found: Document) -> Iterator[Problem]:
-    """Yield everything that keeps a document from being a policy record."""
+    """Yield each reason why a document is not a policy record."""
     place, document = found.place, found.content
     if not isinstance(document, dict):
         yield Problem(place, found.fault or next(hindrances_of(document)))
@@ -118,7 +118,7 @@ def problems_of(found: Document) -> Iterator[Problem]:
 
 
 def hindrances_of(document: object) -> Iterator[str]:
-    """Yield what keeps a document, for all that it is a good policy, from being sent as the policy of one series."""
+    """Yield what prevents a document, even a valid policy, from being sent as the policy of one series."""
     if not isinstance(document, dict):
         yield f"is {shown(document)}, {NO_RECORD}"
         return
@@ -133,29 +133,29 @@ def hindrances_of(document: object) -> Iterator[str]:
 
 
 class Weaker(NamedTuple):
-    """A later version in a file, in what it is weaker than the one before it if nothing is decided between them."""
+    """A later version in a file that is weaker than the previous one if nothing is processed in between."""
 
     place: str
     version: int
     than: int
     less: tuple[Less, ...]
-    marked: bool  # with the record's own word
+    marked: bool  # by the record's own field
 
     @property
     def certain(self) -> bool:
-        """Whether it is weaker whatever is decided between them: no landmark and no user level that passes mends it."""
+        """Whether it is weaker whatever is decided in between, even if landmarks or user levels pass."""
         return bool(set(self.less) & {"window", "neighbours"})
 
     @property
     def sentence(self) -> str:
-        """Say what is lost, and how to do it all the same."""
+        """Describe the lost protection, and how to accept the loss."""
         lost = "; ".join(SENTENCES[each] for each in self.less)
         ways = "keep that" if self.marked else 'keep that, or set "weaker":true'
         return f"protects less than version {self.than}: {lost}; {ways} and set accept_weaker_policies"
 
 
 def weaker_of(documents: Iterable[Document]) -> Iterator[Weaker]:
-    """Yield what is weaker among the versions that a file has of one series; what is no policy is passed over."""
+    """Yield each version that is weaker than the previous one of its series; skip invalid policies."""
     ruling: dict[object, Policy] = {}
     for found in documents:
         place, document = found.place, found.content
@@ -178,6 +178,6 @@ def policy_in(record: dict[str, Any]) -> Policy:
 
 
 def parameters_of(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a policy record, or of a default policy that makes views."""
+    """Return the parameters of a policy record or of a default policy for views."""
     envelope = {*wire.POLICY_ENVELOPE, "view"}
     return {name: value for name, value in document.items() if name not in envelope}

@@ -1,4 +1,4 @@
-"""The times of a policy as people say them, and what looks wrong with them."""
+"""The times of a policy in human-readable form, and warnings about them."""
 
 import time
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from stream_app.privacy.protection import LandmarkLevel, UserLevel
 from stream_app.words.amount import quoted
 from stream_app.words.promise import Circumstances, in_words
 
-MOST_SHOWN = 3  # intervals of landmarks; of more the first and the last
+MOST_SHOWN = 3  # landmark intervals; if more, the first and the last
 
 
 class PolicyTimes(NamedTuple):
-    """The times of the policy of a series, or of a glob, and the zone by whose clocks people read them."""
+    """The times of a policy of a series or glob, and the zone in which people read them."""
 
     series: str
     policy: Policy
@@ -26,32 +26,32 @@ class PolicyTimes(NamedTuple):
 
     @property
     def whose(self) -> str:
-        """Return the series so that it can neither break the line nor drive the terminal."""
+        """Return the series, quoted so that it cannot break the line or control the terminal."""
         return quoted(self.series)
 
     @property
     def reach_ms(self) -> tuple[int, int] | None:
-        """Return the start of the first landmark step and the end of the last; None where they are hidden or none.
+        """Return the start of the first landmark step and the end of the last; None if hidden or absent.
 
-        Where steps hold units, landmarks are units.
+        If steps hold units, landmarks are units.
         """
         intervals = self.policy.landmarks.intervals
         return self.policy.grid.span_of((intervals[0][0], intervals[-1][1])) if intervals else None
 
     @property
     def range_ms(self) -> tuple[int, int] | None:
-        """Return the range that dummies are drawn in; None without dummies."""
+        """Return the range in which dummies are drawn, or None without dummies."""
         dummies = self.policy.dummies
         return None if dummies is None else self.policy.grid.span_of((dummies.first, dummies.end))
 
     @property
     def sentence(self) -> str:
-        """Say all of it, of which series first."""
+        """Describe the times, starting with the series."""
         return f"{self.whose}: {self.words}"
 
     @property
     def words(self) -> str:
-        """Say all of it but of which series."""
+        """Describe the times without the series."""
         units = self.policy.units
         held = (
             "" if units is None else f" of {_counted(units.per_step, 'unit')}, {duration_in_words(units.unit_ms)} each"
@@ -59,7 +59,7 @@ class PolicyTimes(NamedTuple):
         return "; ".join((f"step {duration_in_words(self.policy.step_ms)}{held}", *self._parts()))
 
     def promise(self, limits: Limits) -> str:
-        """Say in a paragraph what the policy promises, with what the settings bound besides."""
+        """Return the policy's guarantee as a paragraph, including the limits in the settings."""
         known = Circumstances(limits.lifetime_nano, None if limits.member_separator is None else limits.member_nano)
         return in_words(self.policy.parameters, self.whose, known)
 
@@ -67,7 +67,7 @@ class PolicyTimes(NamedTuple):
         policy, step_ms = self.policy, self.policy.grid.length_ms
         what = "step" if policy.units is None else "unit"
         if self.range_ms is not None:
-            # PRIVACY: the true landmarks are a secret, and what a check prints may stand in the log of a build.
+            # PRIVACY: the true landmarks are a secret, and the output of a check may appear in a build log.
             yield f"landmarks hidden by dummies, drawn in {self._between(*self.range_ms)}"
         elif self.reach_ms is not None:
             intervals = policy.landmarks.intervals
@@ -93,7 +93,7 @@ class PolicyTimes(NamedTuple):
         return f"{moment_in_words(start_ms, self.zone)} to {moment_in_words(end_ms, self.zone)}"
 
     def warnings(self) -> Iterator[str]:
-        """Yield what looks like seconds, with what was perhaps meant, and steps of days that are not the zone's."""
+        """Yield warnings about times that look like seconds, with a suggestion, and days unlike the zone's."""
         found = (
             ("protection.step", step_as_seconds(self.policy.step_ms)),
             ("protection.offset", days_cut_by(self.policy, self.zone, time.time_ns() // 1_000_000)),
@@ -108,7 +108,7 @@ class PolicyTimes(NamedTuple):
         return min(each if isinstance(each, int) else each[0] for each in written["landmarks"])
 
     def document(self) -> dict[str, Any]:
-        """Return all of it for programs: integers of milliseconds, null for what there is none of."""
+        """Return the times for programs: integers in milliseconds, null for absent values."""
         landmarks = None if self.range_ms is not None else self.policy.landmarks
         return {
             "series": self.series,

@@ -1,4 +1,4 @@
-"""Why a record of a file was rejected, at its line: what of its form a reason code cannot tell."""
+"""Explains why a record of a file was rejected, with its line and details that a reason code lacks."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -45,17 +45,17 @@ _FORMS = (
     ),
     (re.compile(r".*[\r\n].*", re.DOTALL), "continues over several lines; a closing quote may be missing"),
 )
-"""Texts that were meant as numbers, or as nothing, and what is said of each; the first that fits counts."""
+"""Texts meant as numbers or as missing values, with the message for each; the first match counts."""
 _POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 _MICROSECONDS, _NANOSECONDS = 10**15, 10**18
 
 
 MOST_SORTS = 5
-"""Sorts of rows that are explained, each once."""
+"""Maximum kinds of rows to explain, once each."""
 
 
 def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
-    """Yield a sentence for each sort of records that were rejected, at the first one, with how many there are."""
+    """Yield a sentence for each kind of rejected record, with the first line and the number of records."""
     if rows.refused["malformed"] == rows.count and (told := _no_events(file)):
         yield told
         return
@@ -63,16 +63,16 @@ def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
         names = some_of([quoted(name) for name in rows.without_policy], "series")
         told = f"no policy matches {names} (rows: {rows.without_policy.total():,})"
         yield f"{file.name}: {told}; correct the series or the policy's glob"
-    # Of series that no policy is for, no line is to blame; nor is one that comes late after a row from the future.
+    # No line is to blame for a series without a policy, nor for a late record after a row from the future.
     blameless = {"no-policy", "late"} if rows.ahead is not None else {"no-policy"}
     reasons = {number: reason for reason, number in rows.first.items() if reason not in blameless} | dict(rows.unfit())
     ruling = dict(rows.ruling)
     if rows.swallowed and (first := rows.ranges.first_substituted) is not None:
-        # PRIVACY: that a substitute stands for this row is known from the raw data alone. The sentence goes to the
-        # standard error of whoever runs the command on them, beside the doubt that counts such rows.
+        # PRIVACY: only the raw data show that a substitute replaces this row. The sentence goes to the standard error
+        # of whoever runs the command on them, together with the doubt that counts such rows.
         reasons.setdefault(first[0], "invalid-value")
         ruling.setdefault("invalid-value", first[1])
-    sorts: dict[str, tuple[int, int]] = {}  # the line of the first one, and how many there are
+    sorts: dict[str, tuple[int, int]] = {}  # first line and number of rows
     for number, (line, record) in enumerate(islice(file.placed(), max(reasons, default=-1) + 1)):
         if (reason := reasons.get(number)) is not None:
             told = _why(file.mapping, reason, ruling.get(reason), documents.line(record, line))
@@ -83,7 +83,7 @@ def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
 
 
 def _no_events(file: EventFile) -> str:
-    """Return what a file is that holds no event records; empty where it may hold some, and under a mapping."""
+    """Return what a file without event records is; "" if it may hold some, or under a mapping."""
     if file.mapping is not None:
         return ""
     try:
@@ -125,7 +125,7 @@ def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, fou
 
 
 def _repeated(series: str, at_ms: int, policy: Policy | None) -> str:
-    """Return what an observation repeats: what has one release, or a moment where several readings make one up."""
+    """Return what an observation repeats: a step with one release, or a time among several readings."""
     moment = moment_in_words(at_ms)
     if unit := _unit(at_ms, policy):
         return (
@@ -141,7 +141,7 @@ def _repeated(series: str, at_ms: int, policy: Policy | None) -> str:
 
 
 def _unit(at_ms: int, policy: Policy | None) -> str:
-    """Return when the unit of a moment begins, or "" where the policy has none."""
+    """Return the start of a moment's unit, or "" if the policy has no units."""
     if policy is None or policy.units is None:
         return ""
     grid = policy.units.grid
@@ -149,7 +149,7 @@ def _unit(at_ms: int, policy: Policy | None) -> str:
 
 
 def untaken(kind: object) -> str:
-    """Return why a series takes no record of a type."""
+    """Return why a series does not accept records of a type."""
     match kind:
         case "watermark":
             return (
@@ -197,7 +197,7 @@ def _unreadable(mapping: FileMapping, found: object) -> str:
 
 
 def _no_time(found: object, *, iso: bool = True) -> str:
-    """Return what is wrong with a timestamp; where ISO 8601 is none, integers alone are."""
+    """Return what is wrong with a timestamp; without ``iso``, only integers are valid."""
     if type(found) is int and found > LAST_TIMESTAMP_MS:
         unit, factor = ("nano", "1,000,000") if found >= _NANOSECONDS else ("micro", "1,000")
         return f"lies after the year 9999; if it is in {unit}seconds, divide by {factor} for milliseconds"
@@ -210,7 +210,7 @@ def _no_time(found: object, *, iso: bool = True) -> str:
 
 
 def _apart(policy: Policy | None, value: object) -> str:
-    """Return how the columns of a value and the parts of its kind differ; empty where they are the same."""
+    """Return how a value's columns differ from the parts of its kind; "" if they are the same."""
     kind = None if policy is None else item_of(policy.kind)
     match kind:
         case Location():
@@ -233,7 +233,7 @@ def _apart(policy: Policy | None, value: object) -> str:
 
 
 def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) -> str:
-    # PRIVACY: of a value its form alone is told, to whoever has the file; an example stands for it.
+    # PRIVACY: only the form of a value is revealed, to whoever has the file; an example stands for the value.
     columns = [] if mapping is None else list(mapping.value_columns.values())
     several = isinstance(value, dict)
     names = [name for name, cell in value.items() if isinstance(cell, str)] if isinstance(value, dict) else columns

@@ -1,4 +1,4 @@
-"""Text for people: folded between words where a terminal shows it, as it is where a file or a program takes it."""
+"""Text for people: terminals get lines wrapped between words; files and programs get them unchanged."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 
 def say(text: str) -> None:
-    """Print some lines; a terminal gets those that are wider than it in several, each further one indented."""
+    """Print lines; a terminal gets wide lines wrapped, with continuation lines indented."""
     if sys.stdout.isatty():
         width = get_terminal_size().columns
         text = "\n".join(folded(line, width) for line in text.splitlines())
@@ -17,9 +17,9 @@ def say(text: str) -> None:
 
 
 def folded(line: str, width: int, further: int = 2) -> str:
-    """Return a line in lines of at most `width` letters, further ones indented by so many spaces more.
+    """Return a line wrapped to `width` characters, continuation lines indented by ``further`` spaces more.
 
-    A word that is longer alone stays whole, to be copied.
+    A word that is longer than that stays whole, so that it can be copied.
     """
     if len(line) <= width:
         return line
@@ -41,11 +41,11 @@ SHOWN_EVERY = 200  # items between two moves of a bar
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar that the yielded function moves (done, total); yield None where nobody watches."""
+    """Show a bar that the yielded function moves (done, total); yield None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    # It takes a fifth of a second to load, which is longer than most audits of a file take.
+    # The import takes a fifth of a second, longer than most audits of a file.
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
@@ -56,9 +56,9 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
 
 
 def tracked(items: Iterable[Item], what: str, far: Callable[[], tuple[int, int]] | int) -> Iterable[Item]:
-    """Return the items, with a bar that moves as they are taken, on a terminal.
+    """Return the items, with a progress bar on a terminal.
 
-    ``far`` tells how much is done and how much there is, 0 where nobody knows; or it is how many items there are.
+    ``far`` returns how much is done and the total, 0 if unknown; or it is the number of items.
     """
     return _moving(items, what, far) if sys.stderr.isatty() else items
 

@@ -1,4 +1,4 @@
-"""What the policies of a file cost together: the claims of each member's series, beside its cap."""
+"""What the policies of a file reserve together: for each person's series, next to the person's limit."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -17,26 +17,26 @@ from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 
 
 class JointClaims(NamedTuple):
-    """The series that a file has of one member, or globs of any, with what they claim in all, in nano-epsilon."""
+    """A file's series of one person, or its globs, with the total that they reserve, in nano-epsilon."""
 
     member: str
     series: tuple[str, ...]
     claims_nano: int
-    cap_nano: int | None  # of a new member in the settings; None: none
+    cap_nano: int | None  # a new person's limit in the settings, or None
 
     @property
     def of_globs(self) -> bool:
-        """Whether patterns are among them, as default policies have them: any number of series may match."""
+        """Whether the series include globs, as in default policies, which match any number of series."""
         return any(GLOB & set(series) for series in self.series)
 
     @property
     def exceeding(self) -> bool:
-        """Whether a new member could not have all of them."""
+        """Whether a new person's limit is too small for all series."""
         return self.cap_nano is not None and self.claims_nano > self.cap_nano
 
     @property
     def sentence(self) -> str:
-        """Say it in words."""
+        """Describe the reservation."""
         each = "one series of each pattern" if self.of_globs else f"its {len(self.series)} series"
         cap = (
             "and the person has no limit"
@@ -47,12 +47,15 @@ class JointClaims(NamedTuple):
         return f"person {self.member}: {each} reserve epsilon {_epsilon(self.claims_nano)} together, {cap}{end}"
 
     def document(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return it for programs, as a document."""
         return {**self._asdict(), "of_globs": self.of_globs}
 
 
 def limits_in(config: Path | None) -> Limits:
-    """Return the caps of the settings, none of unusable default ones; raises `UsageError` for those that are named."""
+    """Return the limits in the settings; none if unusable settings are the default ones.
+
+    Raises `UsageError` if they are named.
+    """
     try:
         return limits_of(Settings.load(config))
     except InvalidSettingsError as error:
@@ -62,9 +65,10 @@ def limits_in(config: Path | None) -> Limits:
 
 
 def together(policies: Iterable[tuple[str, Policy]], limits: Limits) -> Iterator[JointClaims]:
-    """Yield what the series of each member claim in all; nothing where the settings name no members.
+    """Yield what the series of each person reserve in total; nothing if the settings name no persons.
 
-    The first policy of a series claims, later ones do not; one series of a member costs what its own policy says.
+    Only the first policy of a series reserves budget. A person with a single series is omitted, because its own policy
+    states the cost.
     """
     separator = limits.member_separator
     if separator is None:
@@ -80,7 +84,7 @@ def together(policies: Iterable[tuple[str, Policy]], limits: Limits) -> Iterator
 
 
 def caps_exceeded(documents: Iterable[Document], limits: Limits) -> Iterator[Problem]:
-    """Yield the policies of a file under which a series may use more than its member's cap."""
+    """Yield the policies of a file that let a series use more than its person's limit."""
     for found in documents:
         if not any(problems_of(found)):
             over = above_cap(policy_in(found.content), limits)

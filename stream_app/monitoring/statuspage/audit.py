@@ -1,4 +1,4 @@
-"""The page of an audit that follows the ledger: its verdict so far, what it read, what it found."""
+"""The page of an audit that follows the ledger: its verdict so far, what it read and found."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -12,24 +12,24 @@ from stream_app.monitoring.statuspage.plot import lately
 
 
 class Found(NamedTuple):
-    """One finding, as far as the page may show it."""
+    """One finding, reduced to what the page may show."""
 
-    when: str  # when it was found, UTC
+    when: str  # time of discovery, UTC
     code: str
     place: str  # series and sequence; empty if the operator did not allow series
     message: str  # empty if the operator did not allow series
 
 
 class AboutAudit(NamedTuple):
-    """What the page says about an audit and no metric does."""
+    """Facts about an audit that the page shows but no metric has."""
 
     topic: str  # the ledger's
-    reached: bool  # whether it has read what there was when it started
+    reached: bool  # whether it has read what existed at its start
     signed: bool  # whether signed checkpoints are checked
-    meanings: Mapping[str, str]  # of the codes of findings
+    meanings: Mapping[str, str]  # of finding codes
     latest: Sequence[Found]  # the last findings, newest first
     up_seconds: float
-    breaks: frozenset[str]  # the codes that say that the guarantee is violated; the others are integrity errors
+    breaks: frozenset[str]  # codes of a violated guarantee; all others are integrity errors
 
 
 def audit_page(about: AboutAudit, view: View) -> str:

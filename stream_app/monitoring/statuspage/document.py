@@ -1,4 +1,4 @@
-"""The page around its sections: its subject, the state of the subject, and how often the page refreshes."""
+"""The page around its sections: its subject, the subject's state, and the refresh interval."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
@@ -15,18 +15,18 @@ _SIGNS: Final[dict[Level, str]] = {
     "good": "✓",
     "wait": "…",
     "bad": "✗",
-}  # beside the colour, for people who cannot see it
+}  # for people who cannot see the colour
 
 
 class PageState(NamedTuple):
-    """A state as the page shows it: a colour and a few words."""
+    """A state on the page: a colour and a few words."""
 
     level: Level
     text: str
 
 
 class View(NamedTuple):
-    """What a page shows besides its own texts."""
+    """What a page shows besides its own text."""
 
     snapshot: Snapshot
     history: History
@@ -34,7 +34,7 @@ class View(NamedTuple):
 
 
 def page(subject: str, name: str, state: PageState, view: View, sections: Iterable[Markup]) -> str:
-    """Return the whole page: `subject` is worker or audit, `name` the application that it belongs to."""
+    """Return the whole page; `subject` is worker or audit, `name` the application that it belongs to."""
     title = f"{_SIGNS[state.level]} {state.text} · Landmark Stream {subject}"
     every = f"{EVERY_SECONDS:.0f}"
     again = (void("meta", http_equiv="refresh", content=every),) if view.refreshes else ()
@@ -66,12 +66,12 @@ def page(subject: str, name: str, state: PageState, view: View, sections: Iterab
 
 
 def pill(state: PageState) -> Markup:
-    """Return a state as a coloured word with its sign."""
+    """Return a state as a coloured text with its sign."""
     return element("span", f"{_SIGNS[state.level]} {state.text}", class_=f"state {state.level}")
 
 
 def section(title: str, *children: str, kind: str = "") -> Markup:
-    """Return a part of the page under its title."""
+    """Return a part of the page with its title."""
     named = {"class_": kind} if kind else {}
     return element("section", element("h2", title), *children, **named)
 
@@ -81,7 +81,10 @@ Row = tuple[str, Sequence[str]]
 
 
 def table(name: str, heads: Sequence[str], rows: Iterable[Row], numbers: Iterable[int] = ()) -> Markup:
-    """Return a table; `numbers` are the columns of figures, the first cell's is 0. It scrolls if it is too wide."""
+    """Return a table, which scrolls if it is too wide.
+
+    `numbers` are its columns of figures; the first cell after the heading is column 0.
+    """
     right = set(numbers)
 
     def cell(kind: str, place: int, text: str, **scope: str) -> Markup:
@@ -98,12 +101,12 @@ def table(name: str, heads: Sequence[str], rows: Iterable[Row], numbers: Iterabl
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Markup:
-    """Return a list of names, each with its figure."""
+    """Return a list of names with their figures."""
     return element("dl", *(element("div", element("dt", name), element("dd", found)) for name, found in pairs))
 
 
 def joined_by(between: str, parts: Sequence[Markup]) -> list[str]:
-    """Return parts with a text between every two."""
+    """Return the parts, separated by ``between``."""
     return [each for part in parts for each in (between, part)][1:]
 
 

@@ -1,4 +1,4 @@
-"""Figures as people read them; a page holds each with its exact value beside it."""
+"""Figures in human-readable form; a page holds each with its exact value."""
 
 from stream_app.monitoring.statuspage.markup import Markup, element
 
@@ -7,22 +7,22 @@ NONE = "–"
 
 
 def datum(name: str, value: float, text: str) -> Markup:
-    """Return a figure as text, for programs also exactly (`value`) and by name (`id`)."""
+    """Return a figure as text, with its exact `value` and its name (`id`) for programs."""
     return element("data", text, id=name, value=repr(value))
 
 
 def count(number: float) -> str:
-    """Return a count with separators of thousands."""
+    """Return a count with thousands separators."""
     return f"{number:,.0f}"
 
 
 def rate(per_second: float | None) -> str:
-    """Return a rate; a dash where it is unknown."""
+    """Return a rate, or a dash if it is unknown."""
     return NONE if per_second is None else f"{per_second:,.1f}" if 0 < per_second < 1_000 else f"{per_second:,.0f}"
 
 
 def epsilon(nano: float | None) -> str:
-    """Return nano-epsilon as epsilon; the smaller it is, the more digits."""
+    """Return nano-epsilon as epsilon, with more digits for smaller values."""
     if nano is None:
         return NONE
     found = nano / NANO

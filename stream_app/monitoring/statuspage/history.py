@@ -1,4 +1,4 @@
-"""The last minutes of one endpoint, in memory: some hundred bytes a sample, and no more samples than fit."""
+"""The last minutes of one endpoint, in memory: a few hundred bytes per sample, up to a maximum number."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -10,16 +10,16 @@ from stream_app.monitoring.snapshot import AuditSnapshot, Snapshot, WorkerDetail
 
 Kind = TypeVar("Kind", WorkerSnapshot, AuditSnapshot)
 
-EVERY_SECONDS: Final = 5.0  # from one sample to the next; one takes about a millisecond
-PLACES: Final = 120  # samples that are kept: those of ten minutes
-LEAST_SECONDS: Final = EVERY_SECONDS / 2  # rates are over no less: a worker commits about once a second
+EVERY_SECONDS: Final = 5.0  # between samples; one takes about a millisecond
+PLACES: Final = 120  # number of samples kept: ten minutes
+LEAST_SECONDS: Final = EVERY_SECONDS / 2  # minimum time for rates: a worker commits about once a second
 
 
 class History:
-    """Samples, oldest first, and the two last scrapes, from which rates are computed."""
+    """Samples, oldest first, and the last two scrapes, from which rates are computed."""
 
     def __init__(self) -> None:
-        # Snapshots without details, and their distributions by metric, since the start.
+        # Snapshots without details, with their distributions since the start, by metric.
         self._samples: deque[tuple[Snapshot, Mapping[str, Distribution]]] = deque(maxlen=PLACES)
         self._scrapes: deque[Scrape] = deque(maxlen=2)
 
@@ -31,15 +31,15 @@ class History:
         self._scrapes.append(scrape)
 
     def snapshot(self, scrape: Scrape) -> Snapshot:
-        """Return what ``scrape`` shows; rates are those since the newest scrape that is old enough."""
+        """Return what ``scrape`` shows; rates cover the time since the newest scrape that is old enough."""
         old = (each for each in reversed(self._scrapes) if scrape.seconds - each.seconds >= LEAST_SECONDS)
         return snapshot_of("", next(old, None), scrape)
 
     def of(self, kind: type[Kind], figure: Callable[[Kind], float | None]) -> list[float | None]:
-        """Return a figure of every sample, oldest first; None where it is unknown."""
+        """Return a figure of every sample, oldest first, with None if unknown."""
         return [figure(snapshot) if isinstance(snapshot, kind) else None for snapshot, _ in self._samples]
 
     def observed(self, histogram: Histogram, detail: WorkerDetail) -> Distribution:
-        """Return what a histogram observed since the oldest sample; since the start while none was dropped."""
+        """Return a histogram's observations since the oldest sample, or since the start if none was dropped."""
         whole = detail.distributions[histogram.name]
         return whole if len(self._samples) < PLACES else whole.since(self._samples[0][1][histogram.name])

@@ -1,4 +1,4 @@
-"""Small plots as SVG elements, without text of their own: what they show stands beside them and in their label."""
+"""Small plots as SVG elements without text; the page and their labels say what they show."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -9,14 +9,15 @@ from stream_app.monitoring.statuspage.figure import count
 from stream_app.monitoring.statuspage.history import EVERY_SECONDS, PLACES
 from stream_app.monitoring.statuspage.markup import Markup, element, joined
 
-WIDTH, HEIGHT = 240, 44  # of a plot, in units of its own: the page stretches it
-MINUTES: Final = f"{PLACES * EVERY_SECONDS / 60:.0f} min"  # how far back plots reach
+WIDTH, HEIGHT = 240, 44  # of a plot, in its own units: the page stretches it
+MINUTES: Final = f"{PLACES * EVERY_SECONDS / 60:.0f} min"  # time span of plots
 
 
 def lately(name: str, values: Sequence[float | None], text: Callable[[float], str]) -> tuple[Markup, Markup]:
-    """Return a line of a figure over the last minutes, the newest at the right and 0 at the bottom, and its legend.
+    """Return a line of a figure over the last minutes, and its legend; the newest value is at the right.
 
-    The last value is that of the moment which the page shows: no figure on it is above the most of its own line.
+    The bottom is 0. The last value is that of the page's moment, so no figure on the page exceeds the maximum of its
+    own line.
     """
     values = values[-PLACES:]
     known = [value for value in values if value is not None]
@@ -64,7 +65,7 @@ def ends(left: str, right: str) -> Markup:
 
 
 def part(share: float) -> Markup:
-    """Return a bar that is filled to ``share``, for a number that stands beside it."""
+    """Return a bar that is filled to ``share``, for the number next to it."""
     filled = element("rect", x=0, y=0, width=round(100 * share, 1), height=6, class_="filled")
     whole = element("rect", x=0, y=0, width=100, height=6, class_="whole")
     return element(
@@ -79,7 +80,7 @@ def _height(value: float, most: float) -> float:
 def _line(points: Sequence[tuple[float, float | None]]) -> tuple[Markup, ...]:
     path = "L".join(f"{x} {y}" for x, y in points)
     left, right = points[0][0], points[-1][0]
-    if len(points) == 1:  # of no length: its round ends alone are drawn
+    if len(points) == 1:  # zero length: only the round ends are drawn
         return (element("path", d=f"M{path}h0", class_="dot"),)
     area = element("path", d=f"M{path}L{right} {HEIGHT}L{left} {HEIGHT}Z", class_="area")
     return area, element("path", d=f"M{path}", class_="line")

@@ -1,4 +1,4 @@
-"""The page's only style sheet; the page's policy names its hash, so that no other style can act in it."""
+"""The page's only style sheet; the page's policy names its hash, so no other style has an effect."""
 
 from base64 import b64encode
 from hashlib import sha256
@@ -87,4 +87,4 @@ _DIGEST: Final = b64encode(sha256(STYLE.encode()).digest()).decode()
 POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Content-Security-Policy: this style sheet, and else nothing, from nowhere."""
+"""Content-Security-Policy that allows this style sheet and nothing else from anywhere."""

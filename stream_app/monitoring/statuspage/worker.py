@@ -1,4 +1,4 @@
-"""A worker's page: key figures with their last minutes, partitions, budget, decisions, rejects, temporal loss."""
+"""A worker's page: recent key figures, partitions, budget, decisions, rejects, temporal loss."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from platform import python_version
@@ -19,24 +19,24 @@ from stream_app.privacy.reason import Advice
 
 _Text = Callable[[float], str]
 _CONTROL: Final = "policies, landmarks"
-"""The reader's name for records that are not events; the metric calls them `control`."""
+"""The readers' name for records other than events; the metric calls them `control`."""
 _SAMPLES: Final = "From the first 50 series of each batch in the last ten minutes. A series counts once in each batch."
 
 
 class AboutWorker(NamedTuple):
-    """What the page says about a worker and no metric does."""
+    """Facts about a worker that the page shows but no metric has."""
 
     application: str
     crashed: bool
     prepared: bool  # whether its state is restored
-    partitions: Mapping[int, str | None]  # those that it owns, with the reason of each that stopped
+    partitions: Mapping[int, str | None]  # its partitions, with the reason for each stopped one
     running: Sequence[int]
     up_seconds: float
-    topic_there: bool = True  # whether the events topic is the one that it started with
+    topic_there: bool = True  # whether the events topic is still the one from the start
     degraded: bool = False  # whether the brokers do not answer
     outside: bool = False  # whether it stays outside its consumer group
-    joining: float = 0.0  # while it waits for its group: for how many seconds that counts a worker that was killed
-    advice: Mapping[str, Advice] = MappingProxyType({})  # what each reason to stop means, and what to do about it
+    joining: float = 0.0  # while it waits: seconds for which its group still counts a killed worker
+    advice: Mapping[str, Advice] = MappingProxyType({})  # meaning and remedy of each reason to stop
 
     @property
     def stopped(self) -> dict[int, str]:
@@ -45,7 +45,7 @@ class AboutWorker(NamedTuple):
 
     @property
     def state(self) -> PageState:
-        """Return the state of the worker as a whole, the worst first."""
+        """Return the state of the whole worker; the worst state takes precedence."""
         if self.crashed:
             return PageState("bad", "Crashed")
         if self.stopped:
@@ -202,7 +202,7 @@ def _budget(view: View, seen: WorkerSnapshot, detail: WorkerDetail) -> Iterator[
 def _parts(
     name: str, counts: Mapping[tuple[str, ...], int], text: Callable[[float], str], head: Callable[[str], str]
 ) -> Iterator[Row]:
-    """Yield a row for each count by something and scheme, with its share of them all."""
+    """Yield a row for each count by name and scheme, with its share of the total."""
     total = sum(counts.values())
     for (whose, scheme), count in counts.items():
         counted = datum(f"{name}-{whose}-{scheme}", count, text(count))
