@@ -127,7 +127,7 @@ class WorkerMetric:
         "landmark_alarmed_series", "Series with a backward loss of at least correlation_alarm.", ("partition",)
     )
     BATCH_RECORDS: Final = Histogram(
-        "landmark_batch_records", "Input records of a batch, which is one transaction.", buckets=_RECORDS
+        "landmark_batch_records", "Input records per batch; each batch is one transaction.", buckets=_RECORDS
     )
     BARRIER_SECONDS: Final = Histogram(
         "landmark_barrier_seconds", "Time until a transaction is committed and in RocksDB.", buckets=_SECONDS

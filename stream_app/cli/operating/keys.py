@@ -46,7 +46,7 @@ def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--before", required=True, metavar="TIMESTAMP|EPOCH", help=before_help)
     add_config(parser)
-    accept_rejects_help = "erase even though unprocessed records will be rejected, or open steps skipped"
+    accept_rejects_help = "erase even if unprocessed records will be rejected or open steps will be skipped"
     parser.add_argument("--accept-rejects", action="store_true", help=accept_rejects_help)
     parser.add_argument(
         "--dry-run", action="store_true", help=("report what would happen, and erase nothing; workers may keep running")

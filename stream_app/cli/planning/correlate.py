@@ -126,7 +126,7 @@ def _finite(raw: object) -> float | None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to its parser."""
     parser.epilog = (
-        "A matrix learned from private data is sensitive itself: it is a statistic without noise. Learn it from "
+        "A matrix learned from private data is itself sensitive: it is a statistic without noise. Learn it from "
         "public data, protect it like the data, or use a strength instead, which needs no data:\n"
         "  landmark-stream correlate --strength 0.5 --states 10 --out household.json\n"
         "Measures of a correlation's strength:\n"

@@ -41,7 +41,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--mapping", metavar="NAME", help=f"{', '.join(shipped())}, or a TOML file with these options")
     series = group.add_mutually_exclusive_group()
     series.add_argument("--series", help="the series of all rows")
-    series.add_argument("--series-column", metavar="COLUMN", help="the column of the series")
+    series.add_argument("--series-column", metavar="COLUMN", help="the column with the series ids")
     times = "the column of the time; if given twice, both cells are joined by a space"
     group.add_argument("--timestamp-column", action="append", metavar="COLUMN", help=times)
     written = "format of the times: directives of strptime, or s, ms, us or ns (default: ISO 8601, or ms)"
