@@ -1,15 +1,15 @@
-"""The addresses of the docs: what messages, pages and alerts name, and ``landmark-stream docs`` serves.
+"""The addresses of the docs, which messages and alerts name and ``landmark-stream docs`` serves.
 
-They lie on the reader's own machine, so that they hold in an image, behind a proxy and without the internet, and tell
-of the version that is installed. Nobody else can put a page there for an operator in a hurry to follow.
+They are on the reader's own machine, so they work in an image, behind a proxy and without the internet, and describe
+the installed version. Nobody else can put a page there for an operator in a hurry to follow.
 """
 
 from typing import Final
 
 PORT: Final = 9466
-"""Where ``landmark-stream docs`` listens on loopback unless told otherwise; the audit has the port before it."""
+"""The default port of ``landmark-stream docs`` on loopback; the audit uses the port before it."""
 BASE: Final = f"http://127.0.0.1:{PORT}/"
-"""Pages follow it as they lie in the repository. The rules of alerts write it out."""
+"""Page paths follow it as in the repository. The alert rules spell it out."""
 
 SERVED: Final = " (`landmark-stream docs` serves it)"
 
@@ -20,5 +20,5 @@ def page_url(page: str) -> str:
 
 
 def page_at(page: str) -> str:
-    """Return the address of a page as a sentence names it: with who answers there."""
+    """Return the address of a page and the command that serves it, for use in a sentence."""
     return page_url(page) + SERVED

@@ -1,6 +1,6 @@
-"""What all plots share: the canvas (an SVG element or a picture file), axes of time, legends, and thinning of points.
+"""What all plots share: the canvas (SVG element or file), time axes, legends, and thinning of points.
 
-matplotlib is an extra, and is loaded when something is drawn.
+matplotlib is an optional extra, and is loaded when something is drawn.
 """
 
 import logging
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH: Final = 9.6  # inches; of a page, all of its width
+WIDTH: Final = 9.6  # inches; the full width of a page
 HEIGHT: Final = 3.4
 NANO: Final = 10**9
 DAY_MS: Final = 86_400_000  # matplotlib counts time in days since 1970
-LAST_MS: Final = 253_402_300_799_999  # the last millisecond of the year 9999: a calendar has no later one
-NAME_LENGTH: Final = 28  # letters of a series' id in a label; of a longer one the first stand there
-DRAWN_POINTS: Final = 3_000  # points drawn of a series; of more, every second, third, .. one.
-DRAWN_PEAKS: Final = 1_000  # points drawn where peaks count, each the largest of its stretch
-LONG_LABEL: Final = 23  # letters; of labels up to here, five stand in a row below a plot, of longer ones three
+LAST_MS: Final = 253_402_300_799_999  # the last millisecond of the year 9999, the calendar's last
+NAME_LENGTH: Final = 28  # letters of a series' id in a label; longer ids are cut
+DRAWN_POINTS: Final = 3_000  # points drawn of a series; of more, every second, third, ... one
+DRAWN_PEAKS: Final = 1_000  # points drawn if peaks count, each the largest of its stretch
+LONG_LABEL: Final = 23  # letters; labels up to this length go in rows of five below a plot, longer ones three
 LANDMARK_COLOUR: Final = "#b2432f"
 REGULAR_COLOUR: Final = "#3b6ea5"
 OWN_COLOUR: Final = "#1f6f8b"
-"""Of what a picture is about; what it is compared with is grey."""
+"""The colour of a picture's subject; what it is compared with is grey."""
 OTHER_COLOURS: Final = ("#8d99a6", "#a9b2bb", "#77828e", "#b9a98f", "#9b8fa9", "#8fa99a")
-"""Greys, told apart by their dashes, too."""
+"""Greys, also distinguished by their dashes."""
 DASHES: Final[Sequence[Any]] = ("-", (0, (6, 2)), (0, (2, 2)), (0, (6, 2, 1, 2)), (0, (1, 1)), (0, (4, 4)))
 TRUTH_COLOUR: Final = "#2b2f33"
 INK: Final = "#1d2733"
-"""Of letters and lines; in a page they take the colour of its text."""
+"""The colour of letters and lines; on a page they take its text colour."""
 SERIES_COLOURS: Final = (
     "#1f77b4", "#b3590a", "#25902a", "#c4302f", "#8a63b0", "#8f5a4f", "#b94f98", "#757c83", "#7f7f1c", "#128491",
 )  # fmt: skip
-"""One a series, in turn; each can be seen on a white page and on a dark one."""
+"""Colours of series, in turn; each is visible on white and on dark pages."""
 SHADE: Final = 0.14  # opacity of the colour behind landmarks
 _GROUNDS: Final = ("figure.facecolor", "savefig.facecolor", "axes.facecolor")
 _STYLE: Final = {
-    "text.parse_math": False,  # a series' id may hold dollar signs
+    "text.parse_math": False,  # series ids may hold dollar signs
     "svg.fonttype": "path",  # the same letters on every machine
     "svg.hashsalt": "landmark-stream",  # the same bytes in every run
     "axes.spines.top": False,
@@ -62,17 +62,20 @@ Draw = Callable[["Axes"], None]  # draws a plot on its axes
 
 
 class PlotError(Exception):
-    """Nothing can be drawn; the message has the remedy."""
+    """Nothing can be drawn; the message includes the remedy."""
 
 
 def prepare() -> None:
-    """Raise `PlotError` without matplotlib, which takes a second to load: to be asked before a ledger is read."""
+    """Raise `PlotError` if matplotlib is missing.
+
+    Loading matplotlib takes a second; call this before reading a ledger.
+    """
     if find_spec("matplotlib") is None:
         raise PlotError("plots need matplotlib: pip install matplotlib")
 
 
 def load() -> None:
-    """Load matplotlib; on a full disk or a read-only home, its warnings about caches stay unseen.
+    """Load matplotlib, hiding its cache warnings on a full disk or a read-only home.
 
     Raises `PlotError` without matplotlib, or if no folder can be written, not even a temporary one.
     """
@@ -83,7 +86,7 @@ def load() -> None:
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        with _unseen():  # `fc-list`, which it runs to find fonts, has a cache and warnings of its own
+        with _unseen():  # it runs `fc-list` to find fonts, which has its own cache and warnings
             import_module("matplotlib.figure")
     except OSError as error:
         raise PlotError(f"matplotlib cannot find a folder that it can write to: {error}") from error
@@ -93,7 +96,7 @@ def load() -> None:
 
 @contextmanager
 def _unseen() -> Iterator[None]:
-    """Have nobody see what this process and those that it starts write to standard error, if that is open."""
+    """Hide what this process and its children write to standard error, if that is open."""
     try:
         errors = os.dup(2)
     except OSError:
@@ -109,7 +112,7 @@ def _unseen() -> Iterator[None]:
 
 
 def svg(draw: Draw, *, height: float = HEIGHT) -> str:
-    """Return one plot as an SVG element on the ground and in the letters' colour of its page.
+    """Return one plot as an SVG element that uses the background and text colour of its page.
 
     Raises `PlotError` without matplotlib.
     """
@@ -123,7 +126,7 @@ def svg(draw: Draw, *, height: float = HEIGHT) -> str:
 
 
 def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
-    """Write plots, with their titles, one under the other; the format follows from the name's ending.
+    """Write plots with their titles, one below the other; the file name's ending sets the format.
 
     Raises:
         PlotError: matplotlib is missing, or it does not know the format.
@@ -141,13 +144,13 @@ def picture(path: Path, draws: Sequence[tuple[str, Draw]]) -> None:
 
 
 def label_of(series: str) -> str:
-    """Return a series' id for a label: short, on one line, in letters that every font has."""
+    """Return a series' id as a label: short, on one line, in letters that every font has."""
     plain = ascii(series)[1:-1]
     return plain if len(plain) <= NAME_LENGTH else f"{plain[: NAME_LENGTH - 1]}…"
 
 
 def time_axis(axes: "Axes") -> None:
-    """Label the axis of times."""
+    """Label the time axis."""
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter  # noqa: PLC0415 - an optional extra
 
     locator: Any = AutoDateLocator()  # type: ignore[no-untyped-call]
@@ -166,29 +169,29 @@ def time_axis(axes: "Axes") -> None:
 
 
 def legend_below(axes: "Axes") -> None:
-    """Put the legend where nothing is drawn, in as many columns as fit."""
+    """Put the legend below the plot, in as many columns as fit."""
     handles, labels = axes.get_legend_handles_labels()
     if labels:
         columns = 3 if max(map(len, labels)) > LONG_LABEL else 5
-        # mypy takes the figure that axes are on, a part of one included, for one without legends.
+        # mypy assumes that the figure of the axes, even a subfigure, has no legends.
         figure: Any = axes.figure
         figure.legend(handles, labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=9)
 
 
 def thinned(count: int) -> range:
-    """Return the places of the points to draw of `count`: all, or evenly spaced ones."""
+    """Return the indexes of the points to draw of `count`: all, or evenly spaced ones."""
     return range(0, count, max(1, -(-count // DRAWN_POINTS)))
 
 
 def peaks(values: Sequence[float]) -> list[int]:
-    """Return the places of the values to draw so that no peak is lost: of each stretch the largest."""
+    """Return the indexes of the values to draw without losing a peak: the largest of each stretch."""
     stretch = max(1, -(-len(values) // DRAWN_PEAKS))
     starts = range(0, len(values), stretch)
     return [max(range(start, min(start + stretch, len(values))), key=values.__getitem__) for start in starts]
 
 
 def shade_landmarks(axes: "Axes", spans_ms: Iterable[tuple[int, int]]) -> None:
-    """Shade landmarks, [start, end) in milliseconds, within the times of the axes; a legend names them once."""
+    """Shade landmarks, [start, end) in milliseconds, within the axes' times, with one legend entry."""
     first, last = axes.get_xlim()
     label: str | None = "landmarks"
     for start_ms, end_ms in spans_ms:
@@ -201,9 +204,9 @@ def shade_landmarks(axes: "Axes", spans_ms: Iterable[tuple[int, int]]) -> None:
 
 @contextmanager
 def canvas(height: float, width: float = WIDTH, ground: str = "white") -> "Iterator[Figure]":
-    """Bring an empty figure, in inches, with what is drawn on it in the look of all pictures; raises `PlotError`.
+    """Yield an empty figure, sized in inches, in the style of all pictures; raises `PlotError`.
 
-    A picture has a ground of its own, so that it reads alike on dark pages.
+    A picture has its own background, so that it also reads well on dark pages.
     """
     load()
     from matplotlib import rc_context  # noqa: PLC0415 - an optional extra

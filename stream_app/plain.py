@@ -1,4 +1,4 @@
-"""What is wrong with what people wrote, in plain words: what was found, what would do, which name was perhaps meant."""
+"""What is wrong with user input, in plain words: what was found, what is allowed, what was meant."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,39 +6,39 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 INTEGER: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
-"""A whole number as people write it; beyond its length there is no timestamp and no count."""
+"""A whole number as people write it; no timestamp or count is longer."""
 PRIVATE: Final = "PRIVATE, protect this like the raw data"
-"""How a sentence begins that is for whoever has the raw data, and for nobody else."""
+"""The beginning of a sentence that is only for those who have the raw data."""
 NOT_UTF8: Final = "is not UTF-8 text; save it as UTF-8"
 MEMBERS_BY = {"scheme": "name", "value": "kind", "dummies": "method"}
-"""Members of a policy whose form another member names; pydantic puts that name among the places."""
+"""Policy members whose form another member names; pydantic includes that name in the location."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the known name that was perhaps meant; empty when none is near."""
+    """Return the known name that was perhaps meant; empty if none is similar."""
     by_lower = {name.lower(): name for name in known}
     found = get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
     return by_lower[found[0]] if found else ""
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """Return the question after the name that was perhaps meant, to end a sentence with; empty when none is near."""
+    """Return a question with the name that was perhaps meant, to end a sentence; empty if none is similar."""
     near = nearest(word, known)
     return f"; did you mean {near}?" if near else ""
 
 
 MOST_NAMED: Final = 3
-"""Of many, so many are named."""
+"""How many names of a list are shown."""
 
 
 def some_of(names: Sequence[str], what: str) -> str:
-    """Return the first of some names, and how many more of ``what`` there are."""
+    """Return the first few names, and how many more of ``what`` there are."""
     more = len(names) - MOST_NAMED
     return f"{', '.join(names[:MOST_NAMED])}{f' and {more:,} more {what}' if more > 0 else ''}"
 
 
 def shown(found: object) -> str:
-    """Return what sort of thing was found, never the thing: a slip may have put a raw value there."""
+    """Return what kind of thing was found, never the thing: it may be a raw value put there by mistake."""
     match found:
         case None:
             return "null"
@@ -70,31 +70,31 @@ NAMED: dict[str, str] = {
     "path": "a file path",
     "secret": "text",
 }
-"""What would do, by the beginning of the name that pydantic has for an error."""
+"""What is expected, by the beginning of pydantic's name for an error."""
 BOUNDS = {
     "greater_than": ("gt", "above", ""),
     "greater_than_equal": ("ge", "from", " on"),
     "less_than": ("lt", "below", ""),
     "less_than_equal": ("le", "up to", ""),
 }
-TINY = 1e-9  # a bound so near to 0 that nobody would write it out
+TINY = 1e-9  # a bound too close to 0 to write out
 
 
 def member_of(location: tuple[int | str, ...]) -> str:
-    """Return the member at a place: what names a form is no part of it."""
+    """Return the dotted member at a location, without the name of a form."""
     parts = list(location)
     if len(parts) > 1 and parts[0] in MEMBERS_BY:
         del parts[1]
     return ".".join(map(str, parts))
 
 
-Location = tuple[int | str, ...]  # where an error of pydantic is
+Location = tuple[int | str, ...]  # location of a pydantic error
 
 
 def fault(error: Mapping[str, Any], members: Callable[[Location], Iterable[str]], noun: str = "member") -> str:
-    """Return what is wrong with a member, of an error of pydantic.
+    """Return what is wrong with a member, given an error of pydantic.
 
-    ``members`` gives the members that there are in the object at a place; ``noun`` is what they are called.
+    ``members`` gives the members of the object at a location; ``noun`` is the word for them.
     """
     kind, context = error["type"], error.get("ctx") or {}
     if kind == "missing":

@@ -1,4 +1,4 @@
-"""Processes beside this one: some that share work, none of which outlives one that was killed; and one more program."""
+"""Processes beside this one: workers that never outlive a killed parent, and another program."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ _POLL_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of this machine, alive or gone."""
+    """One process on this machine, alive or gone."""
 
     pid: int
     started: str  # opaque: clock ticks since boot on Linux, a date elsewhere
@@ -33,8 +33,8 @@ class Process:
         return None if started is None else cls(pid, started)
 
     def alive(self) -> bool:
-        """Tell whether this very process still runs."""
-        # A child of ours that ended stays in the process table until somebody asks for its exit code.
+        """Return whether this exact process still runs."""
+        # A child process that ended stays in the process table until its exit code is read.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, os.WNOHANG)
         return _start_of(self.pid) == self.started
@@ -61,11 +61,11 @@ class Process:
 
 
 def _start_of(pid: int) -> str | None:
-    """Return when the living process ``pid`` began, or None when there is none."""
+    """Return when the living process ``pid`` started, or None if there is none."""
     proc = Path("/proc")
     if (proc / "self").exists():
         try:
-            # The command's name stands in brackets and may hold spaces: fields are counted behind its last bracket.
+            # The command name is in brackets and may contain spaces: fields are counted after its last bracket.
             fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             return None
@@ -82,19 +82,19 @@ _STOP_SECONDS = 30.0
 
 
 class ProcessEndedError(Exception):
-    """A process that shared work was ended from outside, as systems do that have too little memory."""
+    """A process that shared work was ended from outside, for example by a system with too little memory."""
 
 
 class _Partner:
-    """A process that calls what it reads from standard input, and writes what came of it to standard output.
+    """A process that calls functions read from standard input, and writes results to standard output.
 
-    Each end of its pipes is open in one process alone. So every wait of this side ends when the process does, even in
+    Each end of its pipes is open in only one process. So every wait on this side ends when the process does, even in
     the middle of a message, and the process ends when this one does. `multiprocessing` keeps both ends open here.
     """
 
     def __init__(self, prepare: Callable[..., None], given: tuple[Any, ...]) -> None:
         code = f"import sys; sys.path[:] = {sys.path!r}; from stream_app.processes import serve; serve()"
-        self._process = subprocess.Popen(  # its own session: Ctrl-C in a terminal reaches this process alone
+        self._process = subprocess.Popen(  # its own session: Ctrl-C in a terminal reaches only this process
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
         self._first: tuple[Callable[..., None], tuple[Any, ...]] | None = (prepare, given)
@@ -117,7 +117,7 @@ class _Partner:
         try:
             _write(self._process.stdin, request)
             answer = _read(self._process.stdout)
-        except (OSError, EOFError, ValueError) as error:  # ValueError: its pipes are closed, at the end
+        except (OSError, EOFError, ValueError) as error:  # ValueError: its pipes are closed at the end
             raise ProcessEndedError(f"process {self.pid} was killed") from error
         found, failed = pickle.loads(answer)  # noqa: S301 - of a process that this one began
         if failed is not None:
@@ -130,7 +130,7 @@ class _Partner:
 
     def close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):  # what was not written yet has no reader any more
+            with contextlib.suppress(OSError):  # unwritten data has no reader any more
                 if pipe is not None:
                     pipe.close()
 
@@ -149,9 +149,9 @@ def _read(pipe: IO[bytes]) -> bytes:
 
 
 def serve() -> None:
-    """Be a process of `pooled`: call what comes over standard input until it ends."""
+    """Run as a process of `pooled`: call the functions from standard input until it ends."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what is printed is no answer
+    os.dup2(2, 1)  # prints are not answers
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests,), daemon=True).start()
     with contextlib.suppress(BrokenPipeError):
@@ -169,12 +169,12 @@ def _receive(requests: "queue.SimpleQueue[bytes]") -> None:
     with contextlib.suppress(EOFError):
         while True:
             requests.put(_read(sys.stdin.buffer))
-    os._exit(1)  # nobody waits for an answer any more, whatever is at work
+    os._exit(1)  # nobody waits for an answer now, even if work is running
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Processes that share work; ``pooled`` makes them."""
+    """Processes that share work, created by ``pooled``."""
 
     _threads: ThreadPoolExecutor
     _partners: tuple[_Partner, ...]
@@ -186,7 +186,7 @@ class Pool:
         return tuple(partner.pid for partner in self._partners)
 
     def submit(self, work: Callable[Given, Found], *given: Given.args, **named: Given.kwargs) -> Future[Found]:
-        """Have an idle process call a function; the result raises `ProcessEndedError` if that process was ended."""
+        """Have an idle process call a function; the result raises `ProcessEndedError` if it was ended."""
         return self._threads.submit(self._call, work, given, named)
 
     def _call(self, work: Callable[..., Found], given: tuple[Any, ...], named: Mapping[str, Any]) -> Found:
@@ -199,9 +199,9 @@ class Pool:
 
 @contextmanager
 def pooled(number: int, prepare: Callable[..., None], given: tuple[Any, ...]) -> Iterator[Pool]:
-    """Give so many new processes, each of which calls ``prepare(*given)`` first; at the end none is left.
+    """Yield a pool of ``number`` new processes that first call ``prepare(*given)``; end all on exit.
 
-    Functions, what they are given and what they return are pickled.
+    Functions, arguments and results are pickled.
     """
     with ExitStack() as stack:
         partners: list[_Partner] = []
@@ -223,9 +223,9 @@ def pooled(number: int, prepare: Callable[..., None], given: tuple[Any, ...]) ->
 def running(
     words: tuple[str, ...], log: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command of this program in a process of its own, whose output goes to a file; stop it at the end.
+    """Run a command of this program in its own process with output to a file; stop it at the end.
 
-    ``environment`` is its own; None: that of this process.
+    ``environment`` is that of the process; None: the same as here.
     """
     command = [sys.executable, "-m", "stream_app", *words]
     with log.open("wb") as logged, subprocess.Popen(command, stdout=logged, stderr=logged, env=environment) as process:

@@ -71,8 +71,8 @@ def time_in_range(
     """Return the share of units whose value is in a range: from ``low`` up to, but excluding, ``high``.
 
     It comes from the statistic ``share``, whose range is the policy's, or from a ``histogram`` that has ``low`` and
-    ``high`` among its edges. Without both, a histogram has one row per bin or category. ``share`` is unbiased, so it may
-    be slightly below 0 or above 1.
+    ``high`` among its edges. Without both, a histogram has one row per bin or category. ``share`` is unbiased, so it
+    may be slightly below 0 or above 1.
 
     Raises:
         Error: for other releases, and for a range whose ends are not edges.

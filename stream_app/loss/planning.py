@@ -17,7 +17,7 @@ from stream_app.loss.temporal import Adversary
 
 
 def supremum(envelope: Envelope, epsilon: float) -> float | None:
-    """Return the supremum of the loss at a constant ``epsilon`` >= 0, or None when the loss grows without bound."""
+    """Return the supremum of the loss at a constant ``epsilon`` >= 0, or None if the loss is unbounded."""
     if epsilon == 0:
         return 0.0
     found = epsilon
@@ -32,13 +32,13 @@ def supremum(envelope: Envelope, epsilon: float) -> float | None:
 def _fixed_point(vertex: Vertex, epsilon: float) -> float | None:
     base, gain = vertex
     if epsilon > LARGE:
-        # The loss is so large that only its limit log((S + D) / D) is handed on.
+        # The loss is so large that it passes on only its limit, log((S + D) / D).
         return None if base == 0 else epsilon + log1p(gain / (base + exp(-epsilon)))
     grown = expm1(epsilon)
     linear = (1 - gain) - (gain + base) * grown
     if base == 0:
         return log1p(grown / linear) if linear > 0 else None
-    # Both forms of the root, so that nothing cancels.
+    # Use the form of the root in which no digits cancel.
     reach = hypot(linear, 2 * sqrt(base) * sqrt(grown))
     if linear >= 0:
         return log1p(2 * grown / (linear + reach))
@@ -47,13 +47,13 @@ def _fixed_point(vertex: Vertex, epsilon: float) -> float | None:
 
 
 class PlanError(ValueError):
-    """A bound that is not finite and above 0, or fewer timestamps than 1: there is nothing to plan."""
+    """The bound is not finite and above 0, or there are fewer timestamps than 1."""
 
 
 def constant_epsilon(adversary: Adversary, bound: float) -> float:
-    """Return the largest epsilon that every timestamp may spend, for ever, while temporal loss stays within bound.
+    """Return the largest epsilon that every timestamp may spend forever while the loss stays within bound.
 
-    0 says that there is none, as when each value is known from the one before.
+    The result is 0 if there is none, for example if each value is known from the one before.
 
     Guarantee: supremum of backward + supremum of forward - epsilon <= bound (Cao et al. 2017, algorithm 2).
     """
@@ -62,10 +62,10 @@ def constant_epsilon(adversary: Adversary, bound: float) -> float:
 
 
 def schedule(adversary: Adversary, bound: float, timestamps: int) -> tuple[float, ...]:
-    """Return an epsilon for each of ``timestamps`` with which temporal loss comes to bound at every one of them.
+    """Return an epsilon for each of ``timestamps`` so that temporal loss reaches ``bound`` at all of them.
 
-    The first and the last are larger, as nothing comes before and after them; all between are `constant_epsilon`
-    (Cao et al. 2017, algorithm 3). Where that is 0 nothing between is published; see `even_epsilon`.
+    The first and the last are larger, because nothing comes before and after them; all others are `constant_epsilon`
+    (Cao et al. 2017, algorithm 3). If that is 0, nothing between them is published; see `even_epsilon`.
 
     Guarantee: temporal loss <= bound at every timestamp.
     """
@@ -73,10 +73,11 @@ def schedule(adversary: Adversary, bound: float, timestamps: int) -> tuple[float
     if timestamps == 1:
         return (bound,)
     between = constant_epsilon(adversary, bound)
-    # The first starts the backward loss at its supremum, so that it stays there; the last does so for the forward loss.
+    # The first epsilon starts the backward loss at its supremum, so it stays there; the last does so for the forward
+    # loss.
     first, last = supremum(adversary.backward, between), supremum(adversary.forward, between)
     if not between or first is None or last is None:
-        first = last = bound / 2  # whatever the matrices, no more than their sum is ever lost
+        first = last = bound / 2  # for any matrices, the loss is at most their sum
     planned = (first, *(between,) * (timestamps - 2), last)
     rounding = 2.0**-53
     while max(adversary.temporal_loss(planned).total) > bound:
@@ -86,9 +87,9 @@ def schedule(adversary: Adversary, bound: float, timestamps: int) -> tuple[float
 
 
 def even_epsilon(adversary: Adversary, bound: float, timestamps: int) -> float:
-    """Return the largest epsilon that each of ``timestamps`` may spend while temporal loss stays within bound.
+    """Return the largest epsilon that each of ``timestamps`` may spend within a loss of ``bound``.
 
-    It is above 0 also where `constant_epsilon` is 0: a finite series can be published when an endless one cannot.
+    It is above 0 even if `constant_epsilon` is 0: a finite series can be published when an endless one cannot.
 
     Guarantee: temporal loss <= bound at every timestamp.
     """
@@ -102,7 +103,7 @@ def _lasting(adversary: Adversary, epsilon: float) -> float:
 
 
 def _largest(bound: float, holds: Callable[[float], bool]) -> float:
-    """Return the largest double in 0..bound for which ``holds``, which holds at 0 and from some point on no more."""
+    """Return the largest double in 0..bound for which ``holds``; it holds from 0 up to some point."""
     if holds(bound):
         return bound
     low, high = 0.0, bound

@@ -1,7 +1,7 @@
-"""Backward, forward and temporal loss of every timestamp (Cao et al. 2017, equations 10 to 15; "leakage" there).
+"""Backward, forward and temporal loss of every timestamp (Cao et al. 2017, equations 10 to 15).
 
-A timestamp whose release costs nothing (no event, approximated, withheld) has epsilon 0 and still counts: what other
-releases say about it passes through the loss function.
+The paper calls the loss "leakage". A timestamp whose release costs nothing (no event, approximated, withheld) has
+epsilon 0 and still counts: what other releases reveal about it passes through the loss function.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from stream_app.loss.envelope import INDEPENDENT, Envelope
 
 
 class EpsilonError(ValueError):
-    """An epsilon that is no budget; ``index`` counts from 0."""
+    """An epsilon is not a valid budget; ``index`` counts from 0."""
 
     def __init__(self, index: int, found: float, most: float) -> None:
         self.index = index
@@ -23,11 +23,11 @@ class EpsilonError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TemporalLoss:
-    """The losses of each timestamp, in the order of time; ``total`` is backward + forward - epsilon.
+    """The losses of each timestamp, in time order; ``total`` is backward + forward - epsilon.
 
-    Guarantee: ``total[t]`` bounds what all releases together tell a Markov adversary, who knows all other people's
-    values, about the value at timestamp t, when each epsilon is for any two values: a correlation hands on
-    any change.
+    Guarantee: ``total[t]`` bounds what all releases together reveal about the value at timestamp t to a Markov
+    adversary who knows all other people's values. Each epsilon must hold for any two values, because a correlation
+    passes on any change.
     """
 
     backward: tuple[float, ...]
@@ -37,17 +37,17 @@ class TemporalLoss:
 
 @dataclass(frozen=True, slots=True)
 class Adversary:
-    """What someone knows of the steps between timestamps, as loss functions; none of it by default."""
+    """What someone knows about the steps between timestamps, as loss functions; nothing by default."""
 
-    backward: Envelope = INDEPENDENT  # of the matrix from a timestamp to the one before it
-    forward: Envelope = INDEPENDENT  # of the matrix from a timestamp to the one after it
+    backward: Envelope = INDEPENDENT  # for the matrix from a timestamp to the previous one
+    forward: Envelope = INDEPENDENT  # for the matrix from a timestamp to the next one
 
     def temporal_loss(self, epsilons: Sequence[float]) -> TemporalLoss:
         """Return the losses when timestamp t spends ``epsilons[t]``; raises `EpsilonError`."""
         checked(epsilons)
         backward = self.backward.accumulated(epsilons)
         forward = self.forward.accumulated(reversed(epsilons))[::-1]
-        # What the next timestamp's forward loss hands on is added: subtracting epsilon would cost digits.
+        # Add what the next timestamp's forward loss passes on: subtracting epsilon would lose digits.
         totals = (at + self.forward.carried(after) for at, after in zip(backward, forward[1:], strict=False))
         return TemporalLoss(tuple(backward), tuple(forward), (*totals, *backward[-1:]))
 

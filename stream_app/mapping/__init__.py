@@ -1,1 +1,1 @@
-"""Files as people have them, turned into events: one mapping says where a file holds its times and values."""
+"""User files, turned into events: a mapping says where a file holds its times and values."""

@@ -1,4 +1,4 @@
-"""Rows of a file as its mapping picks them, and the numbers that their cells stand for."""
+"""The rows of a file that its mapping selects, and the numbers that their cells represent."""
 
 import re
 from collections.abc import Sequence
@@ -10,30 +10,33 @@ from stream_app.mapping.form import HIGH, LOW, FileMapping
 from stream_app.plain import INTEGER
 
 Cell = str | int | float | bool | None
-"""A cell without the spaces around it; JSON has numbers and flags too, None is a cell that is not there."""
+"""A cell without the spaces around it. JSON also has numbers and flags; None is a missing cell."""
 
 
 class FileError(ValueError):
-    """A file that does not fit its mapping; ``number`` is the line or the record, None where it is of no single one."""
+    """A file does not fit its mapping.
+
+    ``number`` is the line or the record, or None if the fault is not in a single one.
+    """
 
     def __init__(self, message: str, number: int | None = None) -> None:
         super().__init__(message)
         self.message, self.number = message, number
 
     def of(self, name: object) -> str:
-        """Return the message with its place in a file of a name."""
+        """Return the message, prefixed with the file's name and the line."""
         return f"{name}: {self.message}" if self.number is None else f"{name}:{self.number}: {self.message}"
 
 
 class Picked(NamedTuple):
-    """The cells of a row that are asked for, in the order of ``FileMapping.columns``."""
+    """The requested cells of a row, in the order of ``FileMapping.columns``."""
 
-    number: int  # of the line on which it ends, or of the record; from 1 on
+    number: int  # of the row's last line, or of the record; from 1
     cells: Sequence[Cell]
 
 
 class Dated(NamedTuple):
-    """A row that counts, and has a value."""
+    """A row that counts and has a value."""
 
     number: int
     series: str | None
@@ -42,7 +45,7 @@ class Dated(NamedTuple):
 
 
 def text_of(cell: Cell) -> str:
-    """Return the text of a cell, as a file writes it."""
+    """Return the text of a cell, as a file would write it."""
     if isinstance(cell, str):  # nearly always
         return cell
     match cell:
@@ -57,13 +60,13 @@ def text_of(cell: Cell) -> str:
 NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 """A number with a decimal point."""
 _BOTH: Final = re.compile(r"(?:geo:)?\s*([+-]?[0-9]+(?:\.[0-9]+)?)°?\s*[,; ]\s*([+-]?[0-9]+(?:\.[0-9]+)?)°?")
-"""Two numbers of one cell, as phones write positions."""
+"""Two numbers in one cell, as phones write positions."""
 FIRST: Final = object()
-"""What the first reading of a register is in place of a value."""
+"""Stands for the value of a register's first reading, which has no growth."""
 
 
 class Numbers:
-    """Turns the cells of a value into what an event holds."""
+    """Turns the cells of a value into the value of an event."""
 
     def __init__(self, mapping: FileMapping) -> None:
         self._words, self._missing, self._multiply = mapping.words, mapping.missing, mapping.multiply
@@ -74,14 +77,14 @@ class Numbers:
         self._before: dict[str | None, dict[str, Decimal]] = {}
 
     def lacks(self, parts: Sequence[Cell]) -> bool:
-        """Return whether one of the cells says that there is no reading."""
+        """Return whether any of the cells means that there is no reading."""
         return bool(self._missing) and any(text_of(cell) in self._missing for cell in parts)
 
     def value(self, series: str | None, parts: Sequence[Cell]) -> object:
-        """Return the value of a row; `FIRST` where it is the first reading of a register.
+        """Return the value of a row, or `FIRST` for the first reading of a register.
 
-        What is no number stays as it is, so that the decision refuses it by its reason. Raises `FileError` for what a
-        sensor writes beyond the ends of its range, where no word says what it stands for.
+        Anything that is not a number stays as it is, so that the publishing decision rejects it with its reason. Raises
+        `FileError` for a word that a sensor writes beyond the ends of its range, if the mapping gives no number for it.
         """
         if self._shared and (shared := _BOTH.fullmatch(text_of(parts[0]))):
             parts = shared.groups()
@@ -101,7 +104,7 @@ class Numbers:
             return number if self._multiply is None else number * self._multiply
         if not isinstance(cell, str):
             return Decimal(text) * (self._multiply or 1) if self._exact and type(cell) in {int, float} else cell
-        # Where the comma is the decimal mark, a point may stand between thousands: a text with one is no number.
+        # If the comma is the decimal mark, a point may separate thousands: text with a point is not a number.
         digits = text if not self._comma else "" if "." in text else text.replace(",", ".", 1)
         if NUMBER.fullmatch(digits):
             if self._exact:
@@ -111,13 +114,13 @@ class Numbers:
         if lower in {"true", "false"}:
             return lower == "true"
         if lower in HIGH or lower in LOW:
-            # PRIVACY: which of the words it is, the message does not show.
+            # PRIVACY: the message does not show which of the words it is.
             words = "--words High=400,Low=40"
             raise FileError(f"a value is a word such as High or Low; map each word to a number, as in {words}")
         return text
 
     def _growth(self, series: str | None, name: str, found: object) -> object:
-        """Return by how much a register grew since the row before; what is no number stays."""
+        """Return how much a register grew since the row before; anything that is not a number stays as it is."""
         if not isinstance(found, Decimal):
             return found
         registers = self._before.setdefault(series, {})
@@ -126,7 +129,7 @@ class Numbers:
 
 
 def _plain(found: object) -> object:
-    """Return a number as JSON writes it: whole ones without a point."""
+    """Return a number as JSON writes it: whole numbers have no point."""
     if not isinstance(found, Decimal):
         return found
     return int(found) if found == found.to_integral_value() and abs(found) < 10**18 else float(found)

@@ -1,7 +1,7 @@
-"""Times as files write them, and the moments that they stand for.
+"""Times as files write them, and the moments that they represent.
 
-A local time that clocks show twice has two moments. The order of the rows tells which pass of the clocks is meant: the
-first one follows the rows before it, and ends where times step back.
+A local time that clocks show twice has two moments. The order of the rows shows which pass of the clocks is meant: the
+first pass follows the rows before it, and ends when times step back.
 """
 
 import re
@@ -20,14 +20,14 @@ from stream_app.plain import INTEGER
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 
 Stamp = int | datetime | None
-"""Milliseconds since 1970-01-01 UTC, a local time without offset, or None for what is no time."""
+"""Milliseconds since 1970-01-01 UTC, a local time without offset, or None if it is not a time."""
 _MIDNIGHT: Final = re.compile(r"(?<=[T ])24(?=:00(:00)?$)", re.ASCII)
 MOST_WAITING: Final = 500_000
-"""Rows, of all series, that wait for later ones to tell which pass of an hour they are of."""
+"""How many rows of all series may wait for later rows to show their pass of an hour."""
 MOST_DIGITS: Final = 22
-"""Of nanoseconds up to the year 9999."""
+"""The digits of a time in nanoseconds up to the year 9999."""
 _APART_MS: Final = 3 * 3_600_000
-"""Rows of one hour that comes twice lie nearer to each other."""
+"""Rows of one repeated hour are closer together than this."""
 ISO: Final = "2026-01-31T08:00:00+01:00"
 OFFSET: Final = f"add the offset to these times, as in {ISO}"
 
@@ -40,9 +40,9 @@ class Clock:
         self._factor = UNITS.get(mapping.time_format or "")
 
     def stamp(self, cells: Sequence[Cell]) -> Stamp:
-        """Return what the cells of a time stand for together.
+        """Return the time that the cells together represent.
 
-        Raises `FileError` for a time in a form that needs a zone or a format which the mapping does not name.
+        Raises `FileError` for a time in a form that needs a zone or a format that the mapping does not name.
         """
         texts = list(map(text_of, cells))
         if not all(texts):
@@ -69,7 +69,7 @@ class Clock:
             return self._moment(text)
         except ValueError:
             pass
-        try:  # the end of a day, which some files write so
+        try:  # some files write the end of a day as 24:00
             return self._moment(_MIDNIGHT.sub("00", text)) + DAY if _MIDNIGHT.search(text) else None
         except ValueError:
             return None
@@ -92,34 +92,34 @@ class Clock:
 
 
 class Timed(NamedTuple):
-    """A row and its moment; None where its cells are no time."""
+    """A row and its moment, or None if its cells are not a time."""
 
     row: Dated
     moment_ms: int | None
 
 
 class _Waiting(NamedTuple):
-    """A row of an hour that clocks show twice, whose moment comes with later rows."""
+    """A row in an hour that clocks show twice, whose moment depends on later rows."""
 
     row: Dated
     local: datetime
     readings: tuple[int, int]
 
     def near(self, other: "_Waiting") -> bool:
-        """Return whether both lie in one such hour."""
+        """Return whether both rows are in the same repeated hour."""
         return abs(self.readings[0] - other.readings[0]) < _APART_MS
 
 
 class _Run(list[_Waiting]):
-    """Rows of one series within an hour that clocks show twice, one behind the other."""
+    """Consecutive rows of one series within an hour that clocks show twice."""
 
-    begun = False  # whether rows of the series come before them
+    begun = False  # whether the series has rows before these
 
     def moments(self) -> list[int]:
-        """Return their moments; raises `FileError` where their order tells none."""
+        """Return the rows' moments; raises `FileError` if their order does not determine them."""
         pairs = [(before.local, one.local) for before, one in pairwise(self)]
         back = [nth for nth, (before, local) in enumerate(pairs, 1) if local < before]
-        if not back:  # a time that stands there twice is of both passes if all of them do
+        if not back:  # a time that is there twice belongs to both passes if all times do
             halves = [nth for nth, (before, local) in enumerate(pairs, 1) if local == before]
             locals_of = [one.local for one in self]
             if halves and not (len(halves) == 1 and locals_of[: halves[0]] == locals_of[halves[0] :]):
@@ -136,23 +136,24 @@ class _Run(list[_Waiting]):
 
 
 class Moments:
-    """Gives rows, whose times are in ascending order, their moments."""
+    """Finds the moments of rows whose times are in ascending order."""
 
     def __init__(self, zone: ZoneInfo | None) -> None:
-        """``zone`` is that of local times; None: there are none."""
+        """Take the ``zone`` of local times, or None if there are none."""
         self._zone = zone
-        self._ahead_ms: dict[date, int | None] = {}  # by how many ms clocks are ahead of UTC all day; None: it varies
+        self._ahead_ms: dict[date, int | None] = {}  # how many ms clocks are ahead of UTC all day; None: it varies
         self._runs: dict[str | None, _Run] = {}
         self._begun = set[str | None]()
-        self._last: dict[str | None, _Waiting] = {}  # the last row of the run before
-        self._known: dict[int, int] = {}  # the moments of rows that waited, by their numbers
+        self._last: dict[str | None, _Waiting] = {}  # last row of each previous run
+        self._known: dict[int, int] = {}  # the moments of rows that waited, by row number
         self.assumed = 0
-        """Rows of an hour that comes twice of which the file has one pass: it was taken as the first."""
+        """Rows of a repeated hour that the file contains only once; they were read as its first pass."""
 
     def of(self, rows: Iterable[Dated]) -> Iterator[Timed]:
-        """Yield rows with their moments; one waits until later rows of its series tell which pass is meant.
+        """Yield rows with their moments; a row waits until later rows of its series show which pass is meant.
 
-        Raises `FileError` for a local time that the clocks skip, and for one that they show twice where no order tells.
+        Raises `FileError` for a local time that the clocks skip, and for a repeated time whose pass the order does not
+        show.
         """
         waiting = deque[_Waiting | Timed]()
         for row in rows:
@@ -172,7 +173,7 @@ class Moments:
         yield from self._told(waiting)
 
     def _told(self, waiting: deque[_Waiting | Timed]) -> Iterator[Timed]:
-        """Yield what waits, up to the first row whose moment is not known."""
+        """Yield the waiting rows, up to the first row whose moment is not known."""
         while waiting:
             one = waiting[0]
             if isinstance(one, _Waiting):
@@ -183,7 +184,7 @@ class Moments:
             waiting.popleft()
 
     def _read(self, row: Dated) -> Timed | _Waiting:
-        """Return a row's moment, which ends the run of its series, or the row as it joins one."""
+        """Return a row with its moment, which ends the run of its series, or add the row to a run."""
         stamp = row.stamp
         if isinstance(stamp, datetime):
             found = self._local(row, stamp)
@@ -231,7 +232,7 @@ class Moments:
 
 
 def _steady(day: date, zone: ZoneInfo) -> int | None:
-    """Return by how many ms a zone's clocks are ahead of UTC all day long; None where they change around it."""
+    """Return how many ms a zone's clocks are ahead of UTC all day; None if they change around that day."""
     found = {
         milliseconds(midnight(at).replace(tzinfo=UTC)) - readings(midnight(at), zone).usual
         for at in (day - DAY, day, day + DAY, day + 2 * DAY)
@@ -286,5 +287,5 @@ _KNOWN: Final = tuple((re.compile(form, re.ASCII), example, remedy) for form, ex
 
 
 def time_fault(text: str) -> str:
-    """Return what is wrong with a time in a form that people use, and that no default reads; empty for others."""
+    """Return what is wrong with a time in a common form that no default can read; empty for other forms."""
     return next((f"a time like {example} {remedy}" for form, example, remedy in _KNOWN if form.fullmatch(text)), "")

@@ -1,4 +1,4 @@
-"""Rows of text with separators: CSV and what is like it."""
+"""Rows of text with separators: CSV and similar formats."""
 
 import csv
 import io
@@ -13,17 +13,18 @@ from stream_app.mapping.form import SEPARATORS, FileMapping
 from stream_app.plain import nearest
 
 HEADER_LINES: Final = 30
-"""How many lines are looked at for the names of the columns, or without these for the first row."""
+"""How many lines to search for the column names, or for the first row if there are no names."""
 
 
 def delimited_rows(
     text: io.TextIOBase, mapping: FileMapping, is_time: Callable[[Sequence[Cell]], bool], left_out: Counter[str]
 ) -> Iterator[Picked]:
-    """Yield the rows below the line that names the columns; ``is_time`` tells where they begin without such a line.
+    """Yield the rows below the line that names the columns.
 
-    In ``left_out`` rows of a table above that line are counted.
+    Without such a line, ``is_time`` shows where the rows begin. Rows of a table above that line are counted in
+    ``left_out``.
 
-    Raises `FileError` where no line names all columns, for a row with too many cells, and for what is no CSV.
+    Raises `FileError` if no line names all columns, for a row with too many cells, and for invalid CSV.
     """
     head = list(islice(text, HEADER_LINES))
     if not "".join(head).strip():
@@ -43,7 +44,7 @@ def delimited_rows(
 
 
 def _headers(head: Sequence[str], mapping: FileMapping) -> Iterator[tuple[str, int, list[str]]]:
-    """Yield the separators under which a line names all columns, that line's number and its names."""
+    """Yield each separator for which a line names all columns, with the line's number and names."""
     wanted = set(mapping.columns)
     for mark, line, names in _candidates(head, mapping):
         if wanted <= set(names):
@@ -53,7 +54,7 @@ def _headers(head: Sequence[str], mapping: FileMapping) -> Iterator[tuple[str, i
 
 
 def _candidates(head: Sequence[str], mapping: FileMapping) -> Iterator[tuple[str, int, list[str]]]:
-    """Yield all lines as each separator divides them."""
+    """Yield all lines, split by each possible separator."""
     for mark in SEPARATORS if mapping.separator is None else (mapping.separator,):
         reader = csv.reader(head, delimiter=mark)
         try:
@@ -64,7 +65,7 @@ def _candidates(head: Sequence[str], mapping: FileMapping) -> Iterator[tuple[str
 
 
 class _Columns(NamedTuple):
-    """Where the columns stand that are asked for."""
+    """The positions of the requested columns."""
 
     wanted: Sequence[int]
     times: Sequence[int]
@@ -73,29 +74,29 @@ class _Columns(NamedTuple):
 
     @classmethod
     def under(cls, names: Sequence[str], mapping: FileMapping) -> "_Columns":
-        """Return where they stand in a line of names, which has all of them."""
+        """Return the positions in a line of names that has all columns."""
         wanted, times = ([names.index(name) for name in one] for one in (mapping.columns, mapping.timestamp_columns))
         return cls(wanted, times, max(wanted), len(names))
 
     def is_row(self, cells: Sequence[str], is_time: Callable[[Sequence[Cell]], bool]) -> bool:
-        """Return whether a line has a time in its place."""
+        """Return whether a line has a time in the time columns."""
         return len(cells) > max(self.times) and is_time([cells[at].strip() for at in self.times])
 
 
 class _Table:
-    """Reads rows under the names of columns, which another line may give again."""
+    """Reads rows below the column names, which may be repeated on a later line."""
 
     def __init__(self, mapping: FileMapping, mark: str, is_time: Callable[[Sequence[Cell]], bool]) -> None:
         self._mapping, self._wanted, self._mark, self._is_time = mapping, mapping.columns, mark, is_time
 
     def rows(self, lines: Iterable[str], offset: int, names: Sequence[str]) -> Iterator[Picked]:
-        """Yield the rows in lines that begin after line number ``offset``."""
+        """Yield the rows in the lines after line number ``offset``."""
         reader = csv.reader(lines, delimiter=self._mark, strict=True)
         columns, apart, above = _Columns.under(names, self._mapping), False, offset
         try:
             for cells in reader:
                 above = offset + reader.line_num
-                # A file of several tables names the columns again behind an empty line, and behind comments after it.
+                # A file with several tables names the columns again after an empty line and any comments.
                 if not cells or (apart and cells[0].startswith("#") and not columns.is_row(cells, self._is_time)):
                     apart = not self._mapping.no_header
                     continue
@@ -136,7 +137,7 @@ class _Table:
 def _numbered(
     head: Sequence[str], text: Iterable[str], mapping: FileMapping, is_time: Callable[[Sequence[Cell]], bool]
 ) -> Iterator[Picked]:
-    """Yield rows whose columns are numbers, from the first line on that has a time in its place."""
+    """Yield rows whose columns are numbered, starting with the first line that has a time in its place."""
     wanted = mapping.columns
     if strange := next((name for name in wanted if not re.fullmatch("[1-9][0-9]{0,5}", name)), None):
         raise FileError(f"without a header, columns are numbered from 1, but {strange} is not a column number")
@@ -156,7 +157,7 @@ _TIMES: Final = "specify the columns and the format with --timestamp-column, --t
 
 
 def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
-    """Return which columns were not found, and the line that comes nearest."""
+    """Return which columns were not found, and the line that matches best."""
     wanted = mapping.columns
     lines = [found for found in _candidates(head, mapping) if len(found[2]) > 1]
     best = max(lines, key=lambda found: (len(set(wanted) & set(found[2])), -found[1]), default=None)
@@ -167,8 +168,8 @@ def _not_found(head: Sequence[str], mapping: FileMapping) -> str:
     missing = [name for name in wanted if name not in names]
     found = f"columns not found: {', '.join(missing)}" if missing[1:] else f"column not found: {missing[0]}"
     line_of = f"line {line}, separated by {SEPARATORS[mark]},"
-    # PRIVACY: names are shown that one of those asked for is among, or is like: others may be the first row's raw
-    # values, or a person's name in a title. A number that was asked for may be a value by chance.
+    # PRIVACY: names are shown only if they include or resemble a requested name: others may be the first row's raw
+    # values, or a person's name in a title. A requested number may be a value by chance.
     asked = [name for name in wanted if not name.isdigit()]
     near = [known for name in missing if name in asked and (known := nearest(name, names))]
     remedy = f"did you mean {', '.join(near)}?" if near else mapping.remedy_without(missing)

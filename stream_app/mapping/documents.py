@@ -1,4 +1,4 @@
-"""Records of JSON and XML: lists and lines of objects, and elements; members are named by dotted paths."""
+"""Records of JSON and XML: lists or lines of objects, and elements; dotted paths name their members."""
 
 import io
 from collections.abc import Collection, Iterable, Iterator
@@ -16,13 +16,13 @@ from stream_app.mapping.form import FileMapping
 from stream_app.plain import nearest, some_of
 
 LOOKED_AT: Final = 1_000
-"""Among so many records, from the first on, each column must be there once."""
+"""Each column must be present at least once among this many records at the start."""
 
 
 def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked]:
-    """Yield the records of a document of JSON, which is read whole, or of lines of it.
+    """Yield the records of a JSON document, which is read whole, or of JSON lines.
 
-    Raises `FileError` for what is neither, and where there are no records.
+    Raises `FileError` if the input is neither, or has no records.
     """
     head = [next(found, b"")]
     while head[-1].removeprefix(MARK).isspace():
@@ -42,7 +42,7 @@ def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked
 
 
 def _lines(lines: Iterable[bytes], path: str | None) -> Iterator[tuple[int, Any]]:
-    """Yield the record of each line, or those under a path where the line has its first name."""
+    """Yield the record of each line, or the records under a path if the line has the path's first name."""
     begins = None if path is None else path.partition(".")[0]
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -55,7 +55,7 @@ def _lines(lines: Iterable[bytes], path: str | None) -> Iterator[tuple[int, Any]
 
 
 def loaded(text: bytes) -> Any:
-    """Return what JSON holds; None for what is none."""
+    """Return the parsed JSON; None if it is invalid."""
     try:
         return wire.load(text.removeprefix(MARK))
     except ValueError:
@@ -63,7 +63,7 @@ def loaded(text: bytes) -> Any:
 
 
 def records_of(document: Any, path: str | None) -> Iterator[Any]:
-    """Yield what lies under a path; lists on the way are gone through."""
+    """Yield what is found under a path, descending into lists on the way."""
     found = [document]
     for name in [] if path is None else path.split("."):
         inner = [one for each in found for one in (each if isinstance(each, list) else [each])]
@@ -108,7 +108,7 @@ def _all_there(mapping: FileMapping, known: Collection[str], record: dict[str, A
 
 
 def _paths(record: dict[str, Any], above: str = "") -> Iterator[str]:
-    """Yield the paths of the members of a record that are no objects."""
+    """Yield the paths of a record's members that are not objects."""
     for name, found in record.items():
         if isinstance(found, dict):
             yield from _paths(found, f"{above}{name}.")
@@ -128,9 +128,9 @@ def _member(record: dict[str, Any], name: str, path: list[str]) -> Cell:
 
 
 def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked]:
-    """Yield the elements that are records, one after the other, in flat memory.
+    """Yield the elements that are records, one after the other, in constant memory.
 
-    Raises `FileError` for what is no XML, or holds entities, and where no element has the name.
+    Raises `FileError` for invalid XML, for entities, and if no element has the name.
     """
     if mapping.records is None:
         raise FileError("is XML; specify the element of a record with --records, as `landmark-stream inspect` suggests")
@@ -139,7 +139,7 @@ def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked]
 
 
 def _elements(found: io.BufferedReader, name: str) -> Iterator[dict[str, Any]]:
-    outside: list[Any] = []  # the elements around, and how deep within a record the reader is
+    outside: list[Any] = []  # the surrounding elements, and the depth within a record
     within, none = 0, True
     for event, element in ElementTree.iterparse(found, events=("start", "end")):
         is_record = _local(element.tag) == name
@@ -162,7 +162,7 @@ def _elements(found: io.BufferedReader, name: str) -> Iterator[dict[str, Any]]:
 
 
 def elements(found: io.BufferedReader) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the name of each element, as it ends, and its attributes and children by their dotted paths."""
+    """Yield the name of each element as it ends, and its attributes and children by dotted path."""
     with _refused():
         for _, element in ElementTree.iterparse(found):
             yield _local(element.tag), _flat(element)
@@ -185,7 +185,7 @@ def _refused() -> Iterator[None]:
 
 
 def _flat(element: Any) -> dict[str, Any]:
-    """Return attributes and children of an element by their dotted paths."""
+    """Return an element's attributes and children by dotted path."""
     found: dict[str, Any] = {_local(name): text for name, text in element.attrib.items()}
     for child in element:
         inner = _flat(child)

@@ -1,4 +1,4 @@
-"""The events that a file means under a mapping: in the order of time, one a row that counts and has a value."""
+"""The events of a mapped file, in time order: one for each row that counts and has a value."""
 
 import io
 import pickle
@@ -21,28 +21,31 @@ from stream_app.mapping.language import language_of, text_in
 from stream_app.words.amount import quoted
 
 _COMPARED: Final = 1_000
-"""Rows from the first on whose order tells whether the newest come first."""
+"""How many rows at the start show whether the newest come first."""
 _BLOCK: Final = 10_000
 
 
 class MappedFile:
-    """The events of one file, read under a mapping, and what was left out."""
+    """The events of one file, read with a mapping, and what was omitted."""
 
     def __init__(self, mapping: FileMapping) -> None:
-        """Raises `MappingError` for a mapping that lacks what every file needs."""
+        """Raises `MappingError` if the mapping lacks something that every file needs."""
         if lacking := tuple(mapping.lacking()):
             raise MappingError(lacking)
         self._mapping = mapping
         self._numbers, self._clock, self._moments = Numbers(mapping), Clock(mapping), Moments(mapping.zone)
         self.left_out = Counter[str]()
-        """Rows that made no event: ``other`` (conditions), ``missing``, ``first`` (of a register), ``above`` names."""
+        """Rows that made no event.
+
+        ``other`` (conditions), ``missing``, ``first`` (of a register) or ``above`` the names.
+        """
         self.unread = Counter[str]()
-        """Events that hold what the mapping made nothing of: no ``time``, or a ``value`` that is a text or none."""
+        """Events that the mapping could not read in full: no ``time``, or a ``value`` that is text or missing."""
         self.count = 0
         """Events so far."""
         self.series = set[str]()
         self.newest_first = False
-        """Whether the newest rows come first in the file, which is read from its end then."""
+        """Whether the newest rows come first in the file; it is then read from its end."""
 
     def events(self, found: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
         """Yield the number of the line or record, and the bytes of each event, oldest first.
@@ -69,7 +72,10 @@ class MappedFile:
             yield row.number, wire.dump(event)
 
     def moments(self, found: io.BufferedReader) -> Iterator[int | None]:
-        """Yield the moments of the rows that count, oldest first; None for one without a time. Raises as `events`."""
+        """Yield the moments of the rows that count, oldest first; None for a row without a time.
+
+        Raises as `events`.
+        """
         rows = self._oldest_first(found)
         return (moment_ms for _, moment_ms in self._moments.of(rows))
 
@@ -80,7 +86,7 @@ class MappedFile:
         return _turned(head, rows) if self.newest_first else chain(head, rows)
 
     def _picked(self, found: io.BufferedReader) -> Iterator[Picked]:
-        """Yield the cells that are asked for."""
+        """Yield the requested cells."""
         match language_of(found):
             case "json":
                 return json_rows(found, self._mapping)
@@ -93,10 +99,10 @@ class MappedFile:
         try:
             return self._clock.stamp(cells) is not None
         except FileError:
-            return True  # which it says of a row of its own
+            return True  # a later error names the row
 
     def _dated(self, rows: Iterable[Picked]) -> Iterator[Dated]:
-        """Yield the rows that count and have a value, with what their times say."""
+        """Yield the rows that count and have a value, with their parsed times."""
         mapping, numbers, clock, seen = self._mapping, self._numbers, self._clock, self.series
         place = {name: nth for nth, name in enumerate(mapping.columns)}
         times = [place[name] for name in mapping.timestamp_columns]
@@ -126,8 +132,8 @@ class MappedFile:
             yield Dated(number, series, stamp, values)
 
     def told(self) -> Iterator[str]:
-        """Yield what whoever has the file should know of it."""
-        # PRIVACY: how many rows have no value is known from the raw data alone: this is for whoever has them.
+        """Yield what the owner of the file should know about it."""
+        # PRIVACY: how many rows have no value is known from the raw data alone: this is for the owner of the file.
         if told := ", ".join(f"{count:,} {_LEFT_OUT[what]}" for what, count in sorted(self.left_out.items())):
             yield f"skipped rows: {told}"
         if assumed := self._moments.assumed:
@@ -144,13 +150,16 @@ class MappedFile:
         yield from alike(self.series)
 
     def told_of_events(self) -> Iterator[str]:
-        """Yield what is wrong with its events, which a policy would refuse."""
+        """Yield what is wrong with the events, which a policy would reject."""
         for what, count in sorted(self.unread.items()):
             yield f"events {_UNREAD[what]}: {count:,}; they are printed unchanged, and a policy would reject them"
 
 
 def alike(series: Iterable[str]) -> Iterator[str]:
-    """Yield what to ask of series whose names differ by case or by spaces alone: one person would have two budgets."""
+    """Yield a question about series whose names differ only in case or spaces.
+
+    If they are one person's, that person would have two budgets.
+    """
     by_letters: dict[str, list[str]] = {}
     for name in sorted(series):
         by_letters.setdefault(" ".join(name.casefold().split()), []).append(name)
@@ -164,7 +173,7 @@ _ENDS: Final = frozenset({"end", "ends", "till", "until", "to", "tot", "bis", "e
 
 
 def _is_end(column: str) -> bool:
-    """Return whether the name of a column says that it is the end of something."""
+    """Return whether a column's name marks the end of something."""
     return not _ENDS.isdisjoint(word.lower() for word in re.findall(r"[A-Z]*[^\W\d_A-Z]+|[A-Z]+", column))
 
 
@@ -181,17 +190,17 @@ _UNREAD: Final = {
 
 
 class _Sort:
-    """Refuses a series that mixes sorts of readings: steps are no heart rate, though one column holds both."""
+    """Rejects a series that mixes kinds of readings, such as steps and heart rate in one column."""
 
     def __init__(self, columns: Sequence[str], places: Sequence[int]) -> None:
         self._columns, self._places = columns, places
         self._known: dict[str | None, list[str]] = {}
 
     def check(self, series: str | None, cells: Sequence[Cell], number: int) -> None:
-        """Raise `FileError` for a row whose sort is not that of the rows of its series before it."""
+        """Raise `FileError` for a row whose kind differs from that of earlier rows in its series."""
         found = [text_of(cells[at]) for at in self._places]
         if (known := self._known.setdefault(series, found)) != found:
-            # PRIVACY: the column is told, and not its texts, which belong to the raw data.
+            # PRIVACY: the message names the column but not its texts, which belong to the raw data.
             name = next(name for name, one, other in zip(self._columns, found, known, strict=True) if one != other)
             message = f"{name}: differs from earlier rows, so the file has several sorts of reading"
             raise FileError(f"{message}; choose one with --where {name}=TEXT, or add --series-column {name}", number)
@@ -202,7 +211,7 @@ def _is_read(value: object) -> bool:
 
 
 def _newest_first(head: Iterable[Dated]) -> bool:
-    """Return whether rows of one series lie before the row above them more often than behind it."""
+    """Return whether rows of a series are more often earlier than the row above them than later."""
     steps = Counter[bool]()
     before: dict[str | None, int] = {}
     for row in head:
@@ -215,8 +224,8 @@ def _newest_first(head: Iterable[Dated]) -> bool:
 
 
 def _turned(head: list[Dated], rest: Iterator[Dated]) -> Iterator[Dated]:
-    """Yield rows from the last one on; they wait in a file without a name."""
-    # PRIVACY: raw values wait in a file of mode 0600 without a name, which is gone when the run ends, however it ends.
+    """Yield rows from last to first, keeping them in an unnamed file."""
+    # PRIVACY: raw values wait in an unnamed file of mode 0600, which is gone when the run ends, however it ends.
     with tempfile.TemporaryFile() as spool:
         places = []
         while head:
@@ -230,7 +239,7 @@ def _turned(head: list[Dated], rest: Iterator[Dated]) -> Iterator[Dated]:
 
 
 def _compared(stamp: int | datetime) -> int:
-    """Return what compares; local times are of one zone."""
+    """Return a number to compare times by; local times are all in one zone."""
     if isinstance(stamp, int):
         return stamp
     return milliseconds(stamp.replace(tzinfo=UTC))

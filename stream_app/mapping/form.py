@@ -9,16 +9,16 @@ from zoneinfo import ZoneInfo
 from stream_app.privacy.policy import Fault
 
 SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-"""What may separate columns, and what a message calls it."""
+"""The characters that may separate columns, and their names in messages."""
 HIGH: Final = frozenset({"high", "hi"})
 LOW: Final = frozenset({"low", "lo"})
-"""What sensors write beyond the ends of their range."""
+"""Words that sensors write for values beyond the ends of their range."""
 UNITS: Final = {"s": Decimal(1_000), "ms": Decimal(1), "us": Decimal("0.001"), "ns": Decimal("0.000001")}
-"""Units of numbers that are times, in milliseconds."""
+"""Units of numeric times, in milliseconds."""
 
 
 class MappingError(ValueError):
-    """A mapping that cannot be used; ``faults`` has everything that is wrong, by member."""
+    """A mapping cannot be used; ``faults`` lists everything that is wrong, by member."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
@@ -27,7 +27,7 @@ class MappingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a cell must hold for its row to count, or must not."""
+    """What a cell must or must not contain for its row to count."""
 
     column: str
     text: str
@@ -39,46 +39,46 @@ class FileMapping:
     """Where a file holds its times and values; columns are named as the file names them."""
 
     timestamp_columns: tuple[str, ...] = ()
-    """The cells of several columns are joined by a space, such as a date and a time."""
+    """The cells of several columns, such as a date and a time, are joined by a space."""
     value_columns: Mapping[str, str] = field(default_factory=dict)
-    """The column of each part of a value; a value without parts has one, whose name is empty."""
+    """The column of each part of a value. A value without parts has one, with an empty name."""
     time_format: str | None = None
-    """Directives of `strptime`, or a unit of numbers; None: ISO 8601, or whole milliseconds."""
+    """A `strptime` format, or a unit of numbers; None: ISO 8601, or whole milliseconds."""
     zone: ZoneInfo | None = None
-    """The zone of times without an offset; None: there may be none."""
+    """The zone of times without an offset; None: such times are not allowed."""
     stamp: Literal["start", "end"] | None = None
-    """Whether a time is the start or the end of the interval that its value is of; None: nobody said, so the start."""
+    """Whether a time is the start or the end of its value's interval; None: not stated, so the start."""
     series: str | None = None
     series_column: str | None = None
     where: tuple[Condition, ...] = ()
-    """Rows count that meet all of these."""
+    """Only rows that meet all of these conditions count."""
     single: tuple[str, ...] = ()
-    """Columns that have one text in all rows of a series that count, such as the kind of a measurement or its unit."""
+    """Columns with the same text in all counted rows of a series, such as a kind of measurement or a unit."""
     words: Mapping[str, Decimal] = field(default_factory=dict)
-    """Numbers that words in the place of a value stand for."""
+    """The numbers that words in place of a value represent."""
     missing: frozenset[str] = frozenset()
-    """Texts in the place of a value that say that there is none; their rows are skipped."""
+    """Texts in place of a value that mean there is none; their rows are skipped."""
     multiply: Decimal | None = None
     differences: bool = False
-    """Whether a value is the reading of a register, of which the growth since the row before counts."""
+    """Whether a value is a register reading, so that its growth since the row before counts."""
     separator: str | None = None
-    """None: the first of `SEPARATORS` under which a line holds the names that are asked for."""
+    """None: the first of `SEPARATORS` for which a line contains the requested names."""
     decimal: Literal[".", ","] = "."
     no_header: bool = False
-    """Whether no line names the columns: their names are numbers from 1 on then."""
+    """Whether no line names the columns; their names are then numbers from 1."""
     records: str | None = None
-    """Of JSON, the dotted path of the records; of XML, the name of their elements."""
+    """The dotted path of JSON records, or the element name of XML records."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns that are asked for, each once."""
+        """All requested columns, each once."""
         series = () if self.series_column is None else (self.series_column,)
         conditions = (condition.column for condition in self.where)
         named = (*self.timestamp_columns, *self.value_columns.values(), *series, *conditions, *self.single)
         return tuple(dict.fromkeys(named))
 
     def remedy_without(self, missing: Collection[str]) -> str:
-        """Return what to do where a file lacks columns that are in `single` alone; empty where others are missing."""
+        """Return what to do if a file lacks only columns of `single`; empty if others are missing."""
         others = {*self.timestamp_columns, *self.value_columns.values(), self.series_column}
         others |= {condition.column for condition in self.where}
         if not missing or not set(missing) <= {*self.single} - others:
@@ -86,7 +86,7 @@ class FileMapping:
         return "it distinguishes several sorts of reading; if the file has only one sort, add --single ''"
 
     def lacking(self) -> Iterator[Fault]:
-        """Yield what a mapping needs and this one has not."""
+        """Yield what this mapping lacks and every mapping needs."""
         if not self.timestamp_columns:
             yield Fault("timestamp_column", "is missing; specify the time column")
         if not self.value_columns:

@@ -1,4 +1,4 @@
-"""What a file is, as far as its first rows show, and what a mapping of it still lacks.
+"""What a file is, judged by its first rows, and what a mapping of it still lacks.
 
 PRIVACY: all of this is for whoever has the file. Cells are shown as shapes, in which 9 stands for a digit and a for
 letters. Nothing here proposes the range of a policy: a range that is taken from data reveals them.
@@ -22,16 +22,16 @@ from stream_app.mapping.members import shipped_mappings
 from stream_app.mapping.timeforms import DAYS, formats_of, has_offset, is_hour
 
 SAMPLED: Final = 1_000
-"""Rows from the first on whose cells are looked at."""
+"""How many rows at the start have their cells examined."""
 MOST_WORDS: Final = 5
-"""Among numbers; where there are more, the column holds texts."""
+"""The most words among numbers; a column with more contains text."""
 _MOST: Final = 0.9
-"""Which part of the cells of a column must be times, or numbers."""
+"""The share of a column's cells that must be times, or numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column, by its first cells that are not empty."""
+    """A column, represented by its first non-empty cells."""
 
     name: str
     cells: tuple[str, ...]
@@ -49,13 +49,13 @@ class Column:
 
     @property
     def words(self) -> list[str]:
-        """Return the words among its numbers, such as High; none where there are many."""
+        """Return the words among its numbers, such as High; none if there are many."""
         found = sorted({cell for cell in self.cells if not any(map(str.isdigit, cell))})
         return found if self.numbers and len(found) <= MOST_WORDS else []
 
     @property
     def thousands(self) -> bool:
-        """Return whether a comma in numbers may stand between thousands as well as before decimals."""
+        """Return whether a comma in the numbers could separate thousands as well as decimals."""
         return self.comma and all(re.fullmatch(r"-?[0-9]{1,3}(,[0-9]{3})?", cell) for cell in self.cells if "," in cell)
 
     @property
@@ -75,7 +75,7 @@ LANGUAGES: Final[dict[Form, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What a file is, and the mapping of it as far as the file tells one."""
+    """What a file is, and its mapping as far as the file shows it."""
 
     form: Form
     columns: tuple[Column, ...]
@@ -83,24 +83,24 @@ class Inspection:
     separator: str | None = None
     header_line: int | None = None
     named: tuple[str, ...] = ()
-    """Shipped mappings whose columns it has."""
+    """Shipped mappings whose columns the file has."""
     times: tuple[str, ...] = ()
     """Columns that may hold times."""
     values: tuple[str, ...] = ()
     """Columns that may hold values."""
     formats: tuple[str, ...] = ()
-    """Formats that all times have; several where day and month may be either."""
+    """Formats that fit all times; several if day and month can be swapped."""
     local: bool = False
     """Whether times have no offset."""
 
 
 def shape_of(text: str) -> str:
-    """Return a text with 9 for each digit, and a for letters that stand together."""
+    """Return a text with 9 for each digit, and one a for each group of letters."""
     return re.sub(r"a+", "a", re.sub(r"[^\W\d_]", "a", re.sub(r"[0-9]", "9", text)))
 
 
 def inspected(found: io.BufferedReader) -> Inspection:
-    """Return what a file is; raises `FileError` for what is no file of records."""
+    """Return what a file is; raises `FileError` if it is not a file of records."""
     match language_of(found):
         case "json":
             return _of_json(found)
@@ -119,19 +119,19 @@ def _of_text(text: io.TextIOBase) -> Inspection:
     widths = Counter(len(cells) for _, cells in rows)
     width = max(widths, key=lambda count: (widths[count] * (count > 1), count))
     table = [(line, cells) for line, cells in rows if len(cells) == width]
-    while width > 1 and not any(cells[-1] for _, cells in table):  # a separator at the end of each row
+    while width > 1 and not any(cells[-1] for _, cells in table):  # each row ends with a separator
         width -= 1
         table = [(line, cells[:width]) for line, cells in rows if len(cells[:width]) == width]
     names, header = [str(nth) for nth in range(1, width + 1)], 0
     timed = (nth for nth, (_, cells) in enumerate(table[:HEADER_LINES]) if any(formats_of([one]) for one in cells))
     numbered = (nth for nth, (_, cells) in enumerate(table[:HEADER_LINES]) if any(map(_is_number, cells)))
     first = next(chain(timed, numbered), 0)
-    # The names are the last ones above the first time: below titles, and above lines of something else. The first
-    # column may have none: it numbers the rows, or says what a line is.
+    # The column names are the last ones above the first time, below any titles and other lines. The first column may
+    # have no name: it numbers the rows, or says what a line is.
     named = [nth for nth, (_, cells) in enumerate(table[:first]) if all(cells[1:]) and not any(map(_is_number, cells))]
     if named and (table[named[-1]][1][0] or not any(formats_of([cells[0]]) for _, cells in table[first:])):
         header, names = table[named[-1]]
-    table = [row for row in table[named[-1] + 1 if named else first :] if row[1] != names]  # they may come again
+    table = [row for row in table[named[-1] + 1 if named else first :] if row[1] != names]  # names may recur
     columns = [_column(name, [cells[nth] for _, cells in table]) for nth, name in enumerate(names) if name]
     base = FileMapping(separator=mark, no_header=not header)
     return replace(_told("text", columns, base), separator=mark, header_line=header or None)
@@ -148,7 +148,7 @@ def _divided(head: Sequence[str]) -> Iterator[tuple[str, list[tuple[int, list[st
 
 
 def _regular(rows: Sequence[Sequence[str]]) -> tuple[float, int]:
-    """Return how much of a text has one number of columns, more than one, and that number."""
+    """Return the share of rows that have the most common number of columns above one, and that number."""
     widths = Counter(map(len, rows))
     width, count = max(widths.items(), key=lambda found: (found[1] * (found[0] > 1), found[0]))
     return (count / len(rows), width) if width > 1 else (0.0, width)
@@ -180,7 +180,7 @@ def _sample(document: Any, path: str | None) -> list[dict[str, str]]:
 
 
 def _lists(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, int]]:
-    """Yield the paths of lists of objects, and how many these are."""
+    """Yield the paths of lists of objects, and the lengths of the lists."""
     for name, found in document.items():
         path = f"{above}{name}"
         inner = [found] if isinstance(found, dict) else found if isinstance(found, list) else []
@@ -211,7 +211,7 @@ def _of_xml(found: io.BufferedReader) -> Inspection:
 
 
 def _shipped_records(samples: Mapping[str, Sequence[Mapping[str, str]]]) -> str | None:
-    """Return the records of a shipped mapping if samples have them, with all its columns."""
+    """Return the record path of a shipped mapping if the samples have records with all its columns."""
     for known in shipped_mappings().values():
         found = {name for one in samples.get(known.records or "", ()) for name in one}
         if found and set(known.columns) <= found:
@@ -235,7 +235,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspection:
-    """Return a mapping as far as columns tell one."""
+    """Return a mapping as far as the columns show it."""
     by_name = {column.name: column for column in columns}
     found = {column.name: tuple(forms) for column in columns if (forms := formats_of(column.cells))}
     hours = [one.name for one in columns if one.cells and all(is_hour(cell) for cell in one.cells)]
@@ -255,7 +255,7 @@ def _told(form: Form, columns: Sequence[Column], base: FileMapping) -> Inspectio
     named = tuple(
         name
         for name, known in shipped_mappings().items()
-        if not base.no_header  # columns that are numbers name no export
+        if not base.no_header  # numbered columns identify no export
         if set(known.columns) <= set(by_name) and (form == "text" or known.records in {base.records, None})
     )
     sample = by_name[times[0]].cells[:SAMPLED] if len(times) == 1 else ()
@@ -269,7 +269,7 @@ _POSITION: Final = {"latitude": {"lat", "latitude"}, "longitude": {"lon", "lng",
 
 
 def _values(columns: Sequence[Column], times: set[str]) -> tuple[str, ...]:
-    """Return the columns whose cells are numbers for the most part, and that count no rows."""
+    """Return the columns whose cells are mostly numbers, except those that count rows."""
     return tuple(
         one.name
         for one in columns
@@ -281,7 +281,7 @@ def _values(columns: Sequence[Column], times: set[str]) -> tuple[str, ...]:
 
 
 def _counts(cells: Sequence[str]) -> bool:
-    """Return whether cells are the numbers of their rows."""
+    """Return whether the cells are row numbers."""
     whole = all(cell.isascii() and cell.isdigit() for cell in cells)
     return whole and {int(after) - int(before) for before, after in pairwise(cells)} <= {0, 1}
 

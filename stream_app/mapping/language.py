@@ -1,4 +1,4 @@
-"""In which language a file is written, by how it begins."""
+"""The language a file is written in, recognized by its beginning."""
 
 import io
 from typing import Literal
@@ -9,7 +9,7 @@ Language = Literal["json", "xml", "text"]
 
 
 def language_of(found: io.BufferedReader) -> Language:
-    """Return the language of a file, of which nothing was read; what is neither JSON nor XML is text with columns."""
+    """Return the language of a file that is still unread; anything but JSON and XML is text with columns."""
     match found.peek(1 << 12).removeprefix(MARK).lstrip()[:1]:
         case b"{" | b"[":
             return "json"
@@ -20,5 +20,5 @@ def language_of(found: io.BufferedReader) -> Language:
 
 
 def text_in(found: io.BufferedReader) -> io.TextIOBase:
-    """Return the text of a file; reading it raises `UnicodeDecodeError` for what is not UTF-8."""
+    """Return the text of a file; reading it raises `UnicodeDecodeError` if it is not UTF-8."""
     return io.TextIOWrapper(found, encoding="utf-8-sig", newline="")

@@ -1,7 +1,6 @@
-"""The members of a mapping as people write them, and the mappings that are shipped.
+"""The members of a mapping as people write them, and the shipped mappings.
 
-The command line, the library and TOML files give them under the same names: an option of the command line has `-` where
-a member has `_`.
+The command line, the library and TOML files use the same names; a command-line option has `-` where a member has `_`.
 """
 
 import csv
@@ -20,7 +19,7 @@ from stream_app.plain import NOT_UTF8, meant
 from stream_app.privacy.policy import Fault
 
 MOST_PLACES: Final = 20
-"""Of a factor, before or after its point."""
+"""The most digits of a factor before or after its point."""
 _SHIPPED: Final = resources.files("stream_app.mapping") / "shipped"
 MEMBERS: Final = (
     "timestamp_column",
@@ -30,10 +29,11 @@ MEMBERS: Final = (
 
 
 def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> FileMapping:
-    """Return the mapping that members say, over those of ``base``; raises `MappingError` with every fault.
+    """Return the mapping that ``given`` describes on top of ``base``.
 
-    A member that is None is not given. What ``base`` says in `single` holds besides, unless no column is given there;
-    its conditions hold besides, unless a condition that is given names the one text of their column.
+    Raises `MappingError` with every fault. A member that is None is not given. The columns of ``base`` in `single` also
+    apply, unless `single` is given empty; its conditions also apply, unless a given condition names the one text of
+    their column.
     """
     reader = _Reader(given)
     found = {
@@ -59,7 +59,7 @@ def mapping_of(given: Mapping[str, Any], base: FileMapping | None = None) -> Fil
 
 
 def shipped() -> dict[str, str]:
-    """Return the name of each mapping that comes with the package, and what it is for."""
+    """Return the name and purpose of each mapping that comes with the package."""
     files = sorted(_SHIPPED.iterdir(), key=lambda file: file.name)
     return {
         file.name.removesuffix(".toml"): file.read_text("utf-8").partition("\n")[0].lstrip("# ")
@@ -70,12 +70,12 @@ def shipped() -> dict[str, str]:
 
 @cache
 def shipped_mappings() -> Mapping[str, FileMapping]:
-    """Return the mappings that come with the package, by their names."""
+    """Return the mappings that come with the package, by name."""
     return {name: _mapping_in(name, (_SHIPPED / f"{name}.toml").read_text("utf-8")) for name in shipped()}
 
 
 def read_mapping(name: str) -> FileMapping:
-    """Return a mapping that is shipped under a name, or that a TOML file holds; raises `MappingError`, `OSError`."""
+    """Return a shipped mapping by name, or the mapping in a TOML file; raises `MappingError`, `OSError`."""
     known = shipped_mappings()
     if name in known:
         return known[name]
@@ -100,12 +100,12 @@ def _mapping_in(name: str, text: str) -> FileMapping:
 
 
 def names_of(text: str) -> list[str]:
-    """Return the names in a list with commas, quoted as in CSV where a name holds one."""
+    """Return the names in a comma-separated list, quoted as in CSV if a name contains a comma."""
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
 
 
 class _Reader:
-    """Reads members one after the other, and keeps what is wrong with them."""
+    """Reads members one after the other, and collects what is wrong with them."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._given = {name: value for name, value in given.items() if value is not None}
@@ -113,7 +113,7 @@ class _Reader:
         self._faults = [Fault(name, f"is not a member of a mapping{meant(name, MEMBERS)}") for name in unknown]
 
     def read(self, name: str) -> Any:
-        """Return the value of a member; None where it is not given, or is wrong."""
+        """Return the value of a member; None if it is not given or is invalid."""
         if name not in self._given:
             return None
         try:
@@ -123,7 +123,7 @@ class _Reader:
             return None
 
     def end(self) -> None:
-        """Raise `MappingError` if something was wrong."""
+        """Raise `MappingError` if anything was wrong."""
         if self._given.keys() >= {"series", "series_column"}:
             self._faults.append(Fault("series", "conflicts with series_column; use only one of them"))
         if self._faults:
@@ -235,7 +235,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _decimal(found: object) -> Decimal:
-    """Return an exact number; a float has the digits that it is written with."""
+    """Return an exact number; a float has the digits with which it is written."""
     try:
         number = Decimal(str(found).strip())
     except InvalidOperation:

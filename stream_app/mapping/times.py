@@ -1,4 +1,4 @@
-"""When the rows of a file are: how far apart, in which order, and what is missing between them."""
+"""The times of a file's rows: how far apart they are, in which order, and what is missing."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,18 +14,18 @@ class Times:
     first_ms: int
     last_ms: int
     interval_ms: int
-    """The most frequent time between two rows; 0 where there is one row."""
+    """The most frequent time between two rows; 0 if there is only one row."""
     regular: int
-    """How many times between two rows are that one."""
+    """How many times between two rows equal that interval."""
     gaps: int
-    """How many are longer than one and a half of it."""
+    """How many are longer than one and a half intervals."""
     repeated: int
     backwards: int
-    """Rows that lie before the row above them."""
+    """Rows that are earlier than the row above them."""
 
     @classmethod
     def of(cls, moments_ms: Iterable[int]) -> "Times | None":
-        """Return them; None where there is no row."""
+        """Return the times of some rows; None if there are no rows."""
         found = list(moments_ms)
         if not found:
             return None

@@ -1,4 +1,4 @@
-"""The temporal loss of planned events, and the epsilon with which a scheme keeps it within a bound."""
+"""The temporal loss of planned events, and the epsilon that keeps a scheme within a bound."""
 
 from collections.abc import Sequence
 from math import floor
@@ -13,10 +13,10 @@ from stream_app.privacy.values import NANO
 
 
 def within_of(request: PlanRequest) -> dict[str, float | None] | None:
-    """Return what each event may spend for the bound that is asked for, whatever the scheme; None: none is.
+    """Return what each event may spend within the bound under any scheme; None if no bound is asked for.
 
-    ``constant`` holds for ever, ``even`` over the horizon; ``first``, ``between`` and ``last`` are the most of all.
-    Raises `PlanError` for a bound that nothing keeps.
+    ``constant`` holds forever and ``even`` over the horizon; ``first``, ``between`` and ``last`` are the most of all.
+    Raises `PlanError` if the bound is not finite and above 0.
     """
     adversary, bound, events = request.adversary, request.bound, request.horizon.events
     if adversary is None or bound is None:
@@ -33,9 +33,10 @@ def within_of(request: PlanRequest) -> dict[str, float | None] | None:
 
 
 def temporal_loss(adversary: Adversary, epsilons: Sequence[float], gap: int) -> TemporalLoss:
-    """Return the losses of events ``gap`` steps apart; between them nothing is spent, and what is known fades.
+    """Return the losses of events ``gap`` steps apart, between which nothing is spent and knowledge fades.
 
-    It is `Adversary.temporal_loss` with zeros between the events, at those (Cao et al. 2017, equations 10 to 15).
+    The result is `Adversary.temporal_loss` with zeros between events, at the events (Cao et al. 2017, equations 10 to
+    15).
     """
     if gap == 1:
         return adversary.temporal_loss(epsilons)
@@ -46,7 +47,7 @@ def temporal_loss(adversary: Adversary, epsilons: Sequence[float], gap: int) -> 
 
 
 def _accumulated(envelope: Envelope, epsilons: Sequence[float], gap: int) -> tuple[list[float], list[float]]:
-    """Return the loss after each epsilon, and what was left of it before each."""
+    """Return the loss after each epsilon, and the loss that remained before each."""
     after: list[float] = []
     before: list[float] = []
     kept = 0.0
@@ -57,18 +58,18 @@ def _accumulated(envelope: Envelope, epsilons: Sequence[float], gap: int) -> tup
     return after, before
 
 
-_ENOUGH = 2.0**-24  # relative width at which the search ends; six digits are given
+_ENOUGH = 2.0**-24  # relative width at which the search ends; six digits are shown
 _ATTEMPTS = 3
 
 
 def epsilon_within(
     request: PlanRequest, variant: Variant, spends: Sequence[Sequence[float]], watch: Watch
 ) -> float | None:
-    """Return the largest epsilon, to about six digits, with which no step of the courses loses more than the bound.
+    """Return the largest epsilon, to about six digits, that keeps each step of the courses in the bound.
 
-    ``spends`` are those of the policy as it is. They grow in proportion with epsilon but for rounding to
-    nano-epsilon, so the factor is searched, and the epsilon that it gives is walked. None when nothing is asked, or
-    none is small enough.
+    ``spends`` are those of the policy as it is. They are proportional to epsilon except for rounding to nano-epsilon.
+    So the factor is searched, and its epsilon is checked with real courses. None if no bound is set or no epsilon is
+    small enough.
     """
     adversary, bound, policy = request.adversary, request.bound, request.policy
     if adversary is None or bound is None:
@@ -97,7 +98,7 @@ def _loss(adversary: Adversary, courses: Sequence[Sequence[float]], factor: floa
 
 
 def _rounded(epsilon: float) -> float:
-    """Return epsilon with six digits, rounded down; 0 below a nano-epsilon."""
+    """Return epsilon rounded down to six digits; 0 below a nano-epsilon."""
     if epsilon < 1 / NANO:
         return 0.0
     unit = 10.0 ** (int(f"{epsilon:e}".partition("e")[2]) - 5)

@@ -1,8 +1,8 @@
-"""A horizon of events, every so often, and a course over it: what the worker's own decision spends on them.
+"""A horizon of regular events, and a course over it: what the worker's own decision spends on them.
 
-Budgets depend on epsilon, landmarks and scheme, never on values, but for schemes that follow the data: those are run
-at their two ends. So nothing is computed here a second time: each made-up event goes through `decision.decide`, under
-a key that is no secret and a number in the place of the policy's kind, which moves no budget.
+Budgets depend on epsilon, landmarks and scheme, but not on values, except for schemes that follow the data: those are
+run at their two extremes. So nothing is computed a second time here: each made-up event goes through `decision.decide`.
+The key is not secret, and a number replaces the policy's kind, which does not change the budget.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -24,19 +24,22 @@ from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 from stream_app.privacy.values import nano
 
 MOST_EVENTS = 100_000
-USUAL_EVENTS = 100  # where the policy names no end: one more event then costs no other's budget
-WINDOWS = 3  # as many pass until budgets under windows come round
-PUBLIC = KeyRing("0" * 16, 0, bytes(32))  # no secret: what it draws stands for no value
+USUAL_EVENTS = 100  # if the policy sets no end: one more event costs no other event's budget
+WINDOWS = 3  # budgets under windows repeat after as many
+PUBLIC = KeyRing("0" * 16, 0, bytes(32))  # not secret: its draws hide no real value
 STAND_IN = {"kind": "number", "lower": 0, "upper": 1, "resolution": 1}
-_UNNEEDED = frozenset({"value", "filter", "collect", "correlation"})  # members of a policy that move no budget
+_UNNEEDED = frozenset({"value", "filter", "collect", "correlation"})  # policy members without effect on budget
 _GATHERING = frozenset({"within", "open_steps", "absent"})
-"""Members of `protection` that say what a step's value is, which moves none either: an event stands for readings."""
+"""Members of `protection` that define a step's value and do not affect the budget.
 
-Watch = Callable[[], None]  # told of each event
+An event replaces a step's readings.
+"""
+
+Watch = Callable[[], None]  # called per event
 
 
 class HorizonError(ValueError):
-    """Options that give no horizon, or one too long to walk; ``option`` names what mends it."""
+    """Options give no horizon, or one too long to walk; ``option`` names the one to change."""
 
     def __init__(self, option: str, problem: str) -> None:
         self.option = option
@@ -45,21 +48,21 @@ class HorizonError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """``events`` events, ``every_ms`` apart."""
+    """A series of ``events`` events, ``every_ms`` apart."""
 
     start_ms: int
     every_ms: int
     events: int
 
     def timestamps(self) -> Iterator[int]:
-        """Yield the events' timestamps."""
+        """Yield the timestamps of the events."""
         yield from (self.start_ms + number * self.every_ms for number in range(self.events))
 
 
 def horizon_of(
     policy: Policy, *, every_ms: int | None = None, events: int | None = None, start_ms: int | None = None
 ) -> Horizon:
-    """Return the policy's own horizon, where the options do not say otherwise: an event at each step.
+    """Return the policy's own horizon, with an event at each step, unless the options say otherwise.
 
     All readings of a step are one event.
 
@@ -113,7 +116,7 @@ def _span(policy: Policy, every_ms: int) -> tuple[int, int]:
 
 
 class CourseError(ValueError):
-    """An event that the policy would reject; ``reason`` is the code."""
+    """The policy would reject an event; ``reason`` is the code."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -124,8 +127,8 @@ class Spend(NamedTuple):
     """What one step spends."""
 
     landmark: bool
-    spend_nano: int  # of the measurement; 0: nothing is published
-    cost_nano: int  # that, and what the decision itself cost where a private dissimilarity is paid for
+    spend_nano: int  # for the measurement; 0: not published
+    cost_nano: int  # the above, plus the decision's own cost for a private dissimilarity
 
 
 def _loaded(entry: bytes) -> dict[str, Any]:
@@ -139,10 +142,10 @@ class Course:
     def __init__(
         self, parameters: Mapping[str, object], horizon: Horizon, rate: float | None = None, *, moving: bool = False
     ) -> None:
-        """Take a policy's ``parameters``, of which `policy_of` takes all.
+        """Take a policy's complete ``parameters``, as for `policy_of`.
 
-        With ``rate`` the sampling rate is set to it after every event, for schemes that have one and do not move it.
-        The values stay the same, or jump over the whole range when ``moving``.
+        With ``rate``, the sampling rate is reset to it after every event, for schemes that have a rate and do not
+        change it. The values stay the same, or jump over the whole range if ``moving``.
         """
         stood_in = {name: part for name, part in parameters.items() if name not in _UNNEEDED}
         protection: Any = parameters["protection"]
@@ -154,7 +157,7 @@ class Course:
         self._values = (0, 1) if moving else (0, 0)
 
     def run(self, series: str, watch: Watch) -> tuple[Spend, ...]:
-        """Return what each event costs; another ``series`` tosses other coins.
+        """Return what each event costs; a different ``series`` tosses different coins.
 
         Raises `CourseError` if an event is rejected.
         """
@@ -169,7 +172,7 @@ class Course:
             assert isinstance(outcome, Decided), "an observation is processed or rejected"
             rows[series] = self._sampled(outcome.row)
             *earlier, entry = (_loaded(sealed.value) for sealed in outcome.entries)
-            drawn_nano = sum(part["charged_nano"] for part in earlier)  # for dummies, by no event
+            drawn_nano = sum(part["charged_nano"] for part in earlier)  # for dummies, not events
             cost_nano = outcome.spent_nano - drawn_nano
             found.append(Spend(entry["landmark"], entry.get("epsilon_nano", 0), cost_nano))
             watch()

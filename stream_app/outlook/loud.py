@@ -1,4 +1,4 @@
-"""Noise at landmarks that is wider than the range of the values: such a release says next to nothing."""
+"""Noise at landmarks that is wider than the values' range: such a release reveals almost nothing."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from stream_app.words.amount import four_digits
 
 
 class Loud(NamedTuple):
-    """The scale of the noise at the first landmark that is published, the range, and both in words."""
+    """The scale of the noise at the first published landmark, the range, and both in words."""
 
     scale: float
     range: float
@@ -19,7 +19,7 @@ class Loud(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Say both, with the remedy and its price."""
+        """Return a sentence with the noise, the remedy and its price."""
         return (
             f'the noise at a landmark has a scale of {self.words}. With {{"name":"balanced","regular_share":1}} '
             "landmarks are not published, and the other steps get all of epsilon. The price is a larger temporal "
@@ -28,13 +28,14 @@ class Loud(NamedTuple):
 
 
 def loud(policy: Policy) -> Loud | None:
-    """Return by how much the noise at landmarks exceeds the range; None if it does not, or if there are none.
+    """Return how far the noise at landmarks exceeds the range; None if it does not or there are none.
 
-    It is the noise of the share that the first landmark is proposed. Counts and categories have no range: a count is
-    open above, and a category is true or false at any noise. Collected data count in contributors (`plan --error`).
+    The noise is that of the share proposed for the first landmark. Counts and categories have no range: a count has no
+    upper limit, and a category is true or false at any noise. Collected data are judged by contributors (`plan
+    --error`).
     """
     protection = policy.protection
-    # PRIVACY: how many landmarks there are is a secret under dummies, and the noise would show it.
+    # PRIVACY: the number of landmarks is a secret under dummies, and the noise would show it.
     if policy.dummies is not None or policy.units is not None or not isinstance(protection, LandmarkLevel):
         return None
     landmarks = len(policy.landmarks) + policy.spare
@@ -44,7 +45,7 @@ def loud(policy: Policy) -> Loud | None:
 
 
 def _beside(policy: Policy, share_nano: int) -> Loud | None:
-    """Return the noise of a share beside the range; None: the kind has no range."""
+    """Return the noise of a share and the range; None if the kind has no range."""
     match policy.kind:
         case Number(axis=axis):
             scale, width = expected_scale(policy, share_nano), axis.double(axis.high) - axis.double(axis.low)

@@ -1,4 +1,4 @@
-"""What a policy's schemes will cost: noise, error and temporal loss, as planned and over more and more landmarks."""
+"""The future cost of a policy's schemes in noise, error and loss, as planned and with more landmarks."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +18,11 @@ from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.values import NANO
 
 COUNTS: Final = (1, 2, 5, 10, 20, 50, 100)
-"""Landmarks that are tried, one step after the other, with a regular step before and one after them."""
+"""Numbers of consecutive landmarks to try, with one regular step before and one after them."""
 
 
 class MeanRange(NamedTuple):
-    """A figure over the steps that are published: its mean, its least and its largest value."""
+    """A figure over the published steps: its mean, its smallest and its largest value."""
 
     mean: float
     least: float
@@ -31,17 +31,20 @@ class MeanRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The figures of the landmarks, or of the regular steps; means over all courses."""
+    """The figures of the landmarks or of the regular steps, as means over all courses."""
 
     steps: int
     published: float
-    epsilon: MeanRange | None  # of a published step; None, as scale and error, when none is
-    scale: MeanRange | None  # of the noise, as `expected_scale` has it
+    epsilon: MeanRange | None  # of a published step; like scale and error, None if none is
+    scale: MeanRange | None  # of the noise, as in `expected_scale`
     error: MeanRange | None  # expected absolute error of the measurement, in the kind's unit
     contributors: int | None = None
-    """How many bring every published step within the error that is asked for; None: too many, or none is asked for."""
+    """How many contributors bring every published step within the requested error, if any.
+
+    None: too many, or none is requested.
+    """
     lead: int | None = None
-    """Contributors by which an item has to lead to be drawn at every published step; None: no choice."""
+    """How many contributors an item must lead by to be drawn at every published step; None: not a choice."""
 
     def means(self) -> tuple[tuple[str, MeanRange | None], ...]:
         """Return the figures by name."""
@@ -55,22 +58,25 @@ class Outlook:
     variant: Variant
     landmark: Side
     regular: Side
-    spent: float  # epsilon of all steps together: bounds the loss whatever is correlated; the mean over all courses
+    spent: float  # epsilon of all steps together, the mean over all courses; bounds the loss under any correlation
     epsilons: tuple[float, ...]  # of each step of the first course
     landmarks: tuple[bool, ...]  # which steps of that course are landmarks
     loss: TemporalLoss | None  # of each step of the course that loses most, under the correlation; None without one
     epsilon_within: float | None
-    """The policy's epsilon with which this loss stays within the bound asked for; None when none was, or none does."""
+    """The policy's epsilon that keeps this loss within the requested bound; None if there is none."""
 
 
 def events_of(request: PlanRequest) -> int:
-    """Return how many events `outlooks` decides at least, for a progress bar."""
+    """Return the least number of events that `outlooks` processes, for a progress bar."""
     events = request.horizon.events
     return sum(draws(variant, events) * events for variant in variants(request.policy))
 
 
 def outlooks(request: PlanRequest, watch: Watch) -> Iterator[Outlook]:
-    """Yield the figures of each scheme of the policy's level; raises `CourseError` for a horizon that it rejects."""
+    """Yield the figures of each scheme of the policy's level.
+
+    Raises `CourseError` if the policy rejects the horizon.
+    """
     for variant in variants(request.policy):
         yield _outlook(request, variant, watch)
 
@@ -120,20 +126,20 @@ def _side(spends_nano: Sequence[int], courses: int, request: PlanRequest) -> Sid
 
 
 class Crowd(NamedTuple):
-    """What the policy comes to over a number of made-up landmarks: it shows how the noise grows with them."""
+    """The policy's outlook with a number of made-up landmarks, which shows how the noise grows with them."""
 
     landmarks: int
-    outlooks: tuple[Outlook, ...]  # of every scheme of the policy's level
+    outlooks: tuple[Outlook, ...]  # of all schemes of the policy's level
 
 
 def crowds(policy: Policy, watch: Watch) -> Iterator[Crowd]:
-    """Yield an outlook for each number in `COUNTS`; nothing for a level without landmarks, or for hidden ones."""
+    """Yield an outlook for each number in `COUNTS`; nothing for levels without landmarks or hidden ones."""
     for request in _requests(policy):
         yield Crowd(request.horizon.events - 2, tuple(outlooks(request, watch)))
 
 
 def crowd_events(policy: Policy) -> int:
-    """Return how many events `crowds` decides, for a progress bar."""
+    """Return how many events `crowds` processes, for a progress bar."""
     return sum(events_of(request) for request in _requests(policy))
 
 

@@ -1,4 +1,4 @@
-"""The plots of a plan: errors by scheme or by what is protected, losses and spends over the events."""
+"""The plots of a plan: errors by scheme or by what is protected; losses and epsilon over events."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -22,11 +22,11 @@ _SIDES: Final = (
     (-_BAR / 2, "landmark", pictures.LANDMARK_COLOUR, pictures.OTHER_COLOURS[2]),
     (_BAR / 2, "regular", pictures.REGULAR_COLOUR, pictures.OTHER_COLOURS[1]),
 )
-"""Of bars: their shift, what they are of, their colour under the own scheme and under others."""
+"""For bars: their shift, their label, their colour under the policy's own scheme and under others."""
 
 
 def range_of(kind: Kind) -> float | None:
-    """Return the width of the range of a single number, from which on an error says nothing; None: there is none."""
+    """Return the width of a single number's range, beyond which an error is meaningless, or None."""
     match kind:
         case Number():
             return kind.axis.double(kind.axis.high) - kind.axis.double(kind.axis.low)
@@ -37,7 +37,7 @@ def range_of(kind: Kind) -> float | None:
 
 
 def errors_of(outlooks: Sequence[Outlook], kind: Kind, axes: "Axes") -> None:
-    """Draw the expected error of landmarks and of regular steps, scheme by scheme, the own one in colour."""
+    """Draw the expected error of landmarks and regular steps by scheme, the policy's own in colour."""
     for shift, name, own, other in _SIDES:
         for mine in (True, False):
             sides = [(place, getattr(outlook, name).error) for place, outlook in enumerate(outlooks)]
@@ -64,7 +64,7 @@ def errors_of(outlooks: Sequence[Outlook], kind: Kind, axes: "Axes") -> None:
 
 
 def losses_of(outlooks: Sequence[Outlook], horizon: Horizon, axes: "Axes") -> None:
-    """Draw the temporal loss of each event, in time."""
+    """Draw the temporal loss of each event over time."""
     for place, outlook in _own_last(outlooks):
         if outlook.loss is not None:
             axes.plot(_times(horizon), outlook.loss.total, **_look(place, outlook))
@@ -72,15 +72,15 @@ def losses_of(outlooks: Sequence[Outlook], horizon: Horizon, axes: "Axes") -> No
 
 
 def spends_of(outlooks: Sequence[Outlook], horizon: Horizon, axes: "Axes") -> None:
-    """Draw what each event spends, in time."""
+    """Draw what each event spends over time."""
     for place, outlook in _own_last(outlooks):
-        spends = (*outlook.epsilons, outlook.epsilons[-1])  # the last event, too, has its width
+        spends = (*outlook.epsilons, outlook.epsilons[-1])  # gives the last event a width too
         axes.plot(_times(horizon, 1), spends, drawstyle="steps-post", **_look(place, outlook))
     _finish(axes, "epsilon", outlooks, horizon)
 
 
 def noise_of(crowds: Sequence[Crowd], kind: Kind, axes: "Axes") -> None:
-    """Draw the scale of the noise by the number of landmarks, scheme by scheme, on logarithmic axes."""
+    """Draw the scale of the noise by the number of landmarks for each scheme, on logarithmic axes."""
     for place, outlook in _own_last(crowds[0].outlooks):
         for side, marker, face in (("landmark", "o", None), ("regular", "o", "white")):
             scales = [(crowd.landmarks, getattr(crowd.outlooks[place], side).scale) for crowd in crowds]
@@ -100,7 +100,7 @@ def noise_of(crowds: Sequence[Crowd], kind: Kind, axes: "Axes") -> None:
 
 
 def _look(place: int, outlook: Outlook) -> dict[str, Any]:
-    """Return how a scheme's line looks: the own one in colour above all, the others grey and told apart by dashes."""
+    """Return the style of a scheme's line: its own colour and on top, or grey with different dashes."""
     label = _label(outlook)
     if outlook.variant.own:
         return {"color": pictures.OWN_COLOUR, "lw": _OWN_WIDTH, "zorder": 4, "label": label}
@@ -109,12 +109,12 @@ def _look(place: int, outlook: Outlook) -> dict[str, Any]:
 
 
 def _own_last(outlooks: Sequence[Outlook]) -> list[tuple[int, Outlook]]:
-    """Return the schemes with their places, the own one last: what is drawn last lies above."""
+    """Return the schemes and their positions, the own scheme last so that it is drawn on top."""
     return sorted(enumerate(outlooks), key=lambda found: found[1].variant.own)
 
 
 def _times(horizon: Horizon, more: int = 0) -> list[float]:
-    """Return the times of the events, and of some more behind them, in days, as the axis of times counts them."""
+    """Return the times of the events, and of ``more`` after them, in days, as on the time axis."""
     times_ms = (horizon.start_ms + number * horizon.every_ms for number in range(horizon.events + more))
     return [min(time_ms, pictures.LAST_MS) / pictures.DAY_MS for time_ms in times_ms]
 
@@ -139,12 +139,12 @@ _MARKERS = ("o", "s", "D", "^")
 
 
 def title(plan: UnitPlan) -> str:
-    """Return what the picture of a plan for units shows."""
+    """Return the title of the plot of a unit plan."""
     return f"Error of a {plan.asked.kind.statistic}, {unit_words(plan.asked.kind)}, by what is protected"
 
 
 def errors_by_unit(plan: UnitPlan, axes: "Axes") -> None:
-    """Draw the error of each span by unit times window, with the best constant where data tell it."""
+    """Draw the error of each span by unit times window, with the constant baseline if there are data."""
     colours = (pictures.OWN_COLOUR, pictures.LANDMARK_COLOUR, pictures.REGULAR_COLOUR, pictures.TRUTH_COLOUR)
     for nth, span in enumerate(spans_of(plan.asked)):
         points = sorted(

@@ -1,4 +1,4 @@
-"""What is planned for: the policy over its horizon, the schemes to compare, and the courses that each of them takes."""
+"""What to plan for: the policy over its horizon, the schemes to compare, and the courses of each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -12,28 +12,34 @@ from stream_app.privacy.scheme import SCHEMES
 from stream_app.privacy.values import NANO
 
 REGULAR_SHARES = (0.75, 0.5, 0.25)
-"""Of Balanced, beside the policy's own: a larger one lowers the error of regular steps and raises temporal loss."""
+"""Shares of Balanced besides the policy's own.
+
+A larger share means less error at regular steps and more temporal loss.
+"""
 ALL = 1
-"""The regular share that publishes no landmark: it leads where there are any, since what is left can be read."""
-FIXED = {"increase": 0.0, "decrease": 0.0}  # a sampling rate that stays what it is
-DRAWS = 20  # courses over which coins are averaged, for as long as they are short
-MOST_DRAWN = 100_000  # events over all courses of one variant, but for one whole course
+"""The regular share that publishes no landmark.
+
+It is listed first under landmarks, because the remaining releases are readable.
+"""
+FIXED = {"increase": 0.0, "decrease": 0.0}  # keeps a sampling rate as it is
+DRAWS = 20  # courses over which coins are averaged, while courses are short
+MOST_DRAWN = 100_000  # limit of events over all courses of a variant, except one course
 
 
 class Variant(NamedTuple):
-    """A scheme; of one that follows the data, one end of how the data may be."""
+    """A scheme; for one that follows the data, at one extreme of the data."""
 
-    scheme: Mapping[str, Any]  # the member of that name, as a policy record would have it
-    end: str  # what is assumed of the data; empty where the scheme does not look at them
-    ran: Mapping[str, Any]  # the scheme that behaves like this end all the time
-    rate: float | None  # the sampling rate after the first event; None: as the scheme has it
+    scheme: Mapping[str, Any]  # the `scheme` member as in a policy record
+    end: str  # what is assumed of the data; empty if the scheme ignores them
+    ran: Mapping[str, Any]  # the scheme that always behaves like this extreme
+    rate: float | None  # the sampling rate after the first event; None: the scheme's own
     moving: bool  # whether values jump
     tosses: bool  # whether coins decide what is published
-    own: bool  # whether the policy names this scheme so
+    own: bool  # whether it is the policy's own scheme
 
     @property
     def leaves_out(self) -> bool:
-        """Whether it is Balanced that publishes no landmark, which others are compared with by name."""
+        """Whether this is Balanced without published landmarks, with which others are compared by name."""
         return self.scheme.get("regular_share") == ALL
 
     @property
@@ -45,7 +51,7 @@ class Variant(NamedTuple):
 
 
 def variants(policy: Policy) -> tuple[Variant, ...]:
-    """Return what to compare: Balanced with the largest share first, then the level's other schemes in their order."""
+    """Return what to compare: Balanced by descending share, then the level's other schemes in order."""
     own: Mapping[str, Any] = policy.parameters["scheme"]  # type: ignore[assignment] # an object, or no policy
     protection: Any = policy.parameters["protection"]
     shares = (ALL, *REGULAR_SHARES) if protection["level"] == "landmark" else REGULAR_SHARES
@@ -74,7 +80,7 @@ def _ends(name: str, own: Mapping[str, Any], shares: tuple[float, ...]) -> Itera
                 of_share = {"name": name, "regular_share": each}
                 yield Variant(of_share, "", of_share, None, moving=False, tosses=False, own=each == share)
         case "skip" if not is_own:
-            return  # it shows where the landmarks are: for those alone who ask for it
+            return  # it reveals where landmarks are: only for those who ask for it
         case _:
             yield Variant(scheme, "", scheme, None, moving=False, tosses=False, own=is_own)
 
@@ -88,17 +94,17 @@ def _admitted(parameters: Mapping[str, object], variant: Variant) -> bool:
 
 
 class PlanRequest(NamedTuple):
-    """A policy to plan for, and for whom."""
+    """A policy to plan for, and its adversary."""
 
     policy: Policy
     horizon: Horizon
     adversary: Adversary | None
-    bound: float | None  # of temporal loss; nothing comes of it without an adversary
-    error: Fraction | None = None  # that a ward is to be large enough for
+    bound: float | None  # of temporal loss; unused without an adversary
+    error: Fraction | None = None  # that a ward must be large enough for
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """Return the policy's parameters; who plans knows the true landmarks, which a policy with dummies hides."""
+        """Return the policy's parameters with the true landmarks, which the planner knows and dummies hide."""
         policy = self.policy
         if policy.dummies is None:
             return policy.parameters
@@ -107,14 +113,14 @@ class PlanRequest(NamedTuple):
 
     @property
     def gap(self) -> int:
-        """Return the steps from one event to the next, rounded down: over more of them more would fade."""
+        """Return the steps between events, rounded down because more would fade over more steps."""
         return self.horizon.every_ms // self.policy.step_ms
 
 
 def courses_of(
     parameters: Mapping[str, object], variant: Variant, horizon: Horizon, watch: Watch
 ) -> list[tuple[Spend, ...]]:
-    """Return the courses of a variant: several where coins decide, one where nothing is left to chance."""
+    """Return the courses of a variant: several if coins decide, one if nothing is left to chance."""
     ran = {**parameters, "scheme": variant.ran}
     numbers = range(draws(variant, horizon.events))
     course = Course(ran, horizon, variant.rate, moving=variant.moving)
@@ -127,5 +133,5 @@ def draws(variant: Variant, events: int) -> int:
 
 
 def epsilons_of(spends: Sequence[Spend]) -> tuple[float, ...]:
-    """Return what each step costs, 0 where nothing is published and no decision paid for."""
+    """Return what each step costs: 0 if nothing is published and no decision is paid for."""
     return tuple(spend.cost_nano / NANO for spend in spends)

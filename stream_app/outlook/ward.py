@@ -1,7 +1,7 @@
 """How many contributors a collected statistic needs for a wanted error: the smallest ward.
 
-A release is *within* an error if it is so with probability `WANTED`, whatever the items of the contributors are. The
-error is of noise alone: items are rounded to their grid before, and clamped to their range.
+A release is *within* an error if this holds with probability `WANTED`, whatever the contributors' items are. The error
+comes from noise alone: items are first rounded to their grid and clamped to their range.
 """
 
 from collections.abc import Callable
@@ -18,23 +18,26 @@ from stream_app.privacy.kinds import Choice, Counts, HiddenMean, Mean, Sum
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO
 
-WANTED: Final = 0.95  # with this probability a release is within its error
-MOST_CONTRIBUTORS: Final = 100_000  # more are not looked for where their number is hidden
+WANTED: Final = 0.95  # probability that a release is within its error
+MOST_CONTRIBUTORS: Final = 100_000  # search limit if the number of contributors is hidden
 MOST_DRAWS: Final = 1_000_000
-"""Either way, of the noise in a number: its scale is then 42,000, and a number needs three scales to be of use."""
-NEGLIGIBLE: Final = 24.0  # times a scale of discrete Laplace noise: what lies beyond, 4e-11 of it, counts as failure
-CERTAIN: Final = 30.0  # a rate at which noise is 0 but for once in 10^13 draws
-NEAR: Final = 1e-7  # relative distance of rates that are one: the formula for two would subtract what is nearly equal
+"""The most noise considered in a number, either way.
 
-Tail = Callable[[int], float]  # the probability that noise is larger than so many cells, either way; it falls
+The scale is then 42,000, and a useful number needs three scales.
+"""
+NEGLIGIBLE: Final = 24.0  # in scales of discrete Laplace noise: the rest, 4e-11 of it, counts as failure
+CERTAIN: Final = 30.0  # a rate at which noise is 0 except once in 10^13 draws
+NEAR: Final = 1e-7  # relative distance of rates treated as equal: the formula for two would subtract close numbers
+
+Tail = Callable[[int], float]  # the probability that noise exceeds so many cells, either way; decreasing
 
 
 def contributors(policy: Policy, spend_nano: int, error: Fraction) -> int | None:
-    """Return how many contributors a release of so much budget needs to be within an error above 0; None: see below.
+    """Return how many contributors a release with this budget needs for an error above 0, or None.
 
-    For a sum the error is a contributor's share of it, in the value's unit; for a mean it is the mean's; for counts it
-    is a share of the contributors, as for a choice, where the item that leads by it is to be drawn. None is more than
-    `MOST_CONTRIBUTORS`, and data that are not collected.
+    For a sum, the error is a contributor's share of it, in the value's unit; for a mean, the mean's error; for counts,
+    a share of the contributors. For a choice it is also such a share: the item that leads by it is to be drawn. None
+    means more than `MOST_CONTRIBUTORS`, or data that are not collected.
     """
     kind, collect = policy.kind, policy.collect
     if collect is None:
@@ -55,7 +58,7 @@ def contributors(policy: Policy, spend_nano: int, error: Fraction) -> int | None
 
 
 def within_words(policy: Policy, error: float) -> str | None:
-    """Return what is within an error, in words; None: data that are not collected have no ward."""
+    """Return in words what is within an error; None for data that are not collected, which have no ward."""
     match policy.kind:
         case _ if policy.collect is None:
             return None
@@ -72,7 +75,7 @@ def within_words(policy: Policy, error: float) -> str | None:
 
 
 def lead(kind: Choice, spend_nano: int) -> int:
-    """Return by how many contributors an item has to lead to be drawn with probability `WANTED`."""
+    """Return how many contributors an item must lead by to be drawn with probability `WANTED`."""
     return lead_of(len(kind.items), spend_nano / NANO / (2 if kind.replace else 1))
 
 
@@ -92,9 +95,9 @@ def sum_tail(one: float, other: float) -> Tail:
     """Return the tail of the sum of two independent draws of discrete Laplace noise of these rates.
 
     With a and b for ``exp(-rate)``, the product of both generating functions ``(1 - a)^2 / ((1 - a z) (1 - a / z))``
-    falls into partial fractions: ``P(n) = w (a^|n| a / (1 - a^2) - b^|n| b / (1 - b^2))``, where ``w = (1 - a)^2
-    (1 - b)^2 / (a b d)`` and ``d = (1 - b)^2 / b - (1 - a)^2 / a``, the product of two hyperbolic sines. Where a = b,
-    ``P(n) = ((1 - a) / (1 + a))^2 a^|n| (|n| + (1 + a^2) / (1 - a^2))``.
+    has the partial fractions ``P(n) = w (a^|n| a / (1 - a^2) - b^|n| b / (1 - b^2))``, where ``w = (1 - a)^2 (1 - b)^2
+    / (a b d)`` and ``d = (1 - b)^2 / b - (1 - a)^2 / a``, the product of two hyperbolic sines. If a = b, ``P(n) = ((1 -
+    a) / (1 + a))^2 a^|n| (|n| + (1 + a^2) / (1 - a^2))``.
     """
     low, high = sorted((min(one, CERTAIN), min(other, CERTAIN)))
     a, b = exp(-low), exp(-high)
@@ -113,21 +116,22 @@ def sum_tail(one: float, other: float) -> Tail:
 
 
 def reach_of(tail: Tail) -> int:
-    """Return the least number of cells within which noise lies with probability `WANTED`."""
+    """Return the smallest number of cells within which noise lies with probability `WANTED`."""
     return _least(lambda most: tail(most) <= 1 - WANTED, 0)
 
 
 def contributors_of_total(reach: int, error_cells: Fraction) -> int:
-    """Return how many contributors bring noise of ``reach`` cells in their total down to ``error_cells`` each."""
+    """Return how many contributors reduce noise of ``reach`` cells in their total to ``error_cells`` each."""
     return max(1, ceil(reach / error_cells))
 
 
 def contributors_of_mean(sum_rate: float, number_rate: float, farthest: int, error_cells: Fraction) -> int | None:
     """Return how many contributors a mean of a hidden number needs; None: more than `MOST_CONTRIBUTORS`.
 
-    With noise x in the sum and y in the number n, and the mean m cells from the middle of the range, the error is
-    ``|x - m y| / (n + y)``. The mean is taken at an end of the range, ``farthest`` cells away, where y tells most; what
-    clamping saves there is not counted, and n + y < 1 is a failure. So what holds for n holds for any larger number.
+    With noise x in the sum and y in the number n, and the mean m cells from the middle of the range, the error is ``|x
+    - m y| / (n + y)``. The mean is assumed at an end of the range, ``farthest`` cells away, where y matters most. The
+    gain from clamping there is not counted, and n + y < 1 is a failure. So the result for n also holds for any larger
+    number.
     """
     most = min(ceil(NEGLIGIBLE / number_rate), MOST_DRAWS)
     draws = np.arange(-most, most + 1, dtype=np.float64)
@@ -159,16 +163,16 @@ def _below(rate: float, cell: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def lead_of(items: int, rate: float) -> int:
-    """Return how many contributors more than any other an item needs to be chosen with probability `WANTED`.
+    """Return how far an item must lead all others to be chosen with probability `WANTED`, in contributors.
 
-    The weight of n is ``exp(rate * n)``. It is chosen least likely where all others are equal: with probability
-    ``1 / (1 + (items - 1) exp(-rate * lead))``.
+    The weight of n is ``exp(rate * n)``. The item is least likely to be chosen if all others are equal, with
+    probability ``1 / (1 + (items - 1) exp(-rate * lead))``.
     """
     return max(1, ceil(log((items - 1) * WANTED / (1 - WANTED)) / rate))
 
 
 def _least(holds: Callable[[int], bool], first: int) -> int:
-    """Return the least number from ``first`` on that holds, where all larger ones do, too."""
+    """Return the smallest number from ``first`` on that holds, if all larger ones hold too."""
     low, high = first, first
     while not holds(high):
         low, high = high + 1, 2 * high + 1

@@ -1,1 +1,1 @@
-"""Events decided without Kafka, into a folder of releases, ledger and rejects, as a worker would decide them."""
+"""Events processed without Kafka into a folder of releases, ledger and rejects, as by a worker."""

@@ -1,4 +1,4 @@
-"""What looks wrong with the rows of an input as a whole: asked about before anything of them is written or sent."""
+"""What looks wrong with an input as a whole: checked before anything is written or sent."""
 
 import time
 from array import array
@@ -29,59 +29,62 @@ CHECKS: Final[dict[Check, str]] = {
     "clamped": "most values of a series are beyond one end of their range",
     "refused": "more than 1 % of the rows are rejected for another reason",
 }
-"""Each check with what makes it fail; its name accepts that."""
+"""Each check and what makes it fail; its name is used to accept it."""
 
 ALIASES: Final[dict[str, Check]] = {"seconds": "times"}
 """Earlier names of checks."""
 MOST_PERCENT: Final = 1
-"""Of rows that are refused, or for which a substitute stands."""
+"""Limit for the share of rows that are rejected or substituted."""
 FEWEST_VALUES: Final = 10
-"""Among fewer, most may be clamped by chance."""
+"""With fewer values, most may be clamped by chance."""
 _DAY_MS: Final = 86_400_000
 _DIGEST_BYTES: Final = 16
 UNFIT: Final[tuple[Reason, ...]] = ("malformed", "wrong-type", "invalid-value")
-"""Reasons that a row has by itself, whatever comes before it."""
+"""Reasons that depend only on the row itself, not on earlier rows."""
 
 
 class Doubt(NamedTuple):
-    """A check that failed, and what was found, with the remedy."""
+    """A failed check, with what was found and the remedy."""
 
     check: Check
     found: str
-    row: int | None = None  # the first row of which it is true, from 0 on; None: it is of no single row
+    row: int | None = None  # the first row with this fault, from 0 on; None: no single row has it
 
 
 class CheckedRows:
-    """Counts what the checks ask about, of the rows that no earlier run had; it takes memory for each series.
+    """Counts what the checks need over the rows that no earlier run had; memory grows with the series.
 
-    A row that was refused as late or duplicate and repeats a row of an earlier run, byte for byte, counts as neither:
-    ``repeated`` looks for those.
+    A row that was rejected as late or duplicate but repeats a row of an earlier run, byte for byte, counts as neither:
+    ``repeated`` finds those.
     """
 
     def __init__(self, context: Context, earlier: int = 0, *, topic: bool = False) -> None:
-        """``earlier`` rows were in the run before; ``topic``: policies may be in a topic, and are not known here."""
+        """Take the number of ``earlier`` rows in the previous run.
+
+        With ``topic``, policies may be in a topic and unknown here.
+        """
         self.count = 0
         self.refused: Counter[Reason] = Counter()
         self.first: dict[Reason, int] = {}
-        """Of each reason the first row that was refused for it, by its number in the input, from 0 on."""
-        self._unfit = array("Q")  # the rows that were refused for what they hold: four times their numbers, and why
+        """For each reason, the first row that was rejected for it, by its number in the input, from 0 on."""
+        self._unfit = array("Q")  # the rows rejected for their content: four times the row number, plus the reason
         self.ruling: dict[Reason, Policy] = {}
-        """The policy of the series of each of them, for what was refused under one."""
+        """For each reason, the policy of the first rejected row's series, if there is one."""
         self.ranges = Ranges()
-        """How their values lie to their policies' ranges, for the eyes of whoever has the input."""
+        """How values relate to their policies' ranges, for the eyes of whoever has the input."""
         self._context, self._earlier, self._topic = context, earlier, topic
         self._strange, self._first_strange = 0, (0, "")
         self._within = _OneStep()
         self._newest: dict[str, _Newest] = {}
-        self._ahead: tuple[int, int, int] | None = None  # a row, when it is, and how far after its neighbours
+        self._ahead: tuple[int, int, int] | None = None  # a row, its time, and how far after its neighbours
         self._latest_ms = time.time_ns() // 1_000_000 + _DAY_MS
-        self._newest_ms: dict[str, int] = {}  # of series without a policy that is known
+        self._newest_ms: dict[str, int] = {}  # of series without a known policy
         self.without_policy: Counter[str] = Counter()
-        """Rows of each series that were refused, as no policy is for it."""
+        """Rows of each series that were rejected because it has no policy."""
         self._repeats: list[tuple[Reason, bytes]] = []
 
     def take(self, number: int, record: bytes, parsed: Parsed, reason: Reason | None, row_of: Lookup) -> None:
-        """Take a record, what it holds and why it was refused; ``row_of`` gives the state of a series behind it."""
+        """Take a record, its content and why it was rejected; ``row_of`` gives the state of a series after it."""
         if number < self._earlier:
             return
         self.count += 1
@@ -94,8 +97,8 @@ class CheckedRows:
         if reason is not None:
             self._refuse(number, record, parsed, reason, row_of)
         elif series is not None and (row := row_of(series)) is not None:
-            # PRIVACY: raw values become counts here, which no output, log, metric or report may hold: they are shown to
-            # whoever runs the command on the input, and so has the values, and to nobody else.
+            # PRIVACY: raw values become counts here. No output, log, metric or report may hold the counts: they are
+            # shown to whoever runs the command on the input, and so has the values, and to nobody else.
             self.ranges.take(number, series, at_ms, value, row.policy)
             if at_ms is not None:
                 before = self._newest.get(series)
@@ -124,30 +127,30 @@ class CheckedRows:
 
     @property
     def series(self) -> Collection[str]:
-        """The series of which a row was accepted."""
+        """The series with at least one accepted row."""
         return self._newest.keys()
 
     @property
     def ahead(self) -> int | None:
-        """The number of a row whose clock is ahead, so that those after it come late; None: there is none."""
+        """The number of a row whose clock is ahead, making later rows late; None if there is none."""
         return None if self._ahead is None else self._ahead[0]
 
     @property
     def swallowed(self) -> bool:
-        """Whether the policy's substitute stands for more rows than a file may have wrong."""
+        """Whether the policy's substitute replaces more rows than can be wrong in a file."""
         return 100 * self.ranges.substituted > MOST_PERCENT * self.count
 
     @property
     def unruled(self) -> list[str]:
-        """The series of which no policy is known."""
+        """The series without a known policy."""
         return list(self._newest_ms)
 
     def unfit(self) -> Iterator[tuple[int, Reason]]:
-        """Yield the number of each row that was refused for what it holds, ascending, and the reason."""
+        """Yield the number of each row that was rejected for its content, ascending, and the reason."""
         return ((packed // 4, UNFIT[packed % 4]) for packed in self._unfit)
 
     def _unruled(self, parsed: Parsed) -> Reason | None:
-        """Return what times alone tell of an observation under a policy that only the topic has."""
+        """Return what the times alone show about an observation whose policy is only in the topic."""
         if type(parsed) is not tuple:
             return None
         series, at_ms, _ = parsed
@@ -156,17 +159,17 @@ class CheckedRows:
         return "late" if at_ms < newest_ms else None
 
     def repeated(self, earlier: Iterable[bytes]) -> None:
-        """Leave out what repeats the rows of the run before, which are read again if any row may."""
+        """Stop counting rows that repeat rows of the run before, which are read again only if necessary."""
         if not self._repeats:
             return
         wanted = {digest for _, digest in self._repeats}
         known = {digest for digest in map(_digest, earlier) if digest in wanted}
         self.refused.subtract(reason for reason, digest in self._repeats if digest in known)
-        self.refused += Counter()  # which drops zeros
+        self.refused += Counter()  # drops zeros
         self._repeats = []
 
     def doubts(self, met: LandmarksMet, steps: int) -> Iterator[Doubt]:
-        """Yield the checks that failed, after so many steps were decided."""
+        """Yield the checks that failed, after ``steps`` steps were processed."""
         if not self.count:
             return
         if self._strange:
@@ -189,7 +192,7 @@ class CheckedRows:
                 "rows are processed in input order, so these rows would be rejected; sort them by time, oldest first"
             )
             yield Doubt("order", f"{told}: {remedy}", self.first["late"])
-        if met.missed:  # after the checks that tell why: rows out of order are not decided, and so meet no landmark
+        if met.missed:  # after the checks that explain it: rows out of order are not processed and meet no landmark
             yield Doubt("landmarks", met.sentence)
         yield from self._of_values()
         refused = self.refused.total() - late
@@ -200,7 +203,7 @@ class CheckedRows:
             )
 
     def _of_values(self) -> Iterator[Doubt]:
-        # PRIVACY: no doubt has a count of raw values, as errors of the library end up in notebooks.
+        # PRIVACY: no doubt has a count of raw values, because errors of the library end up in notebooks.
         ranges = self.ranges
         if self.swallowed:
             told = "the policy's substitute (`invalid`) replaces more than 1 % of the values, which do not fit"
@@ -215,11 +218,11 @@ class _Newest(NamedTuple):
 
     number: int
     at_ms: int
-    before_ms: int  # of the newest one before it; -1: there is none
+    before_ms: int  # of the newest row before it; -1: none
 
 
 class _OneStep:
-    """Whether all readings lie in one step, which takes several and is open: times may be in another unit."""
+    """Whether all readings are in one open step, which takes several: times may be in another unit."""
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
@@ -227,7 +230,7 @@ class _OneStep:
         self._last: tuple[str, int, Policy] | None = None
 
     def take(self, series: str, at_ms: int, policy: Policy) -> None:
-        """Take a reading that was accepted."""
+        """Take an accepted reading."""
         if self._several:
             return
         index = policy.index_of(at_ms)
@@ -238,7 +241,7 @@ class _OneStep:
 
     @property
     def told(self) -> str:
-        """Say it; empty where a step is over, or there are few readings."""
+        """Return the warning; empty if a step is over, or there are few readings."""
         if self._several or self._last is None or self._readings < FEWEST_VALUES:
             return ""
         series, at_ms, policy = self._last
@@ -251,7 +254,7 @@ class _OneStep:
 
 
 def strange_time(at_ms: int, latest_ms: int) -> str:
-    """Return what a time was perhaps meant to be that is none of these years; empty where it may be one."""
+    """Return what a time outside plausible years was perhaps meant to be; empty if the time is plausible."""
     if _PLAUSIBLE_MS <= at_ms <= latest_ms:
         return ""
     form = _DATES.get(len(str(at_ms)))
@@ -264,7 +267,7 @@ def strange_time(at_ms: int, latest_ms: int) -> str:
 
 
 _PLAUSIBLE_MS: Final = 631_152_000_000
-"""1990. No date of 8 to 14 digits is from there to tomorrow, as milliseconds."""
+"""1990. No date of 8 to 14 digits, read as milliseconds, is between then and tomorrow."""
 _DATES: Final = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 
 
@@ -276,7 +279,10 @@ def _is_date(text: str, form: str) -> bool:
 
 
 def _dated(found: EventRecord | MemberRecord | Malformed) -> tuple[str | None, int | None, object]:
-    """Return series and value of what brings a value, None of what does not, and the timestamp that a record has."""
+    """Return the series, the timestamp and the value of a record.
+
+    Series and value are None if the record brings no value, and the timestamp if it has none.
+    """
     match found:
         case Observation(series, at_ms, value) | Contribution(series, at_ms, value=value):
             return series, at_ms, value
@@ -285,7 +291,7 @@ def _dated(found: EventRecord | MemberRecord | Malformed) -> tuple[str | None, i
 
 
 def unaccepted(doubts: Iterable[Doubt], accepted: Collection[str]) -> list[Doubt]:
-    """Return the doubts that nobody accepted."""
+    """Return the doubts that were not accepted."""
     named = {ALIASES.get(name, name) for name in accepted}
     return [doubt for doubt in doubts if doubt.check not in named]
 

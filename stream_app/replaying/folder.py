@@ -1,10 +1,10 @@
-"""The folder of `replay`: its own key, what its latest run decided, and which run may follow that one.
+"""The folder of `replay`: its own key, what its latest run processed, and which run may follow.
 
 Noise depends on the cells, so two runs under one key show which values of their inputs differ, at any epsilon. The
-noise key is therefore made of the folder's own key and of the whole input, and only an input that begins with all
-records of the latest run goes on under it. Files are written under other names and put in place one after the other,
-`replay.json` first: wherever a crash cuts that, no output lies there whose input `replay.json` does not name, so nobody
-can go on with another input.
+noise key is therefore made from the folder's own key and the whole input, and only an input that begins with all
+records of the latest run continues under it. Files are written under other names and put in place one after the other,
+`replay.json` first. Wherever a crash interrupts that, the folder contains no output whose input `replay.json` does not
+name, so nobody can continue with another input.
 """
 
 import fcntl
@@ -24,14 +24,14 @@ from stream_app.setup import keyfile
 KEY_NAME = "replay.key"
 RECORD_NAME = "replay.json"
 OUTPUTS = ("ledger.jsonl", "releases.jsonl", "rejects.jsonl")
-"""In the order in which they are put in place: no release shows before its ledger."""
+"""In the order in which they are put in place: no release appears before its ledger."""
 DIGEST_BYTES = 32
 
 
 class ReplayFolderError(Exception):
-    """A run may not go on in this folder; the message says why and what to do.
+    """A run may not continue in this folder; the message says why and what to do.
 
-    ``why`` alone names no option of the command; "" where the message is whole without one.
+    ``why`` is the message without options of the command, or "" if the message names none.
     """
 
     def __init__(self, message: str, why: str = "") -> None:
@@ -40,17 +40,20 @@ class ReplayFolderError(Exception):
 
 
 class BusyFolderError(ReplayFolderError):
-    """Another run is at work in the folder; nothing of it is to be moved or replaced."""
+    """Another run is using the folder; nothing in it may be moved or replaced."""
 
 
 class Digest:
-    """BLAKE2b, keyed, over what decisions depend on: first the configuration, then the records in order."""
+    """Keyed BLAKE2b over what decisions depend on: first the configuration, then the records in order."""
 
     def __init__(self, secret: bytes, context: Context) -> None:
-        """Take in default policies and configuration; ``secret`` keys the hash: it tells nothing of the input."""
+        """Take in default policies and configuration.
+
+        ``secret`` keys the hash, so that it reveals nothing about the input.
+        """
         self._state = blake2b(key=secret, digest_size=DIGEST_BYTES, person=b"landmark-replay")
         self.records = 0
-        # PRIVACY: true landmarks under dummies count too, which no digest without a key may hold: over one draw of two
+        # PRIVACY: true landmarks under dummies count too, which no digest without a key may hold: with one draw for two
         # sets of them, the landmarks of both runs would differ exactly where one of them is true.
         parts = [
             [each.glob, each.digest, *(each.policy.dummies.landmarks.intervals if each.policy.dummies else ())]
@@ -68,23 +71,23 @@ class Digest:
         self._state.update(part)
 
     def hex(self) -> str:
-        """Return the digest of all that was taken in."""
+        """Return the digest of everything taken in so far."""
         return self._state.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayRun:
-    """What a run decided, and under which key; `replay.json` holds that of the latest one."""
+    """What a run processed, and under which key; `replay.json` contains the latest run."""
 
-    key: str  # fingerprint of the noise key, as the ledger has it
-    first: str  # digest of the first run's input: it makes the key, where the key is the folder's
+    key: str  # fingerprint of the noise key, as in the ledger
+    first: str  # digest of the first run's input: it makes the key, if the key is the folder's
     configuration: str  # digest of default policies and configuration alone
     digest: str  # digest of all records, and of the above
     records: int
 
 
 class Read(NamedTuple):
-    """An input that was read once: its digests, and that of the records which the latest run had."""
+    """An input that was read once: its digests, and the digest of the records that the latest run had."""
 
     configuration: str
     digest: str
@@ -93,7 +96,7 @@ class Read(NamedTuple):
 
 
 def read(records: Iterable[bytes], secret: bytes, context: Context, latest: ReplayRun | None) -> Read:
-    """Read an input whole; nothing of it is decided."""
+    """Read a whole input without processing it."""
     taken = Digest(secret, context)
     wanted = latest.records if latest else 0
     configuration = taken.hex()
@@ -106,14 +109,14 @@ def read(records: Iterable[bytes], secret: bytes, context: Context, latest: Repl
 
 
 class ReplayFolder:
-    """The folder of one `replay`; no other one may use it meanwhile."""
+    """The folder of one `replay`; no other run may use it at the same time."""
 
     def __init__(self, path: Path) -> None:
-        """Look at a folder; ``claimed`` makes these."""
+        """Look at a folder; use ``claimed`` to create instances."""
         self.path = path
         self._own_key_is_new = False
         ledger, releases, _ = (path / name for name in OUTPUTS)
-        if ledger.exists():  # a run that decided nothing may be followed by any other
+        if ledger.exists():  # any run may follow one that processed nothing
             self.holds = any(each.exists() and each.stat().st_size > 0 for each in (ledger, releases))
         else:
             self.holds = releases.exists() or (path / RECORD_NAME).exists()
@@ -122,7 +125,7 @@ class ReplayFolder:
     @classmethod
     @contextmanager
     def claimed(cls, path: Path) -> Iterator[Self]:
-        """Make the folder where there is none and keep other runs out of it; raises `ReplayFolderError`, `OSError`."""
+        """Create the folder if needed and keep other runs out; raises `ReplayFolderError`, `OSError`."""
         made = [each for each in (path, *path.parents) if not each.exists()]
         path.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -143,14 +146,14 @@ class ReplayFolder:
             os.close(descriptor)
 
     def _leave(self, made: list[Path]) -> None:
-        """Take away what a run that failed put there: a key that nothing was decided under, and new folders."""
+        """Remove what a failed run put there: a key under which nothing was processed, and new folders."""
         _beside(self.path / KEY_NAME).unlink(missing_ok=True)
         if self._own_key_is_new and not any((self.path / name).exists() for name in (RECORD_NAME, *OUTPUTS)):
             (self.path / KEY_NAME).unlink(missing_ok=True)
         for each in made:
             try:
                 each.rmdir()
-            except OSError:  # something of somebody else lies in it
+            except OSError:  # it contains something else
                 return
 
     def _latest(self) -> ReplayRun | None:
@@ -158,42 +161,46 @@ class ReplayFolder:
             fields: Any = wire.load((self.path / RECORD_NAME).read_bytes())
             found = ReplayRun(**fields)
             bytes.fromhex(found.first)
-        except (FileNotFoundError, ValueError, TypeError):  # a damaged one tells as little as none
+        except (FileNotFoundError, ValueError, TypeError):  # damaged is as good as missing
             return None
         return found
 
     def own_key(self, epoch_ms: int | None) -> KeyRing:
-        """Return the folder's key, a new one where it holds nothing; raises `KeyFileError`, `ReplayFolderError`."""
+        """Return the folder's key, or a new one if the folder is empty.
+
+        Raises `KeyFileError` or `ReplayFolderError`.
+        """
         path = self.path / KEY_NAME
         if not path.exists():
             if self.holds:
                 raise self.refused(f"its {KEY_NAME} is missing: it is lost, or the run used --key")
-            self.spare_key(None)  # whole before it has its name: a crash leaves no part of a key there
+            self.spare_key(None)  # complete before it is named: a crash leaves no partial key there
             _beside(path).rename(path)
             keyfile.settle(self.path)
             self._own_key_is_new = True
         try:
             keyfile.load(path)
         except keyfile.KeyFileError as error:
-            # PRIVACY: another key beside what was decided under this one is a second measurement, so nobody gets one
-            # unasked; nor does what can still be read of a damaged key make noise, since it may be known. ``replaced``
-            # keeps the file, as private as it was: a backup may still mend it, and its ledger holds until it is read.
+            # PRIVACY: another key beside what was processed under this one is a second measurement, so nobody gets one
+            # unasked; nor does what can still be read of a damaged key make noise, because it may be known.
+            # ``replaced`` keeps the file, as private as it was: a backup may still repair it, and its ledger holds
+            # until it is read.
             why = f"{error}" + ("" if self.holds else "; the folder has no ledger, unless the ledger was moved")
             raise ReplayFolderError(f"--out {self.path}: {why}. Or {_REMEDY}", why) from None
         return keyfile.load(path, epoch_ms)
 
     def spare_key(self, epoch_ms: int | None) -> KeyRing:
-        """Return a new key, which ``replaced`` makes the folder's."""
+        """Return a new key, which becomes the folder's in ``replaced``."""
         path = _beside(self.path / KEY_NAME)
         path.unlink(missing_ok=True)
         try:
             keyfile.create(path)
         except keyfile.KeyFileError as error:
-            raise keyfile.KeyFileError(self.path / KEY_NAME, error.problem) from None  # of which the user knows
+            raise keyfile.KeyFileError(self.path / KEY_NAME, error.problem) from None  # known to the user
         return keyfile.load(path, epoch_ms)
 
     def check(self, found: Read, keys: KeyRing) -> None:
-        """Raise `ReplayFolderError` for an input that may not follow the latest run, under the keys of that run."""
+        """Raise `ReplayFolderError` if an input may not follow the latest run under that run's keys."""
         latest = self.latest
         if latest is None:
             if self.holds:
@@ -212,13 +219,13 @@ class ReplayFolder:
             raise self.refused(f"the first {latest.records} records are not those of the latest run")
 
     def refused(self, why: str, without_options: str = "") -> ReplayFolderError:
-        """Return the error that says why this run may not go on here."""
+        """Return the error that says why this run may not continue here."""
         held, plain = (f"contains a ledger, and {each}. {_RULE}" for each in (why, without_options or why))
         return ReplayFolderError(f"--out {self.path}: {held}; {_REMEDY}", plain)
 
     @contextmanager
     def writing(self) -> Iterator[dict[str, Any]]:
-        """Open the outputs beside their places, by name; they stay there until ``settle``."""
+        """Open the outputs beside their final places, by name; they stay there until ``settle``."""
         files: dict[str, Any] = {}
         try:
             for name in OUTPUTS:
@@ -236,9 +243,9 @@ class ReplayFolder:
                 file.close()
 
     def replaced(self, *, own_key: bool) -> int:
-        """Move all old files to the first number that none of them has yet and return it; a spare key takes its place.
+        """Move all old files to the first unused number and return it; a spare key becomes the folder's key.
 
-        A crash in the midst leaves files that still refuse a run without ``--replace``, or none.
+        A crash midway leaves either no old files, or files that still refuse a run without ``--replace``.
         """
         names = (*OUTPUTS, KEY_NAME, RECORD_NAME)
         number = 1
@@ -253,7 +260,7 @@ class ReplayFolder:
         return number
 
     def settle(self, run: ReplayRun) -> None:
-        """Put what was written in place: first what it was decided of, then the ledger, then releases and rejects."""
+        """Put the written files in place: first the record of the run, then ledger, releases and rejects."""
         record = _beside(self.path / RECORD_NAME)
         try:
             with record.open("wb") as file:

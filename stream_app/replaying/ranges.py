@@ -1,4 +1,4 @@
-"""How the values of an input lie to the ranges of their policies: clamped ones, and those a substitute stands for."""
+"""How an input's values relate to their policies' ranges: clamped values, and substituted ones."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,22 +18,22 @@ _SUMMED: Final = frozenset({"sum", "mean"})
 class Ranges:
     """Counts clamped and substituted values of accepted rows.
 
-    PRIVACY: all that is counted here comes from raw values. It is for the eyes of whoever has the input, and no output,
+    PRIVACY: everything counted here comes from raw values. It is for the eyes of whoever has the input, and no output,
     log, metric or report may hold it.
     """
 
     def __init__(self) -> None:
         self.values = 0
-        """Values that were looked at: readings, or what the readings of a step add up to once it closes."""
+        """Values that were checked: readings, or the aggregate of a step's readings once it closes."""
         self.outside = 0
-        """How many of them lie outside the range of their policy."""
+        """How many of them are outside their policy's range."""
         self.substituted = 0
-        """Rows for which the policy's substitute stands."""
+        """Rows whose value the policy's substitute replaces."""
         self.first_substituted: tuple[int, Policy] | None = None
-        """The number of the first of them in the input, from 0 on, and its policy."""
+        """The number of the first such row in the input, from 0 on, and its policy."""
         self._strict: dict[str, tuple[Policy, Item]] = {}
         self._open: dict[str, _Step] = {}
-        self._of: dict[str, Counter[str]] = {}  # of each series its values, and those beyond each end
+        self._of: dict[str, Counter[str]] = {}  # each series' values, and those beyond each end
 
     def take(self, number: int, series: str, at_ms: int | None, value: object, policy: Policy) -> None:
         """Take the value of a row that was accepted under a policy."""
@@ -55,7 +55,7 @@ class Ranges:
             step.add(float(value))
 
     def mostly_beyond(self, fewest: int) -> Iterator[tuple[str, str]]:
-        """Yield the series of which most of at least ``fewest`` values lie beyond one end of their range, and where."""
+        """Yield each series with most of at least ``fewest`` values beyond one end of the range, and the end."""
         for series, counts in self._of.items():
             for side in (BELOW, ABOVE, BOUNDS):
                 if counts[_ALL] >= fewest and 2 * counts[side] > counts[_ALL]:
@@ -75,7 +75,7 @@ class Ranges:
 
 
 class _Step:
-    """What the readings of an open step add up to so far."""
+    """The aggregate so far of an open step's readings."""
 
     def __init__(self, index: int, policy: Policy) -> None:
         self.index, self.policy = index, policy
@@ -91,12 +91,12 @@ class _Step:
 
 
 def strict(policy: Policy) -> Item:
-    """Return the kind of a single reading without the substitute, which refuses what is invalid."""
+    """Return the kind of a single reading without the substitute, so that it rejects invalid values."""
     return replace(item_of(policy.kind), substitute=None)
 
 
 def is_substituted(policy: Policy, item: Item, value: object) -> bool:
-    """Return whether a policy's substitute stands for a value, which ``item`` refuses: its kind without one."""
+    """Return whether a policy's substitute replaces a value; ``item`` is its kind without a substitute."""
     if policy.within is not None and policy.within.aggregate in _SUMMED:
         return policy.within.substitute is not None and not (is_number(value) and isfinite(value))
     return item_of(policy.kind).substitute is not None and item.quantise(Raw(value)) is None

@@ -1,4 +1,4 @@
-"""A run: events decided into a folder, under a key of its own or a worker's, after the folder allowed it."""
+"""A run: events processed into a folder that allows it, under the folder's own key or a worker's."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -27,37 +27,37 @@ from stream_app.setup.views import joint_faults
 from stream_app.words.amount import summed
 
 Records = Callable[[], Iterator[bytes]]
-"""Yields the input's records, from the first, each time it is called: they are read twice at least."""
+"""Yields the input's records from the first, each time it is called; they are read at least twice."""
 Watched = Callable[[Iterator[bytes], str], Iterable[bytes]]
-"""Passes records on as they are taken, and shows how far that is; the text says what is done with them."""
+"""Passes records on as they are read, and shows the progress; the text says what is done with them."""
 
 
 SHARED_KEY: Final = (
     "publish only one run of these events under this key, here or in production: after a correction of values or "
     "policies, equal values have equal noise, so two runs show which values changed, and both budgets are spent"
 )
-"""Where a key is the caller's: two measurements of one value cost both their budgets."""
+"""For a key from the caller: two measurements of one value cost both their budgets."""
 
 
 class Wanted(NamedTuple):
-    """What a run is to decide by: settings, policies before theirs, the key file of a worker unless it has its own."""
+    """How to process events: settings, policies before theirs, a worker's key file unless it has its own."""
 
     settings: Settings
     policies: tuple[DefaultPolicy, ...] = ()
     key: Path | None = None
-    replace: bool = False  # whether what the folder holds may be moved aside
-    zone: tzinfo = UTC  # by whose clocks people read the times
+    replace: bool = False  # whether the folder's contents may be moved aside
+    zone: tzinfo = UTC  # the clocks by which people read times
 
 
 class Answered(NamedTuple):
-    """What a run came to; amounts are in nano-epsilon."""
+    """The result of a run; amounts are in nano-epsilon."""
 
     totals: dict[str, int]
     rejected: Mapping[Reason, int]
     met: LandmarksMet
     used: MostUsed
-    rows: CheckedRows  # what was found of the rows that no earlier run had
-    notes: tuple[str, ...] = ()  # what its user should know besides
+    rows: CheckedRows  # what was found in the rows that no earlier run had
+    notes: tuple[str, ...] = ()  # further information for the user
 
     @property
     def doubts(self) -> list[Doubt]:
@@ -66,25 +66,25 @@ class Answered(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """How many steps were decided."""
+        """How many steps were processed."""
         return sum(self.totals[decision] for decision in ("perturbed", "approximated", "withheld"))
 
     @property
     def refused(self) -> bool:
-        """Whether there were records, and every one of them was rejected."""
+        """Whether there were records, and all of them were rejected."""
         return self.totals["rejected"] == self.totals["events"] > 0
 
     @property
     def unruled(self) -> bool:
-        """Whether there were events, and no policy was for any of them."""
+        """Whether there were events, and none of them had a policy."""
         return self.rejected.get("no-policy", 0) == self.totals["events"] > 0
 
     def document(self) -> dict[str, object]:
-        """Return it for programs: amounts in nano-epsilon."""
+        """Return the result for programs, in nano-epsilon."""
         return {**self.totals, **self.met.document(), **self.used.document()}
 
     def lines(self) -> Iterator[str]:
-        """Yield what the run came to: what was used first, the sum that nobody was promised last."""
+        """Yield the result of the run: the largest loss first, the sum that no guarantee limits last."""
         if self.used.sentence:
             yield self.used.sentence
         yield ", ".join(f"{count} {name}" for name, count in self.totals.items() if name != "spent_nano")
@@ -92,22 +92,22 @@ class Answered(NamedTuple):
         yield summed(self.totals["spent_nano"], self.steps)
 
     def refusals(self) -> Iterator[str]:
-        """Yield how many records were refused for each reason, what it means and what to do."""
+        """Yield how many records were rejected for each reason, its meaning and the remedy."""
         for reason, count in self.rejected.items():
             yield f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
 
 
-Checked = Callable[[Answered], None]  # looks at what a run came to before it is put in place; it may raise
+Checked = Callable[[Answered], None]  # checks the result of a run before it is put in place; may raise
 
 
 class _Asked(NamedTuple):
-    """The run that is asked for, after a first reading of the input, and the context for it."""
+    """The requested run after a first reading of the input, and its context."""
 
     context: Context
     secret: bytes  # keys the input's digest
     run: ReplayRun
-    mixes: bool  # whether seeds of collected steps are mixed with the key, as no worker does
-    earlier: int = 0  # records that the run before had
+    mixes: bool  # whether seeds of collected steps are mixed with the key; workers never do
+    earlier: int = 0  # records in the previous run
     replaces: bool = False
 
 
@@ -118,15 +118,15 @@ def replay(
     watched: Watched = lambda items, _: items,
     checked: Checked = lambda _: None,
 ) -> Answered:
-    """Decide records into a claimed folder: everything is in place, or nothing is changed.
+    """Process records into a claimed folder: everything is in place, or nothing is changed.
 
-    What ``checked`` raises comes through, and nothing is changed either.
+    An exception from ``checked`` is passed on, and nothing is changed either.
 
     Raises:
         InvalidSettingsError: with every fault of policies and settings.
         KeyFileError: for a key file that cannot be used.
         ReplayFolderError: unless the folder is empty, or the input begins with all records of its latest run.
-        OSError: where the folder cannot be written.
+        OSError: if the folder cannot be written.
     """
     asked = _asked(folder, records, wanted, watched)
     with folder.writing() as files:
@@ -198,9 +198,9 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
 def rehearsed(
     records: Iterable[bytes], defaults: Sequence[DefaultPolicy], limits: Limits, zone: tzinfo = UTC
 ) -> Answered:
-    """Decide records as a worker that knows these policies alone, under a key that is kept nowhere; put out nothing.
+    """Process records like a worker that knows only these policies, under a key that is not kept.
 
-    Records of series without a policy are not counted as refused: the topic may have one.
+    Nothing is written. Records of series without a policy are not counted as rejected: the topic may have one.
     """
     keys = KeyRing("", 0, keyfile.fresh_secret())
     context = Context(keys, tuple(defaults), replace(limits, max_future_ms=None))
@@ -223,7 +223,7 @@ def _answered(
 ) -> Answered:
     ledger, releases, rejects = outputs
     used = MostUsed()
-    reasons: dict[str | None, Reason] = {}  # of what was refused of the record, by series: views refuse by themselves
+    reasons: dict[str | None, Reason] = {}  # why the record was rejected, by series: each view rejects by itself
 
     def counted(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
         entry: Any = wire.load(value)
@@ -262,17 +262,17 @@ def _answered(
 
 
 def _open_units(decider: Decider) -> int:
-    """Return how many steps of units are open."""
+    """Return how many steps with units are open."""
     opened = (row.open_units for row in decider.changed.values())
     return sum(len(units.steps) for units in opened if units is not None)
 
 
 def _left_open(steps: int) -> Iterator[str]:
-    """Yield a note on steps of several readings that the end of the input leaves undecided.
+    """Yield a note on steps with several readings that are still open when the input ends.
 
-    Those of collected data are left out: of them a step is always open.
+    Steps of collected data are omitted, because one is always open.
     """
-    # PRIVACY: how many are open follows from timestamps and watermarks alone, as what has a release does.
+    # PRIVACY: how many are open follows from timestamps and watermarks alone, as does which have a release.
     if steps:
         counted = "1 step is still open and has" if steps == 1 else f"{steps:,} steps are still open and have"
         record = '{"type":"watermark","series":..,"timestamp":..}'
@@ -280,7 +280,7 @@ def _left_open(steps: int) -> Iterator[str]:
 
 
 def _mixed(keys: KeyRing, found: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with its seed mixed with the key: what a seed draws would be equal in two runs otherwise."""
+    """Return a record with its seed mixed with the key, so that no two runs draw the same from a seed."""
     match wire.record_of(found):
         case Watermark(seed=bytes() as seed) | Intrusion(seed=seed):
             return {**found, "seed": keys.mixed(seed).hex()}
@@ -297,4 +297,4 @@ def _lines(file: BinaryIO) -> Append:
 
 
 def _nowhere(_key: bytes | None, _value: bytes, _timestamp_ms: int, _headers: Headers) -> None:
-    """Put out nothing."""
+    """Discard the output."""

@@ -1,1 +1,1 @@
-"""The audit of the noise: the real decisions, run on neighbouring histories, give a lower bound of the loss."""
+"""The noise audit: real decisions on neighbouring histories give a lower bound of the loss."""

@@ -1,7 +1,7 @@
-"""The most telling event: found on one half of the runs, counted on the other, which knows nothing of the search.
+"""The most telling event: found on half of the runs, and counted on the other, independent half.
 
-The first half is halved again, to learn scores and to choose among their thresholds: on the runs that it was learnt
-from, a score looks better than it is.
+The first half is halved again, to learn scores and to choose among their thresholds: a score looks better than it is on
+the runs from which it was learnt.
 """
 
 from math import exp, lgamma, log, log1p
@@ -16,15 +16,16 @@ from stream_app.verify.scores import Score, Scores
 from stream_app.verify.trial import Seen
 
 HALVINGS = 60
-"""Of the interval that holds the bound: what is left of it is below the rounding of doubles."""
+"""Halvings of the interval with the bound; the width left is below the rounding of doubles."""
 NEGLIGIBLE = 1e-18
-"""Share of a tail at which its further terms, which fall by the same factor or faster, change no double."""
+"""Share of a tail below which its remaining terms, which fall at least as fast, change no double."""
 
 
 def at_least(successes: int, runs: int, doubt: float) -> float:
-    """Return a probability's lower bound: were it smaller, so many successes would have less than ``doubt`` chance.
+    """Return a lower bound of a probability.
 
-    Source: Clopper and Pearson, Biometrika 1934; computed in doubles.
+    If it were smaller, so many successes would be less likely than ``doubt``. Source: Clopper and Pearson, Biometrika
+    1934; computed in doubles.
     """
     if not successes:
         return 0.0
@@ -36,12 +37,18 @@ def at_least(successes: int, runs: int, doubt: float) -> float:
 
 
 def at_most(successes: int, runs: int, doubt: float) -> float:
-    """Return a probability's upper bound: were it larger, so few successes would have less than ``doubt`` chance."""
+    """Return an upper bound of a probability.
+
+    If it were larger, so few successes would be less likely than ``doubt``.
+    """
     return 1.0 - at_least(runs - successes, runs, doubt)
 
 
 def _tail(successes: int, runs: int, chance: float) -> float:
-    """Return the probability of so many successes or more; ``chance`` is at most their share, so that terms fall."""
+    """Return the probability of ``successes`` or more.
+
+    ``chance`` is at most their share of the runs, so that the terms decrease.
+    """
     if chance <= 0.0:
         return 0.0
     if chance >= 1.0:
@@ -63,15 +70,15 @@ def _tail(successes: int, runs: int, chance: float) -> float:
 
 
 THRESHOLDS = 128
-"""Of a score, where an event may begin or end."""
+"""Thresholds of a score at which an event may begin or end."""
 CARE = 4.0
-"""Standard errors by which a chosen event has to tell more than another: rare ones look telling by chance."""
+"""Standard errors by which a chosen event must be more telling: rare events look telling by chance."""
 LEAST_RUNS = 8
-"""Of a history, to learn from and to count."""
+"""Fewest runs of a history to learn from and count."""
 
 
 class TellingEvent(NamedTuple):
-    """Runs whose score lies on one side of a threshold, or on it."""
+    """The runs whose score is on one side of a threshold, or equal to it."""
 
     score: int
     name: str
@@ -80,7 +87,7 @@ class TellingEvent(NamedTuple):
     swapped: bool  # likelier under the second history
 
     def __str__(self) -> str:
-        """Return what is seen, and under which history that is likelier."""
+        """Return the event, and under which history it is likelier."""
         return (
             f"{self.name} {self.way} {self.threshold:.6g}, more likely under the "
             f"{'second' if self.swapped else 'first'}"
@@ -96,7 +103,7 @@ _WAYS = {">=": np.greater_equal, "<=": np.less_equal, "==": np.equal}
 
 
 class EventCount(NamedTuple):
-    """How often an event happened: the counts of the history under which it is likelier come first."""
+    """How often an event happened; the counts of the history under which it is likelier come first."""
 
     event: TellingEvent
     hits: int
@@ -105,14 +112,14 @@ class EventCount(NamedTuple):
     other_runs: int
 
     def loss(self, doubt: float) -> float:
-        """Return the loss that the event shows at least, at confidence ``1 - doubt``; 0 is none."""
+        """Return the least loss that the event shows at confidence ``1 - doubt``; 0 means none."""
         least = at_least(self.hits, self.runs, doubt / 2)
         most = at_most(self.other_hits, self.other_runs, doubt / 2)
         return max(0.0, log(least / most)) if least else 0.0
 
 
 def counted(pair: Pair, kind: Kind, first: Seen, second: Seen) -> EventCount | None:
-    """Return the most telling event of a pair's runs; None: too few of them."""
+    """Return the counts of a pair's most telling event; None if there are too few runs."""
     if min(len(first), len(second)) < 4 * LEAST_RUNS:
         return None
     thirds = [np.split(side, (len(side) // 4, len(side) // 2)) for side in (first, second)]
@@ -144,10 +151,10 @@ def _chosen(first: list[tuple[str, Score]], second: list[tuple[str, Score]]) -> 
 
 
 def least_excluded(runs: int, declared: float, doubt: float) -> float | None:
-    """Return from what probability on an outcome is found that the other history excludes; None: it never is.
+    """Return the smallest probability at which an outcome is found that the other history excludes.
 
-    It has to be chosen among all others, none of which tells more than ``declared``, and to pass that when counted. It
-    is found with a chance of about a half at this probability, and with more above.
+    None: it never is. The outcome has to be chosen among all others, none of which reveals more than ``declared``, and
+    then pass when counted. At this probability the chance of finding it is about one half, and above it larger.
     """
     choosing, testing = runs // 2 - runs // 4, runs - runs // 2
     if runs < 4 * LEAST_RUNS:
@@ -180,7 +187,7 @@ def _counts(ordered: Score, thresholds: Score) -> dict[str, NDArray[np.int64]]:
 
 
 def _wilson(hits: NDArray[np.int64] | Score, runs: int, errors: float) -> Score:
-    """Return the bound of a probability so many standard errors away (Wilson, JASA 1927): quick, to choose by."""
+    """Return the bound of a probability at so many standard errors (Wilson, JASA 1927): quick to compute."""
     square = errors * errors
     root = np.sqrt(hits * (1 - hits / runs) + square / 4)
     found: Score = (hits + square / 2 + errors * root) / (runs + square)

@@ -1,4 +1,4 @@
-"""The runs that verify a policy: each of its pairs, and the same pairs under a control that spends twice as much."""
+"""The runs that verify a policy: each of its pairs, also under a control that spends twice as much."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -15,14 +15,14 @@ from stream_app.verify.neighbours import Pair
 from stream_app.verify.trial import Seen, UnusableError, derived, ruled, seen_of
 
 CHUNK = 200
-"""Runs between two looks at the clock."""
+"""Runs between two checks of the time."""
 TWICE = 2
 _DRAW = 0
-"""Number of the secret that draws a policy's dummies; runs have longer numbers."""
+"""The number for the secret that draws a policy's dummies; runs have longer numbers."""
 
 
 class Part(NamedTuple):
-    """Some runs of one history: of a pair, of the subject or of its control."""
+    """Some runs of one history: of a pair, under the subject or its control."""
 
     pair: int
     control: bool
@@ -32,18 +32,18 @@ class Part(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """What is verified, on which pairs, and the control, which behaves like a worker with a fault."""
+    """What is verified, on which pairs, and the control, which behaves like a faulty worker."""
 
     subject: SeriesRow
-    """Of a series that the policy begins to rule."""
+    """The row of a series when the policy takes effect."""
     control: SeriesRow | None
     """None: no policy may have twice the budget of this one."""
     pairs: tuple[Pair, ...]
     secret: bytes
-    """All keys of all runs come of it."""
+    """All keys of all runs are derived from it."""
 
     def subject_of(self, part: Part) -> SeriesRow:
-        """Return the row that a part's runs begin with."""
+        """Return the row with which a part's runs begin."""
         subject = self.control if part.control else self.subject
         assert subject is not None, "only what is there is run"
         return subject
@@ -57,7 +57,7 @@ class Experiment(NamedTuple):
         return seen_of(self.subject_of(part), self.pairs[part.pair], part.side, secrets)
 
     def parts(self, runs: int) -> Iterator[Part]:
-        """Yield so many runs of every history, all of them growing together, so that time may end it at any part."""
+        """Yield ``runs`` runs of every history in parts, all growing together, so it can stop at any part."""
         controls = (False,) if self.control is None else (False, True)
         for start in range(0, runs, CHUNK):
             for pair, each in enumerate(self.pairs):
@@ -72,10 +72,10 @@ class Experiment(NamedTuple):
 
 
 def experiment(parameters: Mapping[str, Any], secret: bytes) -> Experiment:
-    """Return the experiment for the policy of ``parameters``, a policy record without type, series and version.
+    """Return the experiment for ``parameters``, a policy record without type, series and version.
 
-    The control is the same policy under twice its epsilon (and intrusion), which is what a worker does that makes every
-    spend with twice the budget that it charges. Raises `UnusableError`.
+    The control is the same policy with twice its epsilon (and intrusion). It acts like a worker that spends twice the
+    budget that it charges each time. Raises `UnusableError`.
     """
     row = ruled(parameters, derived(secret, _DRAW))
     doubled = dict(row.policy.parameters)
@@ -90,7 +90,7 @@ def experiment(parameters: Mapping[str, Any], secret: bytes) -> Experiment:
 
 
 Results = Generator[tuple[Part, Seen], None, None]
-"""Parts with what was seen in them, in order; closed, it runs no more of them."""
+"""Parts with what was seen in them, in order; closing it ends the runs."""
 
 
 def gathered(
@@ -98,7 +98,7 @@ def gathered(
 ) -> dict[tuple[int, bool, int], Seen]:
     """Return what was seen of each history, by pair, control and side.
 
-    ``watch`` is told how many runs of how many are done, and says whether to go on.
+    ``watch`` receives the number of finished and of all runs, and returns whether to continue.
     """
     found: dict[tuple[int, bool, int], list[Seen]] = {}
     done, total = 0, runs * tried.histories()
@@ -116,7 +116,7 @@ def here(tried: Experiment, parts: Iterable[Part]) -> Results:
 
 
 def beside(parameters: Mapping[str, Any], secret: bytes, parts: Iterable[Part], jobs: int) -> Results:
-    """Run parts of the experiment of ``parameters`` in so many processes; results come in the order of the parts."""
+    """Run parts of the experiment of ``parameters`` in ``jobs`` processes; yield results in their order."""
     with pooled(jobs, _hold, (parameters, secret)) as pool:
         waiting: deque[tuple[Part, Future[Seen]]] = deque()
         for part in parts:

@@ -1,7 +1,7 @@
-"""Pairs of histories of a policy whose steps take several readings, or the contributions of many.
+"""Pairs of histories of a policy whose steps take several readings or contributions.
 
-They differ in the values that are read and in whether there are any, or in one contributor's items and in when somebody
-looked at the counters.
+They differ in the values read and in whether there are any, or in one contributor's items and in when somebody looked
+at the counters.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,15 @@ from stream_app.verify.units import unit_pairs
 MEMBER = "a"
 OTHERS = "b"
 LARGEST_CROWD: Final = 64
-"""Others who contribute to a step: each of their items is decided in each run."""
+"""Limit of other contributors to a step: each of their items is processed in each run."""
 NOTHING: Final = -1
-"""Stands for the index of a contributor's item who sends none."""
+"""Replaces the item index of a contributor who sends nothing."""
 
 Moment = Literal["before", "after"]
 
 
 def pairs_of(policy: Policy) -> tuple[neighbours.Pair, ...]:
-    """Return the pairs on which a policy's noise is verified, however its steps come to a value."""
+    """Return the pairs on which a policy's noise is verified, for any way to form a step's value."""
     if policy.collect is not None:
         return tuple(_collected(policy, policy.collect))
     if policy.units is not None:
@@ -54,7 +54,7 @@ def _pairs(policy: Policy, within: Within) -> Iterator[neighbours.Pair]:
     if close is not None and near:
         yield replace(_pair(policy, within, near[0]._replace(name="one cell apart"), close), controlled=False)
     if isinstance(within.absent, tuple) and near:
-        # The end that differs from what stands for no reading.
+        # The end that differs from the value for no reading.
         other, cells = found.of(0 if found.cells[1] == within.absent else 1)
         named = near[0]._replace(name=f"{near[0].name}, with or without a reading")
         yield _pair(policy, within, named, neighbours.Extremes(None, other, (within.absent, cells)))
@@ -69,7 +69,7 @@ def _pair(policy: Policy, within: Within, course: PairSteps, ends: neighbours.Ex
             yield _watermark(policy, first, releases=0)
         for nth, index in enumerate(range(first, last + 1) if within.gapless else sorted(steps), 1):
             step = steps.get(index)
-            # What a gap is decided by is equal in both histories.
+            # Gaps have the same value in both histories.
             value, cells = ends.of(0 if step is None else neighbours.which(step, side))
             if step is not None:
                 yield from neighbours.registered(policy, step)
@@ -81,7 +81,10 @@ def _pair(policy: Policy, within: Within, course: PairSteps, ends: neighbours.Ex
 
 
 def _readings(policy: Policy, within: Within, index: int, value: Any) -> Iterator[neighbours.Sent]:
-    """Yield the readings of a step, none for None: with more than one moment in it, two that come to the value."""
+    """Yield the readings of a step; none if ``value`` is None.
+
+    In a step longer than 1 ms, two readings together give the value.
+    """
     start_ms = index * policy.step_ms
     if value is not None and policy.step_ms > 1:
         yield neighbours.record_of({"timestamp": start_ms + 1, "value": value})
@@ -97,7 +100,7 @@ def _watermark(policy: Policy, index: int, releases: int, *, seeded: bool = Fals
 
 
 class _Items(NamedTuple):
-    """What the contributor sends in the one history and in the other (None: nothing), and what ``others`` send."""
+    """What the contributor sends in each history (None: nothing), and what ``others`` send."""
 
     near: Any
     far: Any
@@ -118,7 +121,7 @@ def _collected(policy: Policy, collect: Collect) -> Iterator[neighbours.Pair]:
 
 
 def _items(policy: Policy, course: PairSteps) -> Iterator[_Items]:
-    """Yield items as far apart as neighbours may be; numbers lie outside of the range, to test that each is clamped."""
+    """Yield items as far apart as neighbours may be; numbers are outside the range, to test the clamping."""
     kind = policy.kind
     assert not isinstance(kind, kinds.Number | kinds.Location | kinds.Category | kinds.Vector | kinds.UnitStatistic), (
         "this kind cannot be collected"
@@ -127,12 +130,12 @@ def _items(policy: Policy, course: PairSteps) -> Iterator[_Items]:
         case kinds.Counts(keys=keys):
             if policy.collect is None or not policy.collect.replace:
                 yield _Items(None, keys[0], keys[0], (0,))
-            elif len(keys) > 1:  # with one key every item is the same
+            elif len(keys) > 1:  # with one key all items are the same
                 yield _Items(keys[0], keys[1], keys[0], (0, 1))
         case kinds.Choice(items=items):
             near = items[0] if kind.replace else None
-            # Most is told by an item that becomes less rare, where another one is far ahead of all; the control, of
-            # twice the budget, must still draw it often enough.
+            # An item that becomes less rare is most revealing if another is far ahead of all; the control, with twice
+            # the budget, must still draw it often enough.
             rate = policy.epsilon_nano / NANO / course.differing / (2 if kind.replace else 1)
             crowd = min(LARGEST_CROWD, ceil(log(len(items)) / (2 * rate)))
             yield _Items(near, items[1], items[0], (0,), crowd)
@@ -153,11 +156,11 @@ def _items(policy: Policy, course: PairSteps) -> Iterator[_Items]:
 def _collected_pair(
     policy: Policy, collect: Collect, course: PairSteps, items: _Items, sent: Moment | None
 ) -> neighbours.Pair:
-    """Return a pair in one contributor's items; the first that differs was ``sent`` before or after somebody looked."""
+    """Return a pair in one contributor's items; the first difference was ``sent`` before or after a look."""
     exposed = None if sent is None else min(step.at for step in course.steps if step.differs)
     declared_nano = policy.epsilon_nano
     if collect.intrusion_nano is not None and sent is not None:
-        # One item is told at most the larger of the two, several ones epsilon and the intrusion of those exposed.
+        # One item reveals at most the larger of the two; several reveal epsilon and the intrusion of the exposed ones.
         one_alone = course.differing == 1
         declared_nano = (max if one_alone else add)(declared_nano, collect.intrusion_nano)
     name = course.name if sent is None else f"{course.name}, the first item sent {sent} a look"
@@ -175,7 +178,7 @@ def _happening(
     sent: Moment | None,
     side: int,
 ) -> Iterator[neighbours.Sent | neighbours.Output]:
-    """Yield the records of one history, and what is seen of them, in order."""
+    """Yield the records of one history and what is seen of them, in order."""
     steps = {step.at: step for step in course.steps}
     first, last = course.steps[0].at, course.steps[-1].at
     yield _watermark(policy, first, releases=0, seeded=True)
@@ -201,7 +204,7 @@ def _happening(
         yield _watermark(policy, index + 1, releases=1, seeded=True)
         cells = collect.gathers.closed(counters, len(contributions))
         if isinstance(policy.kind, kinds.Choice):
-            cells = policy.kind.quantise(Raw(own)) or RawCells((NOTHING,))  # what is released is an index as well
+            cells = policy.kind.quantise(Raw(own)) or RawCells((NOTHING,))  # the release is an index as well
         yield neighbours.Output(f"release {place + 1}", (cells,), after=place if index == exposed else None)
 
 

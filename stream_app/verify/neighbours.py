@@ -14,37 +14,37 @@ from stream_app.verify.steps import PairSteps, Step, pair_steps
 
 SERIES = "verified"
 SEED = b"0" * 64
-"""Stands in a record where each run puts a fresh seed."""
+"""A placeholder, which each run replaces with a fresh seed."""
 MOST_CLOSED = 16
-"""Steps of collected data from a history's first to its last: each of them closes, those without items, too."""
+"""Most steps of collected data in a history; each of them closes, even without items."""
 INWARD = 1 - 1e-9
-"""Keeps a displacement within the radius for all roundings of doubles."""
+"""Keeps a displacement within the radius despite any rounding of doubles."""
 
 
 class Extremes(NamedTuple):
-    """Two raw values, as events carry them, and the cells that they are read as."""
+    """Two raw values as in events, and the cells that they are read as."""
 
     near: Any
     far: Any
     cells: tuple[RawCells, RawCells]
 
     def of(self, place: int) -> tuple[Any, RawCells]:
-        """Return the one value (0) or the other (1) with its cells."""
+        """Return the first value (0) or the second (1) with its cells."""
         return (self.near, self.far)[place], self.cells[place]
 
     @property
     def watched(self) -> tuple[int, ...]:
-        """Return the cells in which the two differ, as the noise of all others tells nothing; all if none does."""
+        """Return the cells in which the two differ, or all if none do; the noise of others reveals nothing."""
         near, far = self.cells
         differing = tuple(nth for nth, (one, other) in enumerate(zip(near, far, strict=True)) if one != other)
         return differing or tuple(range(len(near)))
 
 
 def extremes(kind: kinds.Kind) -> Extremes:
-    """Return two values that neighbours may have, as far apart as the promise covers.
+    """Return two values that neighbours may have, as far apart as the guarantee covers.
 
-    Those of a number whose sensitivity is its range lie outside of the range, to test that it clamps. Those of a vector
-    differ in all parts.
+    Values of a number whose sensitivity is its range are outside the range, to test that it clamps. Vectors differ in
+    all parts.
     """
     return extremes_of(kind, *_values(kind))
 
@@ -58,7 +58,7 @@ def extremes_of(kind: kinds.Kind, near: Any, far: Any) -> Extremes:
 
 
 def one_cell_apart(kind: kinds.Kind) -> Extremes | None:
-    """Return two values whose cells are next to each other, in each part; None: there are none, or no others."""
+    """Return two values whose cells are adjacent in each part; None if there are none or no others."""
     values = _adjacent(kind)
     found = None if values is None else extremes_of(kind, *values)
     return None if found is None or found.cells == extremes(kind).cells else found
@@ -79,7 +79,7 @@ def _adjacent(kind: kinds.Kind) -> tuple[Any, Any] | None:
 
 
 def invalid(kind: kinds.Kind) -> Iterator[tuple[str, Extremes]]:
-    """Yield what is no value of the kind, for which a substitute stands, beside another value and beside that one."""
+    """Yield an invalid value, which is substituted, paired with another value and with the substitute."""
     substitute = kind.quantise(Raw(None))
     if substitute is None:
         return
@@ -116,13 +116,13 @@ def _values(kind: kinds.Kind) -> tuple[Any, Any]:
 
 
 def beyond(kind: kinds.Number) -> tuple[float, float]:
-    """Return a number below a range, and one above it."""
+    """Return a number below the range, and one above it."""
     width = kind.upper - kind.lower
     return kind.lower - width, kind.upper + width
 
 
 def _positions(kind: kinds.Location) -> tuple[Any, Any]:
-    """Return the south-west corner of the bounds, and a point within the radius of it, due north or east."""
+    """Return the south-west corner of the bounds, and a point within its radius, due north or east."""
     (west, east), (south, north) = kind.east, kind.north
     arc = float(kind.radius / EARTH_RADIUS_METRES) * DEGREES / float(PI) * INWARD  # degrees of a great circle
     shrink = float(cosine(exact(south)))
@@ -134,43 +134,43 @@ def _positions(kind: kinds.Location) -> tuple[Any, Any]:
 
 
 class Sent(NamedTuple):
-    """A record of a history and what an observer may see when it is decided."""
+    """A record of a history, and what an observer may see when it is processed."""
 
     value: bytes
     releases: int = 0
     seeded: bool = False
-    needed: bool = False  # were it rejected, the two histories would be no neighbours
-    looked: bool = False  # somebody looks at the counters before it is decided
+    needed: bool = False  # if it were rejected, the histories would not be neighbours
+    looked: bool = False  # somebody looks at the counters before the decision
 
 
 class Output(NamedTuple):
-    """What an observer sees at one place of a history, or of both: a release, or the counters in memory."""
+    """What an observer sees at one place in a history or in both: a release, or the counters in memory."""
 
     name: str
     cells: tuple[RawCells, ...]
-    """The raw values there; of both histories, under the one and the other."""
+    """The raw values there; for a pair, under each of the histories."""
     look_nano: int | None = None
-    """The rate of the noise on counters; None: a release, which says its own."""
+    """The rate of the noise on counters; None: a release, which states its own."""
     after: int | None = None
-    """The place of the look at the counters that this releases; None: there was none."""
+    """The index of the look at the counters that this releases; None: there was none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two neighbours; they have as many outputs, of which the cells ``watched`` are looked at."""
+    """Two neighbours with equally many outputs, of which the cells ``watched`` are examined."""
 
     name: str
     declared_nano: int
-    """The most that anybody may learn about which of the two it was."""
+    """The most that anybody may learn about which of the two histories happened."""
     histories: tuple[tuple[Sent, ...], tuple[Sent, ...]]
     outputs: tuple[Output, ...]
     watched: tuple[int, ...]
     controlled: bool = True
-    """Whether a control runs on it: one that spends twice the budget shows nothing where values lie closer."""
+    """Whether a control runs on it: twice the budget shows nothing if values are closer together."""
 
 
 def pairs(policy: Policy) -> tuple[Pair, ...]:
-    """Return the pairs of a policy of one reading a step; it is one that rules: its dummies are drawn."""
+    """Return the pairs of a policy with one reading per step; the policy is in effect, with drawn dummies."""
     courses = tuple(pair_steps(policy))
     found = [_plain(policy, course, extremes(policy.kind)) for course in courses]
     close = one_cell_apart(policy.kind)
@@ -194,7 +194,7 @@ def _plain(policy: Policy, course: PairSteps, ends: Extremes) -> Pair:
 def paired(
     name: str, declared_nano: int, happening: Callable[[int], Iterable[Sent | Output]], watched: tuple[int, ...]
 ) -> Pair:
-    """Return a pair; ``happening`` says in order what is sent and seen in the one history (0), and in the other (1)."""
+    """Return a pair; ``happening`` yields in order what is sent and seen in history 0 and in history 1."""
     sides = [list(happening(side)) for side in (0, 1)]
     one, other = (tuple(found for found in side if isinstance(found, Sent)) for side in sides)
     shown = [[found for found in side if isinstance(found, Output)] for side in sides]
@@ -203,13 +203,13 @@ def paired(
 
 
 def registered(policy: Policy, step: Step) -> Iterator[Sent]:
-    """Yield the registration of a landmark that comes before a step, if there is one."""
+    """Yield the registration of a landmark before a step, if there is one."""
     if step.registers is not None:
         yield record_of({"type": "landmarks", "add": [step.registers * policy.step_ms]}, needed=True)
 
 
 def which(step: Step, side: int) -> int:
-    """Return which of two values a history has at a step: 0 is the one that both have where they do not differ."""
+    """Return which of two values a history has at a step; if they do not differ there, it is 0."""
     return side ^ step.turned if step.differs else 0
 
 

@@ -1,10 +1,9 @@
-"""Scores of a run: how much it speaks for the one history against the other.
+"""Scores of a run: how strongly it supports one history against the other.
 
 One score follows the mechanisms: how much nearer the measurements are to the first history's cells than to the
-second's, times what they spent. One is learnt, from a histogram of each column. The others are single columns, in
-which a raw value may show. Which score tells most is found by `event`. Ideas: StatDP (Ding et al., CCS 2018) looks
-for events, DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds are the most telling events there are
-(Neyman and Pearson).
+second's, times what they spent. One is learnt from a histogram of each column. The others are single columns, in which
+a raw value may show. `event` finds which score is most telling. Ideas: StatDP (Ding et al., CCS 2018) looks for events;
+DP-Sniper (Bichsel et al., S&P 2021) learns scores, whose thresholds are the most telling events (Neyman and Pearson).
 """
 
 from collections.abc import Callable, Iterator
@@ -19,14 +18,14 @@ from stream_app.verify.trial import DECISIONS, HEAD, MISSING, Seen, cell_columns
 
 Score = NDArray[np.float64]
 ABSENT = 2.0**62
-"""Stands for a distance that there is not: beyond all that are."""
+"""Replaces a missing distance: larger than all real ones."""
 BINS = 32
 UNSEEN = 0.5
-"""EventCount in each bin beside what was seen, so that none is impossible."""
+"""Added to the count of each bin, so that none is impossible."""
 
 
 def bin_ratios(first: Score, second: Score) -> Callable[[Score], Score]:
-    """Learn from a column of runs of either history how much likelier each bin is under the first, as a logarithm."""
+    """Learn from a column of runs of both histories how much likelier each bin is under the first (log)."""
     quantiles = np.quantile(np.concatenate((first, second)), np.linspace(0, 1, BINS + 1), method="lower")
     edges = np.unique(quantiles)
     bins = len(edges) + 1
@@ -37,7 +36,7 @@ def bin_ratios(first: Score, second: Score) -> Callable[[Score], Score]:
 
 
 def pattern_ratios(first: Seen, second: Seen) -> Callable[[Seen], Score]:
-    """Learn how much likelier a run's decisions and spends, all together, are; 0 for a pattern that was never seen."""
+    """Learn how much likelier a run's decisions and spends are as a whole; 0 for an unseen pattern."""
     counts: dict[tuple[int, ...], list[float]] = {}
     for nth, side in enumerate((first, second)):
         patterns, found = np.unique(side, axis=0, return_counts=True)
@@ -57,7 +56,7 @@ class Scores:
     """All scores of a pair's runs, learnt from some of them."""
 
     def __init__(self, pair: Pair, kind: Kind, first: Seen, second: Seen) -> None:
-        """Learn from runs of either history; ``kind`` says how far cells lie apart."""
+        """Learn from runs of both histories; ``kind`` defines the distance between cells."""
         self._pair, self._kind = pair, kind
         self._heads = head_columns(pair)
         self._rates = [cell_columns(pair, place)[0].start - 1 for place in range(len(pair.outputs))]
@@ -67,7 +66,7 @@ class Scores:
         self._tossed = any((side[:, self._rates] < NANO).any() for side in (first, second))
 
     def of(self, seen: Seen) -> Iterator[tuple[str, Score]]:
-        """Yield each score of some runs, with the name of what it looks at."""
+        """Yield each score of some runs, with the name of what it examines."""
         patterns = self._patterns(seen[:, self._heads])
         yield "the decisions", patterns
         nearer = [weight * contrast for weight, contrast in self._contrasts(seen)]
@@ -92,7 +91,7 @@ class Scores:
                 cell = f", cell {watched}" if len(pair.watched) > 1 else ""
                 value = seen[:, published.start + nth]
                 yield f"the measurement of {output.name}{cell}", seen[:, measured.start + nth].astype(np.float64)
-                # Apart: what an approximated step may show of its own value is hidden among those that are measured.
+                # Separate, because an approximated step may reveal its own value, which is hidden among measured ones.
                 for name, shown in (("value", ~approximated), ("approximated value", approximated)):
                     yield f"the {name} of {output.name}{cell}", np.where(shown, value, MISSING).astype(np.float64)
         for (_, contrast), output in zip(self._contrasts(seen), pair.outputs, strict=True):
@@ -101,7 +100,7 @@ class Scores:
     def _contrasts(self, seen: Seen) -> Iterator[tuple[Score, Score]]:
         """Yield for each output what it spent, and how much nearer it is to the first history's cells.
 
-        The distance is the one in which the noise of the kind falls, in units of that of the two histories.
+        The distance is the one with which the kind's noise decreases, in units of that between the histories.
         """
         for place, output in enumerate(self._pair.outputs):
             columns, _ = cell_columns(self._pair, place)
@@ -111,12 +110,12 @@ class Scores:
             yield spend, np.where(missing | (apart == 0), 0.0, (other - one) / (apart or 1.0))
 
     def _both(self, seen: Seen, place: int, output: Output) -> tuple[Score, Score, float]:
-        """Return how far the measurements are from the one history's cells and from the other's, and these apart."""
+        """Return the distances of the measurements from each history's cells, and between these cells."""
         columns, _ = cell_columns(self._pair, place)
         cells = seen[:, columns].astype(np.float64)
         one, other = (reference(output, self._pair, side) for side in (0, 1))
         if output.after is not None:
-            # The noise of the counters stands in both: what came after the look is their difference.
+            # Both contain the noise of the counters, so what came after the look is their difference.
             looked, _ = cell_columns(self._pair, output.after)
             cells = cells - seen[:, looked]
             before = self._pair.outputs[output.after]
@@ -125,9 +124,9 @@ class Scores:
         return self._distance(cells - one), self._distance(cells - other), float(apart)
 
     def _distances(self, seen: Seen) -> Iterator[tuple[str, Score]]:
-        """Yield how large the noise was under either history: its largest, and its least where a coin was tossed.
+        """Yield the size of the noise under either history: the largest, and each one after a coin toss.
 
-        Noise that ends too early, or that leaves a gap because its bits were the coin's, excludes some of these.
+        Noise that ends too early, or that has a gap because it shares bits with the coin, excludes some of these.
         """
         largest = [np.zeros(len(seen)), np.zeros(len(seen))]
         for place, output in enumerate(self._pair.outputs):
@@ -152,7 +151,7 @@ class Scores:
                 found: Score = np.sqrt(np.sum(difference**2, axis=1))
             case Category() | Choice():
                 found = np.any(difference != 0, axis=1).astype(np.float64)
-            case HiddenMean():  # of the sum and of the number, each in what neighbours lie apart
+            case HiddenMean():  # of the sum and the number, in the distance of neighbours
                 found = np.sum(np.abs(difference) / [self._kind.item.sensitivity, 1], axis=1)
             case Vector():  # neighbours differ in all parts, so all are watched
                 found = np.sum(np.abs(difference) / [part.sensitivity for part in self._kind.parts], axis=1)

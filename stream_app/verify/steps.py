@@ -1,4 +1,4 @@
-"""Which steps of a policy have events in a history, and at which of them neighbours differ."""
+"""The steps of a policy that have events in a history, and those at which neighbours differ."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, assert_never
@@ -9,12 +9,15 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import EventLevel, LandmarkLevel, UserLevel
 
 MOST_LANDMARKS = 2
-"""Landmarks with an event in a history: the last ones, to which those without an event leave their budget."""
+"""Landmarks with an event in a history.
+
+They are the last ones, to which those without an event leave their budget.
+"""
 MOST_OF_A_WINDOW = 4
 MANY = 7
-"""Steps before one that differs, in the longest histories."""
+"""Steps before a differing one, in the longest histories."""
 FIRST = 1
-"""Where histories begin that no landmark gives a place."""
+"""The start of histories whose place no landmark sets."""
 
 
 class Step(NamedTuple):
@@ -23,27 +26,28 @@ class Step(NamedTuple):
     at: int
     differs: bool = True
     turned: bool = False
-    """Here the two histories swap their values."""
+    """Whether the two histories swap their values here."""
     registers: int | None = None
     """The index of a step that is registered as a landmark before this one is sent."""
 
 
 class PairSteps(NamedTuple):
-    """At which steps two neighbours have events, and at which they differ."""
+    """The steps at which two neighbours have events, and at which they differ."""
 
     name: str
     steps: tuple[Step, ...]
 
     @property
     def differing(self) -> int:
-        """Return at how many steps they differ."""
+        """Return the number of steps at which they differ."""
         return sum(step.differs for step in self.steps)
 
 
 def pair_steps(policy: Policy) -> Iterator[PairSteps]:
-    """Yield what neighbours under the policy's level may differ in; each course has four events at most, or a window.
+    """Yield how neighbours under the policy's level may differ.
 
-    Landmarks are those that the policy rules by, drawn ones included.
+    Each course has few events; of a window, only the first step and the last ones. Landmarks are those that the policy
+    applies, drawn ones included.
     """
     protection = policy.protection
     match protection:
@@ -62,7 +66,7 @@ def pair_steps(policy: Policy) -> Iterator[PairSteps]:
         case WindowLevel(steps=steps):
             together = _window(FIRST, steps)
             yield _course("a window", (), together)
-            # In turns, so that a private look compares a value with one like the other history's.
+            # Values alternate, so that a private look compares a value with one like the other history's.
             turns = [Step(at + 1, turned=bool(nth % 2)) for nth, at in enumerate(together)]
             yield PairSteps("a window after a step, alternating", (Step(FIRST, differs=False), *turns))
             yield _course("a window after many steps", _many(FIRST), _window(FIRST + MANY, steps))
@@ -106,7 +110,7 @@ def _beside_windows(landmarks: LandmarkSet, window: int, *, fixed: bool) -> Iter
 
 
 def _among(landmarks: LandmarkSet, last: tuple[int, ...]) -> PairSteps:
-    """Return landmarks and a regular step that differ among equal steps: before, between and after them."""
+    """Return landmarks and a regular step that differ, with equal steps before, between and after them."""
     before = _regular(landmarks, last[0], -1)
     equal, at = [] if before is None else [before], last[-1]
     for _ in range(MANY - 1 - len(last)):
@@ -128,7 +132,7 @@ def _course(name: str, common: tuple[int, ...], differing: tuple[int, ...]) -> P
 
 
 def last_landmarks(landmarks: LandmarkSet) -> list[int]:
-    """Return the last landmarks, `MOST_LANDMARKS` at most, ascending."""
+    """Return the last landmarks, at most `MOST_LANDMARKS`, ascending."""
     found: list[int] = []
     for first, end in reversed(landmarks.intervals):
         for index in range(end - 1, first - 1, -1):
@@ -139,7 +143,7 @@ def last_landmarks(landmarks: LandmarkSet) -> list[int]:
 
 
 def _regular(landmarks: LandmarkSet, index: int, way: int) -> int | None:
-    """Return the nearest step before (-1) or after (1) ``index`` that is no landmark; None: there is none."""
+    """Return the nearest step before (-1) or after (1) ``index`` that is not a landmark, or None."""
     index += way
     while index in landmarks:
         first, end = next(interval for interval in landmarks.intervals if interval[0] <= index < interval[1])
@@ -148,12 +152,12 @@ def _regular(landmarks: LandmarkSet, index: int, way: int) -> int | None:
 
 
 def _ends(length: int) -> tuple[int, ...]:
-    """Return the first step of ``length`` and the last ones, which get what those between them leave."""
+    """Return the first step of ``length`` and the last ones, which get what the steps between leave."""
     last = FIRST + length - 1
     return tuple(sorted({FIRST, max(FIRST, last - 1), last}))
 
 
 def _window(first: int, steps: int) -> tuple[int, ...]:
-    """Return the first step of a window and the last ones: some schemes save budget up for these."""
+    """Return the first step of a window and the last ones, for which some schemes save budget."""
     end = first + steps
     return tuple(sorted({first, *range(max(first, end - MOST_OF_A_WINDOW + 1), end)}))

@@ -1,9 +1,9 @@
-"""Runs: a history through the path of a worker, many times at once, and all that an observer sees of each, as integers.
+"""Runs: a history on the path of a worker, many times at once, and what an observer sees, as integers.
 
-One run is one series, and some runs have one fresh key: the bits of each come of a keyed hash of a message that names
-its series. So no two of them share a message, and they are as independent as runs under keys of their own, as far as
-the hash is pseudo-random, which the noise of a worker's series rests on as well. A record of all these runs is decided
-before the next one of any: columns decide what they decide in a worker, and the rest goes one by one.
+One run is one series, and several runs share one fresh key: the bits of each come from a keyed hash of a message that
+names its series. So no two of them share a message. They are as independent as runs under separate keys, as far as the
+hash is pseudo-random, on which the noise of a worker's series relies as well. A record of all these runs is processed
+before the next one of any: columns process what they process in a worker, and the rest is processed one by one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,23 +34,23 @@ from stream_app.privacy.values import NANO, ReleasedCells
 from stream_app.verify.neighbours import SEED, SERIES, Output, Pair, Sent
 
 Seen = NDArray[np.int64]
-"""A row a run: for each output its decision, its spend, the watched cells measured, and those published."""
+"""A row per run: each output's decision, spend, rate, watched measured cells and published cells."""
 MISSING = -(2**62)
-"""Where an output has no such cell: below every cell that has a double."""
+"""Marks a missing cell of an output: below every cell that has a double."""
 FINGERPRINT = "0" * 16
 DECISIONS = {"withheld": 0, "approximated": 1, "perturbed": 2}
 REJECTED, LOOKED = -1, 3
 HEAD = 3
-"""Columns of an output before its cells: decision, spend, and the rate at which it was published or not."""
+"""Columns of an output before its cells: decision, spend and sampling rate."""
 _ALL = 10**6
 """Series that are kept in memory: more than ever run at once, so none is read back."""
 _TOPIC = "verified"
-"""Stands for the id of an events topic, in what rows of units are sealed with."""
+"""Replaces the id of an events topic when rows of units are sealed."""
 _OWN_SERIES: Final = wire.dump({"series": SERIES})[1:-1]
 
 
 class UnusableError(ValueError):
-    """A policy that decides nothing; ``reason`` is the code of its reject."""
+    """A policy decides nothing; ``reason`` is the code of its rejection."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -58,7 +58,10 @@ class UnusableError(ValueError):
 
 
 def ruled(parameters: Mapping[str, object], secret: bytes) -> SeriesRow:
-    """Return the row of a series that a policy begins to rule; ``secret`` draws its dummies. Raises `UnusableError`."""
+    """Return the row of a series when a policy takes effect; ``secret`` draws its dummies.
+
+    Raises `UnusableError`.
+    """
     record = wire.dump({"type": "policy", "series": SERIES, "version": 1, **parameters})
     context = Context(KeyRing(FINGERPRINT, 0, secret))
     outcome = decide(context, lambda _: None, Collection(secret), InputRecord(SERIES, 0, 0, 0, None, record))
@@ -69,22 +72,22 @@ def ruled(parameters: Mapping[str, object], secret: bytes) -> SeriesRow:
 
 
 def derived(secret: bytes, *numbers: int) -> bytes:
-    """Return a secret that is as random as ``secret``, another for each ``numbers``."""
+    """Return a secret that is as random as ``secret``, and different for different ``numbers``."""
     message = b"".join(number.to_bytes(8, "big") for number in numbers)
     return blake2b(message, key=secret, digest_size=SECRET_BYTES, person=b"landmark-verify1").digest()
 
 
 class RecordOutcome(NamedTuple):
-    """What came of one record of a history."""
+    """The outcome of one record of a history."""
 
     accepted: bool
     releases: Sequence[bytes] = ()
     looked: Sequence[int] = ()
-    """The columns of a look at the counters before it was decided."""
+    """The columns of a look at the counters before it was processed."""
 
 
 def seen_of(row: SeriesRow, pair: Pair, side: int, secrets: Sequence[bytes]) -> Seen:
-    """Return what is seen of one history, a run for each of the secrets; the first one is the key of all.
+    """Return what is seen of one history, one run per secret; the first secret is the key of all runs.
 
     Each run is a series that begins with ``row``.
     """
@@ -95,19 +98,19 @@ def seen_of(row: SeriesRow, pair: Pair, side: int, secrets: Sequence[bytes]) -> 
 
 
 def series_of(number: int) -> str:
-    """Return the series of a run: names are equally long, so that nothing else differs."""
+    """Return the series of a run; names are equally long, so nothing else differs."""
     return f"run{number:012d}"
 
 
 def row_of(policy: Policy, pair: Pair, side: int, answers: Iterable[RecordOutcome]) -> list[int]:
-    """Return the row of one run: what is seen of a history whose records, in order, had these answers."""
+    """Return the row of one run: what is seen of a history whose records had these outcomes, in order."""
     observer = Observer(policy, pair)
     seen: list[int] = []
     for sent, answer in zip(pair.histories[side], answers, strict=True):
         seen += answer.looked
         if sent.needed and not answer.accepted:
-            # The two histories are neighbours only if this is accepted. All runs in which it is refused count as one
-            # outcome: that is post-processing, so the bound stays a lower one.
+            # The two histories are neighbours only if this is accepted. All runs in which it is rejected count as one
+            # outcome. That is post-processing, so the result remains a lower bound.
             return [MISSING] * (len(pair.outputs) * _width(pair))
         for nth in range(sent.releases):
             seen += observer.seen(answer.releases[nth] if nth < len(answer.releases) else None)
@@ -117,7 +120,7 @@ def row_of(policy: Policy, pair: Pair, side: int, answers: Iterable[RecordOutcom
 def _answers(
     row: SeriesRow, pair: Pair, side: int, names: list[str], secrets: Sequence[bytes]
 ) -> Iterator[list[RecordOutcome]]:
-    """Yield for each record of a history what came of it in each of some runs."""
+    """Yield for each record of a history its outcome in each of some runs."""
     partition = _Partition(row, names, secrets[0])
     for place, sent in enumerate(pair.histories[side]):
         looked = [list(_looked(partition.collection, pair, name)) if sent.looked else [] for name in names]
@@ -126,7 +129,7 @@ def _answers(
 
 
 class _Partition:
-    """Series that each have begun with one row, decided as a worker decides those of a partition."""
+    """Series that each begin with one row, processed like those of a worker's partition."""
 
     def __init__(self, row: SeriesRow, names: Sequence[str], key: bytes) -> None:
         keys, stored = KeyRing(FINGERPRINT, 0, key), MemoryRows()
@@ -138,7 +141,7 @@ class _Partition:
         self._rows.take({name: replace(row, series=name, key=name.encode()) for name in names})
 
     def decide(self, values: list[bytes]) -> list[RecordOutcome]:
-        """Decide a record of each series, and return what came of it."""
+        """Process one record per series, and return the outcomes."""
         start, self._end = self._end, self._end + len(values)
         offsets, rejected = range(start, self._end), set[int]()
         releases: dict[int, list[bytes]] = {offset: [] for offset in offsets}
@@ -151,7 +154,7 @@ class _Partition:
 
         outlets = Outlets(lambda *_: None, release, reject, None)
         records = Records("events", 0, [*offsets], [0] * len(values), [*self._keys], [*values])
-        while len(records):  # a batch ends where its outputs are many
+        while len(records):  # a batch ends when it has many outputs
             decider = BatchDecider(self._context, self._rows, outlets, self.collection, fewest=self._rows.fewest)
             for _ in decider.decide(records):
                 pass
@@ -162,7 +165,7 @@ class _Partition:
 
 
 def input_of(headers: Headers) -> int:
-    """Return the offset of the record that an output came of."""
+    """Return the offset of the record that caused an output."""
     return next(int(value) for name, value in headers if name == INPUT_HEADER)
 
 
@@ -171,7 +174,7 @@ def _width(pair: Pair) -> int:
 
 
 def sown(sent: Sent, series: str, secret: bytes, place: int) -> bytes:
-    """Return a record as one run sends it: of its series, and with a seed of its own if it takes one."""
+    """Return a record as one run sends it: with its series, and with its own seed if it takes one."""
     value = sent.value.replace(_OWN_SERIES, wire.dump({"series": series})[1:-1])
     return value.replace(SEED, derived(secret, place).hex().encode()) if sent.seeded else value
 
@@ -185,7 +188,7 @@ def _looked(collection: Collection, pair: Pair, series: str) -> Iterator[int]:
 
 
 class Observer:
-    """Whoever reads the releases of one history, in order; of those before, it remembers what a rate depends on."""
+    """A reader of one history's releases, in order, who remembers what a rate depends on."""
 
     def __init__(self, policy: Policy, pair: Pair) -> None:
         self._policy, self._watched = policy, pair.watched
@@ -193,7 +196,7 @@ class Observer:
         self._count: object = None  # of units, in the release that is repeated
 
     def seen(self, release: bytes | None) -> list[int]:
-        """Return the columns of the next release; None: it did not come."""
+        """Return the columns of the next release; None: there was no release."""
         nothing = [MISSING] * len(self._watched)
         if release is None:
             return [REJECTED, 0, self._rate_nano, *nothing, *nothing]
@@ -219,9 +222,9 @@ class Observer:
 
 
 def _repeated(kind: Kind, value: object, count: object) -> ReleasedCells:
-    """Return the cells of a value that was published before; of a mean, over whatever number, its nearest cell.
+    """Return the cells of a value that was published before; for a hidden mean, its nearest cell.
 
-    ``count`` is the number of units that a statistic of these counted.
+    ``count`` is the number of units in a statistic of units.
     """
     if isinstance(kind, UnitStatistic):
         return kind.read(value, count)
@@ -231,7 +234,7 @@ def _repeated(kind: Kind, value: object, count: object) -> ReleasedCells:
 
 
 def cell_columns(pair: Pair, place: int) -> tuple[slice, slice]:
-    """Return the columns of an output's measured and of its published cells."""
+    """Return the columns of an output's measured cells and of its published cells."""
     start = place * _width(pair) + HEAD
     middle = start + len(pair.watched)
     return slice(start, middle), slice(middle, middle + len(pair.watched))
@@ -243,5 +246,5 @@ def head_columns(pair: Pair) -> list[int]:
 
 
 def reference(output: Output, pair: Pair, side: int) -> NDArray[np.float64]:
-    """Return the watched raw cells that an output has under one of the histories."""
+    """Return the watched raw cells of an output under one of the histories."""
     return np.array([output.cells[side][nth] for nth in pair.watched], dtype=np.float64)

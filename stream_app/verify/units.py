@@ -1,7 +1,7 @@
-"""Pairs of histories of a policy whose steps hold many units, each protected.
+"""Pairs of histories of a policy whose steps contain many units, each of them protected.
 
-They differ in one unit, in as many units in a row as are protected together, across the border of two steps too, and in
-landmark units. What only landmark units hold enters no release, so nothing may distinguish these pairs: they are
+They differ in one unit, in as many consecutive units as are protected together (also across a border of steps), and in
+landmark units. What only landmark units contain enters no release, so nothing may distinguish these pairs: they are
 declared 0.
 """
 
@@ -21,15 +21,18 @@ from stream_app.verify import neighbours
 from stream_app.verify.steps import FIRST, MANY, last_landmarks
 
 MOST_DIFFERING: Final = 32
-"""Units that differ: each of their readings is decided in each run. Of a longer window these are the middle ones."""
+"""Limit of units that differ, because each run processes all their readings.
+
+Of a longer window these are the middle ones.
+"""
 OTHERS: Final = 2
-"""Units of a step that hold the same in both histories: a mean over a single one hides faults of its number."""
+"""Units of a step that are equal in both histories; a mean over one unit hides faults in its number."""
 MOST_LATE: Final = 8
-"""Units that are registered as landmarks at once."""
+"""Limit of units that are registered as landmarks at once."""
 
 
 class UnitCourse(NamedTuple):
-    """Which steps have readings, in which units two neighbours differ, and which become landmarks meanwhile."""
+    """The steps with readings, the units in which two neighbours differ, and those that become landmarks."""
 
     name: str
     declared_nano: int
@@ -38,7 +41,7 @@ class UnitCourse(NamedTuple):
     registered: tuple[int, ...] = ()
     """Units of one step."""
     late: bool = False
-    """They are registered after their step closed, no longer before."""
+    """Whether they are registered after their step closed rather than before."""
 
     def landmarks(self, policy: Policy) -> LandmarkSet:
         """Return the landmarks that are known when the steps of the registered units close."""
@@ -47,7 +50,7 @@ class UnitCourse(NamedTuple):
 
 
 def unit_pairs(policy: Policy) -> tuple[neighbours.Pair, ...]:
-    """Return the pairs of a policy with units; it is one that rules: its dummies are drawn."""
+    """Return the pairs of a policy with units; the policy is in effect, with drawn dummies."""
     kind = policy.kind
     assert isinstance(kind, UnitStatistic), "the policy's steps have units"
     courses, ends = list(unit_courses(policy)), _ends(kind)
@@ -60,16 +63,19 @@ def unit_pairs(policy: Policy) -> tuple[neighbours.Pair, ...]:
 
 
 def unit_courses(policy: Policy) -> Iterator[UnitCourse]:
-    """Yield what neighbours may differ in. All but the landmarks' own steps lie after the policy's landmarks."""
+    """Yield how neighbours may differ.
+
+    All steps except the landmarks' own come after the policy's landmarks.
+    """
     units, epsilon_nano = _units(policy), policy.epsilon_nano
     per_step, window = units.per_step, units.window
-    marked = tuple(unit for unit in last_landmarks(policy.landmarks) if unit >= 0)  # no reading lies before the offset
+    marked = tuple(unit for unit in last_landmarks(policy.landmarks) if unit >= 0)  # no reading is before the offset
     own = tuple(sorted({unit // per_step for unit in marked}))
     first = own[-1] + 1 if own else FIRST
     reach = -(-(min(window, MOST_DIFFERING) // 2) // per_step)  # steps before a border that a window across it meets
 
     def declared(differing: Sequence[int]) -> int:
-        # Any w units in a row lose epsilon at most, and some of them their share of it.
+        # Any w consecutive units lose epsilon at most, and fewer units lose their share of it.
         return min(epsilon_nano, -(-epsilon_nano * len(differing) // window))
 
     def course(name: str, differing: tuple[int, ...], *equal: int) -> UnitCourse:
@@ -95,20 +101,20 @@ def unit_courses(policy: Policy) -> Iterator[UnitCourse]:
 
 
 def _within(units: Units, step: int) -> range:
-    """Return units in a row from the first one of a step on, and of that alone."""
+    """Return consecutive units from the first one of a step on, within that step."""
     start = step * units.per_step
     return range(start, start + min(units.window, units.per_step, MOST_DIFFERING))
 
 
 def _across(units: Units, border: int) -> range:
-    """Return units in a row, half of them before a step starts; a single one is its first."""
+    """Return consecutive units, half of them before a step starts; a single unit is the step's first."""
     length = min(units.window, MOST_DIFFERING)
     start = border * units.per_step - length // 2
     return range(start, start + length)
 
 
 def _ends(kind: UnitStatistic) -> neighbours.Extremes:
-    """Return two values of a unit that move the statistic as far as any two do."""
+    """Return two values of a unit that change the statistic as much as any two do."""
     if not isinstance(kind, Share):
         return neighbours.extremes(kind.item)
     axis = kind.item.axis
@@ -121,7 +127,7 @@ def _pair(policy: Policy, course: UnitCourse, ends: neighbours.Extremes, *, cont
     cells = _both(policy, course, ends, course.landmarks(policy))
     bare = _both(policy, course, ends, NO_LANDMARKS)
     differing = {nth for near, far in bare for nth in range(len(near)) if near[nth] != far[nth]}
-    # Of units that are left out, what they would have come to says where to look for them.
+    # For units that are left out, the cells they would have given show where to look for them.
     outputs = (
         neighbours.Output(f"release {nth}", both) for nth, both in enumerate(cells if course.declared_nano else bare, 1)
     )
@@ -131,7 +137,7 @@ def _pair(policy: Policy, course: UnitCourse, ends: neighbours.Extremes, *, cont
 
 
 def _happening(policy: Policy, course: UnitCourse, ends: neighbours.Extremes, side: int) -> Iterator[neighbours.Sent]:
-    """Yield the records of one history, in order: each step has a release, where a unit counts."""
+    """Yield the records of one history, in order; each step has a release if a unit counts."""
     units, grid = _units(policy), policy.grid
     add = [grid.start_of(unit) for unit in course.registered]
     registration = [neighbours.record_of({"type": "landmarks", "add": add}, needed=True)] if add else []
@@ -149,7 +155,7 @@ def _happening(policy: Policy, course: UnitCourse, ends: neighbours.Extremes, si
 def _both(
     policy: Policy, course: UnitCourse, ends: neighbours.Extremes, landmarks: LandmarkSet
 ) -> list[tuple[RawCells, RawCells]]:
-    """Return what each step comes to in the one history and in the other."""
+    """Return the cells of each step in both histories."""
     kind, units = policy.kind, _units(policy)
     assert isinstance(kind, UnitStatistic), "the policy's steps have units"
 
@@ -162,7 +168,7 @@ def _both(
 
 
 def _held(policy: Policy, course: UnitCourse, ends: neighbours.Extremes, step: int, side: int) -> dict[int, OpenUnit]:
-    """Return what the units of a step hold in one history, those with a reading, in order."""
+    """Return the units of a step that have a reading in one history, in order, with what they contain."""
     units = _units(policy)
     own = units.of_step(step)
     differing = [unit for unit in course.differing if unit in own]
@@ -175,7 +181,7 @@ def _held(policy: Policy, course: UnitCourse, ends: neighbours.Extremes, step: i
 
 
 def _is_read_twice(policy: Policy, ends: neighbours.Extremes) -> bool:
-    """Return whether two readings of either value, 1 ms apart, come to what one of them does."""
+    """Return whether, for both values, two readings 1 ms apart give the same cell as one."""
     units, kind = _units(policy), policy.kind
     assert isinstance(kind, UnitStatistic), "the policy's steps have units"
     return units.unit_ms > 1 and all(
@@ -185,13 +191,13 @@ def _is_read_twice(policy: Policy, ends: neighbours.Extremes) -> bool:
 
 
 def _readings(units: Units, cells: RawCells) -> tuple[OpenUnit, OpenUnit]:
-    """Return a unit after a reading, and after another one of the same value."""
+    """Return a unit after one reading, and after a second one of the same value."""
     once = EMPTY.joined(units, 0, cells[0])
     return once, once.joined(units, 1, cells[0])
 
 
 def _which(course: UnitCourse, unit: int, side: int) -> int:
-    """Return which of two values a unit has in a history: 0 is the one that both have where they do not differ."""
+    """Return which of two values a unit has in a history; if they do not differ there, it is 0."""
     return side if unit in course.differing else 0
 
 

@@ -1,4 +1,4 @@
-"""The verdict on a policy: a lower bound of the loss for each pair, beside what is declared; and its picture."""
+"""The verdict on a policy: a lower bound of the loss for each pair, what is declared, and a plot."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 SHOWN_DOUBT = 0.05
-"""Of the bounds that are shown, over all pairs together."""
+"""The error probability of the shown bounds, over all pairs."""
 BROKEN_DOUBT = 1e-6
-"""Of the word "broken", over all pairs together."""
+"""The error probability of "broken", over all pairs."""
 
 
 class Judgement(Enum):
@@ -33,17 +33,17 @@ class Measured(NamedTuple):
     """The lower bounds of the loss that some runs of a pair show."""
 
     shown: float
-    """The loss is at least so much, with confidence 95 %."""
+    """The least loss, with confidence 95 %."""
     certain: float
-    """At confidence 1 - 10^-6."""
+    """The least loss, with confidence 1 - 10^-6."""
     runs: int
-    """Of each of the two histories, learning included; of the shorter one where time ended in between."""
+    """Runs of each history, learning included; of the shorter one if time ran out in between."""
     event: str
-    """The most telling one; empty where there were too few runs to find one."""
+    """The most telling event; empty if there were too few runs to find one."""
 
 
 class PairResult(NamedTuple):
-    """A pair: what is declared, what was measured, what the control shows."""
+    """A pair: what is declared, what was measured, and what the control shows."""
 
     pair: str
     declared: float
@@ -52,12 +52,12 @@ class PairResult(NamedTuple):
 
     @property
     def broken(self) -> bool:
-        """Return whether more is told than declared."""
+        """Return whether the runs reveal more than declared."""
         return self.measured.certain > self.declared
 
     @property
     def above(self) -> bool:
-        """Return whether the bound that is shown lies above what is declared, though not at the larger confidence."""
+        """Return whether the bound shown exceeds what is declared, though not at the higher confidence."""
         return self.measured.shown > self.declared and not self.broken
 
     @property
@@ -67,14 +67,14 @@ class PairResult(NamedTuple):
 
 
 class Power(NamedTuple):
-    """What kinds of fault so many runs find."""
+    """The kinds of fault that so many runs can find."""
 
     twice: int
-    """On how many pairs the control is found, which spends twice the budget."""
+    """The number of pairs on which the control, which spends twice the budget, is found."""
     excluded: float | None
-    """From what probability on an outcome is found that the other history excludes; None: never."""
+    """The smallest probability at which an outcome is found that the other history excludes; None: never."""
     events: int
-    """Of the longest history, that differ or not."""
+    """Events of the longest history, differing or not."""
 
 
 class Verdict(NamedTuple):
@@ -86,7 +86,7 @@ class Verdict(NamedTuple):
 
     @property
     def power(self) -> Power:
-        """Return what kinds of fault the runs would have found."""
+        """Return which kinds of fault the runs would have found."""
         doubt = BROKEN_DOUBT / max(1, len(self.results))
         found = [least_excluded(result.measured.runs, result.declared, doubt) for result in self.results]
         known = [share for share in found if share is not None]
@@ -95,7 +95,7 @@ class Verdict(NamedTuple):
 
     @property
     def judgement(self) -> Judgement:
-        """Return the verdict: a test that does not find the control shows nothing when it finds no fault."""
+        """Return the verdict: if the control is not found, finding no fault shows nothing."""
         if any(result.broken for result in self.results):
             return Judgement.BROKEN
         return Judgement.HOLDS if any(result.found for result in self.results) else Judgement.NO_POWER
@@ -124,7 +124,7 @@ def _measured(tried: Experiment, nth: int, first: Seen | None, second: Seen | No
 
 
 MOST_ROWS = 8
-"""Of one plot."""
+"""Rows in one plot."""
 _BAR = 0.38
 
 Row = tuple[str, PairResult]
@@ -132,7 +132,7 @@ Row = tuple[str, PairResult]
 
 
 def plots_of(verdicts: Sequence[tuple[str, Verdict]]) -> Iterator[tuple[str, Draw]]:
-    """Yield plots with their titles: all pairs of a single policy, or of each policy the pair that tells most."""
+    """Yield plots with titles: all pairs of a single policy, or the most telling pair of each policy."""
     rows: list[Row]
     if len(verdicts) == 1:
         ((title, verdict),) = verdicts
@@ -149,7 +149,7 @@ def plots_of(verdicts: Sequence[tuple[str, Verdict]]) -> Iterator[tuple[str, Dra
 
 
 def _bounds_of(rows: Sequence[Row], axes: "Axes") -> None:
-    """Draw two bars a row, across which lies a line at what is declared."""
+    """Draw two bars per row, with a line across them at what is declared."""
     shown = [result.measured.shown for _, result in rows]
     controls = [result.control.shown for _, result in rows]
     upper, lower = ([place + shift for place in range(len(rows))] for shift in (-_BAR / 2, _BAR / 2))

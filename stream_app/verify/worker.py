@@ -1,7 +1,7 @@
-"""Runs that a worker decides: a process of this installation's settings, on topics and under a key of their own.
+"""Runs processed by a worker with this installation's settings, on topics and under a key of its own.
 
-One run is one series. A record of all runs is sent and decided before the next one of any, so the worker meets many
-series at once, and decides as columns what it decides as columns in production.
+One run is one series. One record of every run is sent and processed before the next, so the worker meets many series at
+once, and processes as columns what it processes as columns in production.
 """
 
 import asyncio
@@ -38,29 +38,29 @@ from stream_app.verify.neighbours import Pair
 from stream_app.verify.trial import RecordOutcome, Seen, UnusableError, derived, input_of, row_of, series_of, sown
 
 PARTS = 40
-"""Parts whose runs are decided at once."""
+"""Parts whose runs are processed at once."""
 PATIENCE_SECONDS = 120.0
 _POLL_SECONDS = 0.05
 _LAST_LINES = 5
 
 
 class WorkerError(Exception):
-    """The worker did not decide what it was sent; the message says why, and what to do."""
+    """The worker did not process what it was sent; the message says why, and what to do."""
 
 
 class DecidedCounts(NamedTuple):
-    """How many records the worker decided, and how many of them together with others, as columns."""
+    """How many records the worker processed, and how many of them together as columns."""
 
     records: int
     together: int
 
     def since(self, before: "DecidedCounts") -> "DecidedCounts":
-        """Return how many of these came after those before."""
+        """Return how many of these came after ``before``."""
         return DecidedCounts(self.records - before.records, self.together - before.together)
 
 
 class _Run(NamedTuple):
-    """A run: whose history it is, and its records as they are sent, the policy first."""
+    """A run: whose history it is, and its records as they are sent, with the policy first."""
 
     policy: Policy
     pair: Pair
@@ -68,11 +68,11 @@ class _Run(NamedTuple):
     key: bytes
     values: tuple[bytes, ...]
     offsets: list[int]
-    """Where they stand in the events topic."""
+    """Their offsets in the events topic."""
 
 
 class OwnWorker:
-    """A worker that runs; ``started`` makes these."""
+    """A running worker, created by ``started``."""
 
     def __init__(self, settings: Settings, process: "subprocess.Popen[bytes]", log: Path) -> None:
         self.decided = DecidedCounts(0, 0)
@@ -82,7 +82,7 @@ class OwnWorker:
         self._read = {self._names.releases: 0, self._names.rejects: 0}
 
     def results(self, tried: Experiment, parts: Iterable[Part]) -> Results:
-        """Have the worker decide parts of an experiment, in their order; raises `UnusableError` and `WorkerError`."""
+        """Have the worker process parts of an experiment in order; raises `UnusableError` and `WorkerError`."""
         remaining = iter(parts)
         while block := list(islice(remaining, PARTS)):
             yield from zip(block, asyncio.run(self._seen(tried, block)), strict=True)
@@ -105,20 +105,20 @@ class OwnWorker:
         self._runs += 1
         series = series_of(self._runs)
         policy = {"type": "policy", "series": series, "version": 1, **ruling.parameters}
-        secret = derived(tried.secret, part.pair, part.control, part.side, nth)  # of the seeds of its records
+        secret = derived(tried.secret, part.pair, part.control, part.side, nth)  # for its records' seeds
         history = [sown(sent, series, secret, place) for place, sent in enumerate(pair.histories[part.side])]
         return _Run(ruling, pair, part.side, series.encode(), (wire.dump(policy), *history), [])
 
     async def _send(self, runs: Sequence[_Run], place: int) -> None:
         """Send a record of each run, and wait until the worker has committed its answers."""
         await send_events(self._settings, (Event(run.key, run.values[place]) for run in runs))
-        for offset, run in enumerate(runs, self._sent):  # one partition, and nobody else sends
+        for offset, run in enumerate(runs, self._sent):  # one partition, and no other sender
             run.offsets.append(offset)
         self._sent += len(runs)
         await self._until(self._count, self._sent)
 
     async def _records(self, topic: str) -> AsyncIterator[Any]:
-        """Yield the committed records of a topic that were not read yet."""
+        """Yield the committed records of a topic that were not read before."""
         async with (
             LogReader.opened(self._settings, "read_uncommitted") as logged,
             LogReader.opened(self._settings, "read_committed") as reader,
@@ -136,10 +136,13 @@ class OwnWorker:
         self._read[topic] = end
 
     async def _count(self) -> int:
-        """Return how many records the worker has decided and committed: the group's offset waits for open steps."""
+        """Return how many records the worker has processed and committed.
+
+        The group's offset would wait for open steps.
+        """
         try:
             scrape = scrape_of(await asyncio.to_thread(self._metrics), 0.0)
-        except ConnectionRefusedError:  # it starts, or has ended
+        except ConnectionRefusedError:  # starting, or ended
             return 0
         found = (scrape.total(f"{each.name}_total") for each in (WorkerMetric.EVENTS, WorkerMetric.TOGETHER))
         self.decided = DecidedCounts(*map(int, found))
@@ -154,7 +157,7 @@ class OwnWorker:
             connection.close()
 
     async def _until(self, reached: Callable[[], Any], wanted: int) -> None:
-        """Wait until a count is reached, as long as it grows and the worker lives."""
+        """Wait until a count is reached, while it grows and the worker is alive."""
         last, grew = -1, time.monotonic()
         while (now := await reached()) < wanted:
             if self._process.poll() is not None:
@@ -181,26 +184,26 @@ def _row(run: _Run, releases: dict[int, list[bytes]], rejects: dict[int, bytes])
 
 
 def without_looks(tried: Experiment) -> Experiment:
-    """Return the experiment without the pairs in which somebody looks at counters: those of a worker are in memory."""
+    """Return the experiment without pairs in which somebody looks at counters: a worker's are in memory."""
     pairs = (pair for pair in tried.pairs if not any(sent.looked for history in pair.histories for sent in history))
     return tried._replace(pairs=tuple(pairs))
 
 
 @contextmanager
 def started(settings: Settings) -> Iterator[OwnWorker]:
-    """Run a worker of these settings on topics of its own; at the end nothing is left of it.
+    """Run a worker with these settings on its own topics; remove everything at the end.
 
-    Raises `WorkerError` if the brokers do not make its topics as they must be, `ClusterError` and
+    Raises `WorkerError` if the brokers do not create its topics as required, `ClusterError` and
     `aiokafka.errors.KafkaError`.
     """
     with tempfile.TemporaryDirectory(prefix="landmark-verify-") as made:
         folder = Path(made)
         own, empty, log = _own(settings, folder), folder / "empty.toml", folder / "worker.log"
-        # PRIVACY: under the installation's key, a made-up series could draw the noise of a real one. This key dies
-        # with the folder.
+        # PRIVACY: under the installation's key, a made-up series could draw the noise of a real one. This key is
+        # deleted with the folder.
         keyfile.create(own.key_file)
         empty.touch()
-        replicas = asyncio.run(_replicas(own))  # asked first: where nobody answers there is nothing to remove
+        replicas = asyncio.run(_replicas(own))  # asked first: if nobody answers there is nothing to remove
         try:
             report = asyncio.run(make_and_check(own, replicas))
             if report.differences:
@@ -212,7 +215,7 @@ def started(settings: Settings) -> Iterator[OwnWorker]:
 
 
 def _own(settings: Settings, folder: Path) -> Settings:
-    """Return the settings of the worker: those of the installation, but for names, keys, limits and policies."""
+    """Return the worker's settings: the installation's, except for names, keys, limits and policies."""
     name = verified_prefix(settings.prefix) + uuid.uuid4().hex[:8]
     (port,) = free_ports(1)
     return settings.model_copy(

@@ -1,7 +1,7 @@
-"""Epsilon as odds: what a reader of the releases may come to believe at most.
+"""Epsilon as odds: the most that a reader of the releases may come to believe.
 
-Histories that differ as the guarantee says change the odds of any two of them by e^epsilon at most, whatever is
-published. A claim holds for some of them and not for the others, so its odds change by no more either.
+Histories that differ as the guarantee says change the odds of any two of them by at most e^epsilon, whatever is
+published. A claim is true for some of them and not for the others, so its odds do not change by more either.
 """
 
 from math import exp, floor, log10
@@ -10,18 +10,18 @@ from typing import Final
 from stream_app.words.amount import NANO
 
 PRIOR: Final = 0.1
-"""How likely a claim is held before anything is published, in what people read."""
-_NEARLY: Final = 99.0  # percent: beyond it the distance from 100 is rounded, so that none is called certain
+"""How likely a claim is thought to be before anything is published, in texts for people."""
+_NEARLY: Final = 99.0  # percent: above it, the distance from 100 is rounded, so nothing is called certain
 _LEAST: Final = 1e-4  # percent: a smaller distance from 100 is not written out
 
 
 def most_likely(prior: float, epsilon_nano: int) -> float:
-    """Return how likely a claim becomes at most that was held with probability ``prior``: p e^E / (1 - p + p e^E)."""
+    """Return the largest probability that a claim held with ``prior`` can reach: p e^E / (1 - p + p e^E)."""
     return prior / (prior + (1 - prior) * exp(-epsilon_nano / NANO))
 
 
 def percent(epsilon_nano: int, prior: float = PRIOR) -> str:
-    """Return `most_likely` in percent as people read it: whole, above 99 with as many digits as tell it from 100."""
+    """Return `most_likely` in percent: whole, or above 99 with enough digits to differ from 100."""
     rest = (1 - prior) * exp(-epsilon_nano / NANO)
     missing = 100 * rest / (prior + rest)
     if 100 - missing <= _NEARLY:
@@ -32,7 +32,7 @@ def percent(epsilon_nano: int, prior: float = PRIOR) -> str:
 
 
 def in_odds(epsilon_nano: int) -> str:
-    """Return a sentence that says in odds what the epsilon of one version allows; it follows the guarantee in words."""
+    """Return a sentence on the odds that one version's epsilon allows; it follows the guarantee in words."""
     return (
         f"In odds: someone who thought a claim {100 * PRIOR:g} % likely thinks it at most about "
         f"{percent(epsilon_nano)} % likely afterwards. This holds for claims about the first difference above, and for "
@@ -41,5 +41,5 @@ def in_odds(epsilon_nano: int) -> str:
 
 
 def odds_document(epsilon_nano: int) -> dict[str, float]:
-    """Return the same for programs: how likely the claim is held, and how likely it becomes at most."""
+    """Return the odds for programs: the probability of the claim before, and its maximum afterwards."""
     return {"prior": PRIOR, "at_most": most_likely(PRIOR, epsilon_nano)}

@@ -16,20 +16,26 @@ from stream_app.words.unit import Parameters, Unit, in_figures, of_units, protec
 
 _GLOB: Final = frozenset("*?[")
 LARGEST_FACTOR: Final = 6_900_000_000
-"""Up to this epsilon (in nano-epsilon) the factor is below 1,000 and written out; nobody reads a larger one."""
+"""Up to this epsilon (in nano-epsilon) the factor is below 1,000 and written out.
 
-DRAWN: Final = "drawn"  # dummies are among the landmarks, by a method that is not known
+Nobody reads a larger one.
+"""
+
+DRAWN: Final = "drawn"  # the landmarks include dummies, drawn by an unknown method
 
 
 class Circumstances(NamedTuple):
-    """What the paragraph says beyond the policy's parameters: from the settings, or from the ledger."""
+    """What the paragraph says beyond the policy's parameters, from the settings or the ledger."""
 
     lifetime_nano: int | None = None
-    """The limit of all versions of the series together; None: the policy's, else the first version's epsilon."""
+    """The limit of all versions of the series together.
+
+    None: the policy's, or else the first version's epsilon.
+    """
     cap_nano: int | None = None  # the limit of all series of a person together; None: no limit is known
     landmarks: int | None = None  # landmark steps now, registered ones included; None: those of the parameters
     first_nano: int | None = None  # epsilon of the first version, which limits all versions if nothing else does
-    dummies: str = ""  # how the ledger says they were drawn, or DRAWN if the method is unknown; "": none were
+    dummies: str = ""  # how they were drawn by the ledger, or DRAWN if the method is unknown; "": none
 
 
 _ALONE: Final = Circumstances()
@@ -37,15 +43,15 @@ _FROM_KAFKA: Final = "for readers of Kafka's releases or ledger, whose header `i
 
 
 def in_words(parameters: Parameters, series: str = "", known: Circumstances = _ALONE) -> str:
-    """Return one paragraph on what a policy guarantees for a series, or for each one that a glob matches.
+    """Return one paragraph on what a policy guarantees for a series, or for each series matching a glob.
 
-    ``series`` "" is any series. ``series`` must be printable; names from a ledger are escaped before.
+    ``series`` "" means any series. ``series`` must be printable; escape names from a ledger first.
     """
     return " ".join(_sentences(parameters, series, known))
 
 
 def wrapped(paragraph: str, indent: str = "  ", width: int = 78) -> str:
-    """Return a paragraph as lines of a terminal, each indented; long words are not broken."""
+    """Return a paragraph as indented lines for a terminal; long words are not broken."""
     return fill(paragraph, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
 
 
@@ -103,7 +109,7 @@ def _whose(series: str) -> str:
 
 
 def where(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
-    """Return at which steps neighbours may differ."""
+    """Return in words at which steps neighbours may differ."""
     protection = parameters["protection"]
     window = protection.get("window") or 1
     row = f"at one {unit.name}" if window == 1 else f"at any {unit.many(window)} in a row"
@@ -118,7 +124,7 @@ def where(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
 
 def _marked(parameters: Parameters, known: Circumstances) -> str:
     if parameters.get("dummies"):
-        # PRIVACY: the true landmarks are a secret, their number too.
+        # PRIVACY: the true landmarks are a secret, and so is their number.
         return "its landmarks, dummies included,"
     number = landmark_steps(parameters) if known.landmarks is None else known.landmarks
     out = ", which are left out," if parameters["protection"].get("unit") else ""
@@ -130,7 +136,7 @@ def _marked(parameters: Parameters, known: Circumstances) -> str:
 
 
 def landmark_steps(parameters: Parameters) -> int:
-    """Return how many steps, or units, the landmarks of a policy's parameters are."""
+    """Return how many steps, or units, the landmarks in a policy's parameters cover."""
     protection = parameters["protection"]
     step_ms, origin_ms = protection.get("unit") or protection.get("step", 1), protection.get("offset") or 0
     spans = [
@@ -144,7 +150,7 @@ def landmark_steps(parameters: Parameters) -> int:
 
 
 def how_far(parameters: Parameters, unit: Unit) -> str:
-    """Return by how much neighbours may differ at such a step; "" for any two values."""
+    """Return how far neighbours may differ at such a step; "" for any two values."""
     value, collect = parameters["value"], parameters.get("collect")
     if collect:
         who = (
@@ -168,12 +174,12 @@ def how_far(parameters: Parameters, unit: Unit) -> str:
 
 
 def changes(parameters: Parameters) -> int:
-    """Return how often neighbours differ where one contributor sends another item: twice under add-remove."""
+    """Return how often neighbours differ if one contributor sends another item: twice under add-remove."""
     return 2 if (parameters.get("collect") or {}).get("neighbours") == "add-remove" else 1
 
 
 def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:
-    """Say what the guarantee becomes for histories that differ at more steps."""
+    """Yield what the guarantee becomes for histories that differ at more steps."""
     protection = parameters["protection"]
     match protection["level"]:
         case "event":
@@ -188,7 +194,7 @@ def beyond(parameters: Parameters, unit: Unit) -> Iterator[str]:
 
 
 def leaves_out_landmarks(parameters: Parameters) -> bool:
-    """Return whether the scheme has no share for landmarks; with units none has, and other words say so."""
+    """Return whether the scheme has no share for landmarks; false with units, which other words cover."""
     scheme = parameters["scheme"]
     nothing = scheme["name"] == "skip" or (scheme["name"] == "balanced" and scheme.get("regular_share") == 1)
     return nothing and not parameters["protection"].get("unit")
@@ -211,7 +217,7 @@ def _later_landmarks(parameters: Parameters, known: Circumstances) -> Iterator[s
 
 
 def blurred(parameters: Parameters, known: Circumstances) -> Iterator[str]:
-    """Say what dummies are worth; nothing if there are none."""
+    """Yield what dummies are worth; nothing if there are none."""
     method = parameters["dummies"]["method"] if parameters.get("dummies") else known.dummies
     if method:
         yield "Dummies obscure which landmarks are true. This is not differential privacy of their positions."
@@ -227,7 +233,7 @@ def blurred(parameters: Parameters, known: Circumstances) -> Iterator[str]:
 
 
 def not_hidden(parameters: Parameters, unit: Unit, known: Circumstances) -> str:
-    """Return a sentence on what everybody sees."""
+    """Return a sentence on what everybody can see."""
     protection, collect = parameters["protection"], parameters.get("collect") or {}
     told = []
     if collect and collect["neighbours"] == "replace":
@@ -267,7 +273,7 @@ def _versions(parameters: Parameters, known: Circumstances) -> Iterator[str]:
 
 
 def factor(epsilon_nano: int) -> str:
-    """Return the factor by which odds change at most."""
+    """Return the largest factor by which odds change."""
     power = f"e^{amount(epsilon_nano).removesuffix('.0')}"
     return f"{power} (about {exp(epsilon_nano / NANO):.3g})" if epsilon_nano <= LARGEST_FACTOR else power
 

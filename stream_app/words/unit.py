@@ -1,17 +1,17 @@
-"""What a policy protects as one event, in words: a step, or a unit of it, and what a step of units publishes."""
+"""What a policy protects as one event, in words: a step or a unit, and what a step of units publishes."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from stream_app.calendar.words import UNITS, duration_in_words
 
-Parameters = Mapping[str, Any]  # the parameters of a valid policy record: what it has besides type, series and version
+Parameters = Mapping[str, Any]  # the parameters of a valid policy record: all but type, series and version
 
 _NAMES: Final = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}
 
 
 class Unit(NamedTuple):
-    """What a step is called: an hour, or a step of 5 min."""
+    """The name of a step: an hour, or a step of 5 min."""
 
     name: str
     plural: str
@@ -19,7 +19,7 @@ class Unit(NamedTuple):
 
     @classmethod
     def of(cls, step_ms: int, noun: str = "step") -> "Unit":
-        """Return what a step of so many ms is called."""
+        """Return the name of a step of ``step_ms`` ms."""
         for unit, length_ms in UNITS:
             if step_ms == length_ms:
                 name = _NAMES[unit]
@@ -28,12 +28,12 @@ class Unit(NamedTuple):
         return cls(f"{noun} of {length}", f"{noun}s of {length}", f"a {noun} of {length}")
 
     def many(self, number: int) -> str:
-        """Return so many of them in words."""
+        """Return ``number`` of them in words."""
         return f"{number:,} {self.name if number == 1 else self.plural}"
 
 
 def protected(parameters: Parameters) -> Unit:
-    """Return what one event of a policy is: a step, or a unit of it."""
+    """Return what one event of a policy is: a step, or a unit of one."""
     protection = parameters["protection"]
     if protection.get("unit"):
         return Unit.of(protection["unit"], "unit")
@@ -50,7 +50,7 @@ _BY: Final = {"hour": "hour of the day", "weekday": "weekday", "hour-of-week": "
 
 
 def of_units(parameters: Parameters, unit: Unit) -> Iterator[str]:
-    """Say what a step of units publishes, and that all that was read in a unit is one event."""
+    """Yield what a step of units publishes, and that all readings in a unit are one event."""
     protection, value = parameters["protection"], parameters["value"]
     step = Unit.of(protection.get("step", 1))
     yield f"Each {step.name} publishes {statistic_of(value, unit)}."
@@ -58,7 +58,7 @@ def of_units(parameters: Parameters, unit: Unit) -> Iterator[str]:
 
 
 def statistic_of(value: Mapping[str, Any], unit: Unit) -> str:
-    """Return which statistic of its units a step publishes."""
+    """Return in words which statistic of its units a step publishes."""
     match value["statistic"]:
         case "share":
             low, high = in_figures(value["from"]), in_figures(value["to"])
@@ -82,5 +82,5 @@ def resemblance(unit: Unit) -> str:
 
 
 def in_figures(number: float) -> str:
-    """Return a number as people write it: without a fraction of 0."""
+    """Return a number as people write it, without a fraction of 0."""
     return f"{number:,}".removesuffix(".0")

@@ -29,7 +29,7 @@ from stream_app.privacy.state import NEVER
 class FoundUnits:
     """The open steps of a partition's series with units, updated record by record."""
 
-    def __init__(  # noqa: PLR0913 (what tells of open steps)
+    def __init__(  # noqa: PLR0913 (everything that shows which steps are open)
         self,
         told: Folded,
         keys: KeyRing,

@@ -1,1 +1,1 @@
-"""Which unit, window and epsilon make a statistic accurate enough: by arithmetic, and beside data if there are any."""
+"""Which unit, window and epsilon make a statistic accurate enough, by arithmetic or with data."""

@@ -1,7 +1,7 @@
-"""What data say beside a plan: the true statistics, the best constant in hindsight, and how long values are remembered.
+"""What data add to a plan: true statistics, the constant baseline, and how long values are remembered.
 
-PRIVACY: raw values are read here, under no guarantee. What comes of them is for the eyes of whoever has them anyway:
-commands that show it say so, and nothing of it enters a policy by itself.
+PRIVACY: raw values are read here, under no guarantee. The results are for the eyes of whoever has the values anyway:
+commands that show them say so, and nothing from them enters a policy by itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,20 +18,20 @@ from stream_app.privacy.kinds.axis import Axis
 from stream_app.privacy.values import Raw, ReleasedCells
 
 FORGOTTEN: Final = 0.5  # the autocorrelation below which values count as forgotten
-FEWEST_PAIRS: Final = 20  # readings apart by a lag, of which an autocorrelation is taken
-HALF: Final = 2  # a step with less than half of the units of the fullest one is not compared: data began or ended in it
+FEWEST_PAIRS: Final = 20  # fewest pairs of readings at a lag to use its autocorrelation
+HALF: Final = 2  # a step with under half of the fullest one's units is not compared: data began or ended in it
 
 
 class Truth(NamedTuple):
     """The true statistics of one series over equal spans."""
 
-    units: tuple[int, ...]  # how many units each of them counts
+    units: tuple[int, ...]  # how many units each one covers
     constant_error: float  # mean absolute error of the best constant, in the unit of `unit_error`
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesReadings:
-    """The valid readings of one series, in the order of time; cells are those of the policy's kind."""
+    """The valid readings of one series, in time order; cells are those of the policy's kind."""
 
     item: object = field(repr=False)  # the kind that a unit holds
     aggregate: Aggregate
@@ -43,7 +43,7 @@ class SeriesReadings:
     def of(
         cls, kind: UnitStatistic, aggregate: Aggregate, offset_ms: int, readings: Iterable[tuple[int, Raw]]
     ) -> "SeriesReadings":
-        """Return the readings of a series; invalid ones are left out, and so are those before the offset."""
+        """Return the readings of a series, without invalid ones and those before the offset."""
         found: dict[int, int] = {}
         for at_ms, value in readings:
             cells = kind.quantise(value)
@@ -54,7 +54,7 @@ class SeriesReadings:
         return cls(kind.item, aggregate, offset_ms, np.array(times, np.int64), cells_of)
 
     def units(self, unit_ms: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the start of each unit with a reading, and the cell that it holds."""
+        """Return the start of each unit with a reading, and the unit's cell."""
         if not len(self.times_ms):
             return self.times_ms, self.cells
         index = (self.times_ms - self.offset_ms) // unit_ms
@@ -74,7 +74,7 @@ class SeriesReadings:
         return self.offset_ms + index[begins] * unit_ms, held
 
     def truths(self, kind: UnitStatistic, unit_ms: int, span_ms: int) -> list[Truth]:
-        """Return the true statistics over a span, none where fewer than two spans have enough units."""
+        """Return the true statistics over a span; none if fewer than two spans have enough units."""
         starts, held = self.units(unit_ms)
         if not len(starts):
             return []
@@ -94,7 +94,7 @@ class SeriesReadings:
 
 
 def _shares(kind: UnitStatistic, published: object, units: int) -> dict[str, float]:
-    """Return the numbers of a true statistic by part, a histogram's as shares of its units."""
+    """Return the numbers of a true statistic by part; those of a histogram are shares of its units."""
     if isinstance(published, dict):
         parts = published
     elif isinstance(published, list):
@@ -105,7 +105,7 @@ def _shares(kind: UnitStatistic, published: object, units: int) -> dict[str, flo
 
 
 def _constant_error(values: Sequence[dict[str, float]]) -> float:
-    """Return the mean absolute error of the best constant of each part, over all parts that a span has."""
+    """Return the mean absolute error of each part's best constant, over all parts that a span has."""
     errors = []
     for name in dict.fromkeys(name for parts in values for name in parts):
         known = [parts[name] for parts in values if name in parts]
@@ -119,14 +119,14 @@ class Memory(NamedTuple):
 
     lag_ms: int
     certain: bool
-    """False: it stays above for as long as the data tell, which is ``lag_ms``."""
+    """False: it stays above for the whole reach of the data, which is ``lag_ms``."""
 
 
 def memory_of(series: Sequence[SeriesReadings]) -> Memory | None:
-    """Return how long the values of some series are remembered; None where there are too few readings to tell.
+    """Return how long the values of some series are remembered; None if there are too few readings.
 
-    Lags are multiples of the usual distance of two readings. Each series is taken from its own mean; of categories the
-    share of equal ones is taken, beyond what chance brings (Cohen's kappa).
+    Lags are multiples of the usual distance between two readings. Each series is centred on its own mean. For
+    categories, the measure is the share of equal ones beyond chance (Cohen's kappa).
     """
     gaps = [np.diff(one.times_ms) for one in series if len(one.times_ms) > 1]
     if not gaps:
@@ -152,7 +152,7 @@ def _added(several: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def _products(one: SeriesReadings, gap_ms: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return by lag, up to half of the course, the sum of products of deviations, and the number of pairs."""
+    """Return, by lag up to half of the course, the sum of products of deviations and the number of pairs."""
     place = (one.times_ms - one.times_ms[0] + gap_ms // 2) // gap_ms
     length = int(place[-1]) + 1
     there = np.zeros(length)
@@ -169,11 +169,11 @@ def _products(one: SeriesReadings, gap_ms: int) -> tuple[NDArray[np.float64], ND
 
 
 def _indicators(one: SeriesReadings) -> list[NDArray[np.float64]]:
-    """Return one course a category that occurs: 1 where it is the value."""
+    """Return a course for each category that occurs: 1 where it is the value."""
     return [(one.cells == cell).astype(np.float64) for cell in np.unique(one.cells)]
 
 
 def _correlated(course: NDArray[np.float64], period: int) -> NDArray[np.float64]:
-    """Return the sum over all places of ``course[i] * course[i + lag]``, by lag."""
+    """Return the sum over all positions of ``course[i] * course[i + lag]``, by lag."""
     found: NDArray[np.float64] = np.fft.irfft(np.abs(np.fft.rfft(course, period)) ** 2, period)
     return found

@@ -1,4 +1,4 @@
-"""What is planned for a statistic of units, with what comes of it: the table, an answer, and what data add."""
+"""A plan for a statistic of units and its results: the table, an answer, and what data add."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,10 @@ from stream_app.privacy.values import NANO, Raw
 
 
 class UnitsError(ValueError):
-    """What gives no plan for units; ``member`` names what mends it: ``statistic``, ``step``, ``error`` or ``data``."""
+    """No plan for units is possible.
+
+    ``member`` names what to change: ``statistic``, ``step``, ``error`` or ``data``.
+    """
 
     def __init__(self, member: str, problem: str) -> None:
         self.member = member
@@ -27,14 +30,14 @@ class UnitPlan:
 
     asked: Asked
     rows: tuple[UnitRow, ...]
-    span: str = ""  # what an error is wanted over; empty: none is
+    span: str = ""  # span of the wanted error; empty: none
     answer: Answer | None = None
-    memory: Memory | None = None  # of the data, where there are any
-    series: int = 0  # of the data that have valid readings
+    memory: Memory | None = None  # of the data, if there are any
+    series: int = 0  # series with valid readings in data
 
     @property
     def warning(self) -> str:
-        """Say that values last longer than what is protected; empty where they do not, or nothing tells."""
+        """Return a warning if values last longer than what is protected; otherwise or if unknown, empty."""
         protected_ms = self.asked.unit_ms * self.asked.window
         if self.memory is None or protected_ms >= self.memory.lag_ms:
             return ""
@@ -49,7 +52,7 @@ class UnitPlan:
 
     @property
     def sentence(self) -> str:
-        """Say what brings the statistic to the error that is wanted; empty where none is."""
+        """Return what brings the statistic to the requested error; empty if none is requested."""
         if self.answer is None:
             return ""
         error, now, epsilon, unit_ms = self.answer
@@ -68,7 +71,7 @@ class UnitPlan:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return all of it for programs."""
+        """Return the whole plan for programs."""
         asked, answer, memory = self.asked, self.answer, self.memory
         return {
             "statistic": asked.kind.statistic,
@@ -92,7 +95,7 @@ def _members(row: UnitRow) -> Mapping[str, Any]:
 
 
 def rounded_up(epsilon: float) -> float:
-    """Return epsilon with four digits, never less of it."""
+    """Return epsilon rounded up to four digits."""
     exponent = int(f"{epsilon:e}".partition("e")[2]) - 3
     found = float(f"{epsilon:.4g}")
     return found if found >= epsilon else float(f"{found + 10.0**exponent:.4g}")
@@ -105,13 +108,13 @@ def unit_plan(
     data: Mapping[str, Iterable[tuple[int, Raw]]] | None = None,
     statistic: Planned | None = None,
 ) -> UnitPlan | None:
-    """Return the plan of a policy whose values are numbers, or whose steps hold units; None for another one.
+    """Return the plan of a policy whose values are numbers or whose steps hold units; None for any other.
 
-    ``span`` is one of `SPANS`, or a length such as "12h"; an ``error`` without one is over the policy's own step.
+    ``span`` is one of `SPANS`, or a length such as "12h"; an ``error`` without a span applies to the policy's own step.
     ``data`` are the readings by series. ``statistic`` is what single numbers become; units have their own.
 
     Raises:
-        UnitsError: for a span that is none or does not hold whole units, for data without a valid value, and for a
+        UnitsError: for an invalid span or one that does not hold whole units, for data without a valid value, and for a
             statistic that is not the policy's own.
     """
     asked = Asked.of(policy, statistic)
@@ -131,7 +134,7 @@ def unit_plan(
 
 
 def span_named(asked: Asked, span: str | None) -> tuple[str, int]:
-    """Return a span in words with its milliseconds; raises `UnitsError`."""
+    """Return a span in words and in milliseconds; raises `UnitsError`."""
     length = asked.step_ms if span is None else SPANS.get(span) or (30 * SPANS["day"] if span == "month" else 0)
     length = length or length_ms(span or "") or 0
     if not length:

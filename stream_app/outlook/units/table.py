@@ -1,7 +1,7 @@
-"""The error of a statistic by unit, window and span, and which epsilon or unit brings it to a wanted error.
+"""The error of a statistic by unit, window and span, and the epsilon or unit for a wanted error.
 
-The units of a span all have a reading, and none is a landmark, unless data say how many there are. A unit with a window
-of w units is as accurate as a unit of w times the length: both protect the same stretch of time.
+All units of a span have a reading, and none is a landmark, unless data say how many there are. A unit with a window of
+w units is as accurate as a unit of w times the length: both protect the same stretch of time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
 SPANS: Final[Mapping[str, int]] = {"day": DAY_MS, "week": 7 * DAY_MS, "30 days": 30 * DAY_MS}
-"""What statistics are published over."""
+"""The spans over which statistics are published."""
 UNITS_MS: Final = tuple(
     sorted(
         {
@@ -32,25 +32,25 @@ UNITS_MS: Final = tuple(
         }
     )
 )
-"""Units that people name, all of which divide a day."""
+"""Common units, all of which divide a day."""
 SHOWN_MS: Final = (5 * MINUTE_MS, 15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
 WINDOWS: Final = (1, 2, 6)
 
 
 class Asked(NamedTuple):
-    """A statistic of units to plan for: what a unit holds, what is made of it, and what a step may spend."""
+    """A statistic of units to plan for: what a unit holds, the statistic, and what a step may spend."""
 
     kind: UnitStatistic
     unit_ms: int
     window: int
     spend_nano: int
-    step_ms: int  # what the policy publishes over
+    step_ms: int  # the publishing interval
 
     @classmethod
     def of(cls, policy: Policy, statistic: Planned | None = None) -> "Asked | None":
-        """Return what a policy with units asks; of a plain one of numbers a mean, each step a unit; None: neither.
+        """Return the request of a policy with units or of plain numbers, each step a unit; None for others.
 
-        ``statistic`` is what is made of single numbers; where units already have one it is ignored.
+        ``statistic`` is computed from single numbers, by default a mean; it is ignored if units already have one.
         """
         kind = policy.kind
         if policy.units is not None and isinstance(kind, UnitStatistic):
@@ -63,12 +63,12 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SpanError:
-    """The error of one span, by the number of units that it has."""
+    """The error of one span, with the number of its units."""
 
     span: str
     units: float
     error: float  # mean absolute error of a release
-    constant: float | None = None  # that of the best constant in hindsight; None without data
+    constant: float | None = None  # that of the constant baseline; None without data
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class UnitRow:
 
 
 def unit_table(asked: Asked, truths: "Sequence[SeriesReadings]" = ()) -> Iterator[UnitRow]:
-    """Yield a row a unit and window, for spans that the protected stretch fits into.
+    """Yield a row for each unit and window, with the spans that the protected stretch fits into.
 
     ``truths`` are the series of the data; without any, each unit of a span has a reading.
     """
@@ -97,7 +97,7 @@ def unit_table(asked: Asked, truths: "Sequence[SeriesReadings]" = ()) -> Iterato
 
 
 def spans_of(asked: Asked) -> dict[str, int]:
-    """Return the spans of a table: a day, a week, 30 days, and the policy's own step where that is another one."""
+    """Return the spans of a table: a day, a week, 30 days, and the policy's own step if it is different."""
     own = {} if asked.step_ms in SPANS.values() or asked.step_ms <= asked.unit_ms else {"step": asked.step_ms}
     return {**SPANS, **own}
 
@@ -124,16 +124,16 @@ def _measured(kind: UnitStatistic, spend_nano: int, span: str, found: Sequence[T
 
 
 class Answer(NamedTuple):
-    """What brings the statistic over a span to an error: one of them is enough."""
+    """What brings the statistic over a span to an error; either change is enough."""
 
     error: float
-    now: float  # the error as the policy is
-    epsilon: float | None  # with the policy's unit; None: none that policies may have
-    unit_ms: int | None  # with the policy's epsilon, the longest of `UNITS_MS`; None: none is short enough
+    now: float  # the error of the policy
+    epsilon: float | None  # with the policy's unit; None: none that policies allow
+    unit_ms: int | None  # the longest of `UNITS_MS`, with the policy's epsilon; None: none is short enough
 
 
 def answered(asked: Asked, span_ms: int, error: float) -> Answer:
-    """Return what a wanted mean absolute error over a span takes; the span holds whole units of the policy's."""
+    """Return what a wanted mean absolute error over a span requires; the span holds whole policy units."""
     units = span_ms // asked.unit_ms
     nano = needed_nano(asked.kind, error, units)
     enough = needed_units(asked.kind, asked.spend_nano, error)
