@@ -12,7 +12,7 @@ from stream_app.privacy.fold import Stepped
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import Approximated, Perturbed, Withheld
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import State
 
 
@@ -25,15 +25,15 @@ def key_of(seed: int) -> KeyRing:
 def begun(keys: KeyRing, policy: Policy, name: str) -> tuple[Policy, State]:
     """Return the policy of a new series, after its dummies were drawn, and the initial state."""
     ruling = drawn_policy(keys, named_by_series(name), policy)
-    if isinstance(ruling, Refused):
+    if isinstance(ruling, Rejection):
         raise TypeError(f"the dummies were rejected: {ruling.reason}")
     adopted = fold.adopt(ruling, None, None, None)
-    if isinstance(adopted, Refused):
+    if isinstance(adopted, Rejection):
         raise TypeError(f"the policy was rejected: {adopted.reason}")
     if policy.dummies is None:
         return ruling, adopted.state
     disguised = fold.disguise(ruling, adopted.state, policy.dummies.method, policy.dummies.charge_nano)
-    if isinstance(disguised, Refused):
+    if isinstance(disguised, Rejection):
         raise TypeError(f"the draw of dummies was rejected: {disguised.reason}")
     return ruling, disguised.state
 

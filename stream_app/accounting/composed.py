@@ -164,7 +164,7 @@ def _check_rate(rate: float) -> None:
         raise CompositionError(f"rate: found {rate}; use a finite number of at least 0")
 
 
-class Composed(NamedTuple):
+class Composition(NamedTuple):
     """One composition: over all series, or over the steps of one (`series`)."""
 
     name: str
@@ -183,32 +183,32 @@ class Composed(NamedTuple):
         return {**self._asdict(), **self.law._asdict()}
 
 
-def over_series(name: str, losses: Iterable[SeriesLoss], member_of: Mapping[str, str]) -> Composed:
+def over_series(name: str, losses: Iterable[SeriesLoss], member_of: Mapping[str, str]) -> Composition:
     """Compose the losses of all series by the theorem `name` of `OVER_SERIES`; raises `CompositionError`."""
     totals = {loss.series: loss.total_nano / NANO for loss in losses}
     match name:
         case "sequential":
-            return Composed(name, None, sequential(tuple(totals.values())))
+            return Composition(name, None, sequential(tuple(totals.values())))
         case "parallel-series":
             whose, loss = parallel_series(totals)
         case _:
             whose, loss = parallel_members(totals, member_of)
-    return Composed(name, None, loss, largest=whose)
+    return Composition(name, None, loss, largest=whose)
 
 
-def over_steps(name: str, steps: SpentSteps, rate: float) -> Composed:
+def over_steps(name: str, steps: SpentSteps, rate: float) -> Composition:
     """Compose the steps of one series by the theorem `name` of `OVER_STEPS`, except "correlated".
 
     `rate` is how fast the weight of a step falls with its age, if the theorem discounts. Raises `CompositionError` for
     a rate below 0.
     """
     if name == "sequential-steps":
-        return Composed(name, steps.series, sequential(steps.epsilons))
+        return Composition(name, steps.series, sequential(steps.epsilons))
     discounted = discounted_exponentially if name == "discounted-exponential" else discounted_hyperbolically
-    return Composed(name, steps.series, discounted(steps.epsilons, rate), f"rate {rate:g} per step")
+    return Composition(name, steps.series, discounted(steps.epsilons, rate), f"rate {rate:g} per step")
 
 
-def over_window(known: CorrelatedLoss, window: int) -> Composed:
+def over_window(known: CorrelatedLoss, window: int) -> Composition:
     """Compose the `window` consecutive steps with the largest joint loss, or all steps if there are fewer."""
     epsilons, loss = known.steps.epsilons, known.loss
     count = min(window, len(epsilons))
@@ -222,4 +222,4 @@ def over_window(known: CorrelatedLoss, window: int) -> Composed:
 
     worst = max(range(count - 1, len(epsilons)), key=together)
     epsilon = correlated(loss, epsilons, worst, count)
-    return Composed("correlated", known.steps.series, epsilon, f"{count} steps in a row")
+    return Composition("correlated", known.steps.series, epsilon, f"{count} steps in a row")

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from stream_app import pictures
-from stream_app.accounting.composed import LAWS, Composed
+from stream_app.accounting.composed import LAWS, Composition
 from stream_app.accounting.temporal import CorrelatedLoss, LeftOut, SpentSteps
 from stream_app.audit.report.page import Section, table
 from stream_app.words.amount import quoted
@@ -20,7 +20,7 @@ class Statement(NamedTuple):
     """Losses under correlation and compositions, each list in the order of the requests."""
 
     correlated_losses: Sequence[CorrelatedLoss]
-    composed: Sequence[Composed]
+    composed: Sequence[Composition]
     left_out: Sequence[LeftOut]
 
     def document(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _loss_lines(correlated: CorrelatedLoss) -> list[str]:
     ]
 
 
-def _composed(composed: Composed) -> str:
+def _composed(composed: Composition) -> str:
     of = "all series" if composed.series is None else quoted(composed.series)
     if composed.largest is not None:
         kind = "person" if composed.name == "parallel-members" else "series"

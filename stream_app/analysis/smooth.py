@@ -23,7 +23,7 @@ from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.policy import Policy
 
 
-class Smoothed(NamedTuple):
+class SmoothedValue(NamedTuple):
     """An estimate, its standard deviation and its 95 % band; for a category, the chance that it is true."""
 
     estimate: float
@@ -64,7 +64,7 @@ class SmoothedCourse(NamedTuple):
     evidence: float
 
 
-def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, Smoothed]]:
+def smooth(releases: Sequence[Release], policy: Policy) -> list[dict[str, SmoothedValue]]:
     """Return the smoothed value of each release, with the parts of measurements; {} if nothing is known.
 
     All releases belong to one series, are sorted by time, and have policies of one kind and step. A category's parts
@@ -113,7 +113,7 @@ def _of_position(kind: Location, degrees_a_metre: float) -> tuple[float, ...]:
     return tuple(256 * (float(kind.radius) * degrees_a_metre) ** 2 / 64**j for j in LOCATION_POWERS)
 
 
-def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: Model) -> list[Smoothed]:
+def smoothed(measured: Sequence[Quantity | None], gaps: Sequence[float], model: Model) -> list[SmoothedValue]:
     """Return the smoothed course of one part; empty if there is neither a prior nor a measurement.
 
     ``gaps`` are the steps between each processed step and the next. The models are averaged by their evidence, so that
@@ -149,11 +149,11 @@ def _half(deviation: float, noise: Noise) -> float:
     return half_width(deviation**2, noise.fourth * share**4) + noise.grid / 2
 
 
-def _banded(mean: float, deviation: float, half: float, bounds: tuple[float, float] | None) -> Smoothed:
+def _banded(mean: float, deviation: float, half: float, bounds: tuple[float, float] | None) -> SmoothedValue:
     low, high = mean - half, mean + half
     if bounds is not None:  # true values lie there, so nothing is lost
         mean, low, high = (max(bounds[0], min(each, bounds[1])) for each in (mean, low, high))
-    return Smoothed(mean, deviation, low, high)
+    return SmoothedValue(mean, deviation, low, high)
 
 
 def course(
@@ -198,7 +198,7 @@ def course(
 STAYS: Final = 0.5  # of the chain of categories, as in the filter
 
 
-def _categories(kind: Category, releases: Sequence[Release]) -> list[dict[str, Smoothed]]:
+def _categories(kind: Category, releases: Sequence[Release]) -> list[dict[str, SmoothedValue]]:
     """Return the probability of each category at each step, given all answers.
 
     Shares are estimated as in the filter.
@@ -219,10 +219,10 @@ def _categories(kind: Category, releases: Sequence[Release]) -> list[dict[str, S
         forward.append(belief)
         belief = [STAYS * part + (1 - STAYS) * share for part, share in zip(belief, shares, strict=True)]
     after = [1.0] * k
-    found: list[dict[str, Smoothed]] = []
+    found: list[dict[str, SmoothedValue]] = []
     for belief, likelihood in zip(reversed(forward), reversed(likelihoods), strict=True):
         posterior = _normalised([part * told for part, told in zip(belief, after, strict=True)])
-        parts = [Smoothed(part, sqrt(part * (1 - part)), 0.0, 1.0) for part in posterior]
+        parts = [SmoothedValue(part, sqrt(part * (1 - part)), 0.0, 1.0) for part in posterior]
         found.append(dict(zip(names, parts, strict=True)))
         told = [part * later for part, later in zip(likelihood, after, strict=True)]
         anew = sum(share * part for share, part in zip(shares, told, strict=True))

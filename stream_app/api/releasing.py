@@ -13,14 +13,14 @@ from stream_app.formats import wire
 from stream_app.privacy.policy import Fault
 from stream_app.replaying.doubts import ALIASES, CHECKS, Check, Doubt, unaccepted
 from stream_app.replaying.folder import BusyFolderError, ReplayFolder, ReplayFolderError
-from stream_app.replaying.run import SHARED_KEY, Answered, Wanted, replay
+from stream_app.replaying.run import SHARED_KEY, RunRequest, RunResult, replay
 from stream_app.setup.settings import Settings
 
 
 class Released(Page):
     """The result of a run: its ``releases``, the ``folder`` with ledger and releases, and the counts."""
 
-    def __init__(self, folder: Path, releases: Releases, answered: Answered) -> None:
+    def __init__(self, folder: Path, releases: Releases, answered: RunResult) -> None:
         self.folder: Final = folder
         self.releases: Final = releases
         self._answered: Final = answered
@@ -125,7 +125,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     if not events:
         raise Error.of("frame", "has no rows to process; use a frame with rows")
 
-    def checked(answered: Answered) -> None:
+    def checked(answered: RunResult) -> None:
         if answered.unruled and "refused" not in accepted:
             raise Error.of(
                 "policy", "no row was processed: no policy matches any series; correct the series or the policy's glob"
@@ -142,7 +142,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
             named = None if config is None else path_of(config, "config", "a settings file")
             settings = Settings.model_construct() if named is None else Settings.load(named)
             given = None if key is None else path_of(key, "key", "a worker's key file")
-            wanted = Wanted(settings, as_defaults(policy), given, replace)
+            wanted = RunRequest(settings, as_defaults(policy), given, replace)
             with ReplayFolder.claimed(folder_path) as folder:
                 answered = replay(folder, lambda: iter(events), wanted, lambda records, _: records, checked)
     except BusyFolderError:
@@ -166,7 +166,7 @@ def _accepted(accept: Check | Sequence[Check]) -> set[str]:
 
 
 def _fault(
-    doubt: Doubt, answered: Answered, rows: Sequence[Row], events: Sequence[bytes], library: Library, columns: Columns
+    doubt: Doubt, answered: RunResult, rows: Sequence[Row], events: Sequence[bytes], library: Library, columns: Columns
 ) -> Fault:
     match doubt.check:
         case "order":
@@ -181,7 +181,7 @@ def _fault(
     return Fault(member, f'{told}; if this is intended, use accept="{doubt.check}"')
 
 
-def _late(answered: Answered, events: Sequence[bytes], library: Library, columns: Columns) -> str:
+def _late(answered: RunResult, events: Sequence[bytes], library: Library, columns: Columns) -> str:
     """Say which rows came late, and how to sort a frame so that later rows still come at the end."""
     # PRIVACY: which rows are late follows only from series and times, which releases show.
     count, seen, repeated = answered.rows.refused["late"], set[tuple[str, ...]](), 0

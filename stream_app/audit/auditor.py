@@ -7,7 +7,7 @@ from stream_app.audit.books.guarantee import SeriesLoss
 from stream_app.audit.books.landmarks import NO_LANDMARKS
 from stream_app.audit.books.period import Books
 from stream_app.audit.books.terms import Terms
-from stream_app.audit.books.written import Written
+from stream_app.audit.books.written import WrittenTexts
 from stream_app.audit.chain import Place, digest_of, unproven
 from stream_app.audit.fastpath import Openings, advance
 from stream_app.audit.finding import Finding, Kept, KeyChange, KeysUsed, Remark
@@ -43,7 +43,7 @@ class Auditor:
         aside: Callable[[Remark | KeyChange], None] | None = None,
     ) -> None:
         self._series: dict[bytes, Series] = {}  # by the start of a series' entries, up to the end of its name
-        self._written, self._openings = Written(), Openings()
+        self._written, self._openings = WrittenTexts(), Openings()
         self._tally = Tally(Kept(live))
         self._claimed = False
         self._pairing = Pairing() if compare else None

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from stream_app.audit.books.guarantee import Guarantee
 from stream_app.audit.books.period import Books
 from stream_app.audit.books.terms import Terms
-from stream_app.audit.books.written import Written
+from stream_app.audit.books.written import WrittenTexts
 from stream_app.audit.chain import DIGEST_BYTES, MOST_BYTES, TAIL_BYTES, Chain, digest_of
 from stream_app.audit.finding import Finding
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD, ReleaseEntry
@@ -99,7 +99,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
     lines: Sequence[bytes],
     place: int,
     tally: Tally,
-    written: Written,
+    written: WrittenTexts,
     tell: Tell | None = None,
 ) -> int:
     """Move series past their entries from `lines[place]` on; return the index of the first other line.

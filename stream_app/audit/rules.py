@@ -9,7 +9,7 @@ from stream_app.audit.books.terms import Terms, read_terms, with_epsilon
 from stream_app.audit.finding import Remark
 from stream_app.audit.form.entry import PolicyEntry
 from stream_app.audit.form.reader import spelt
-from stream_app.words.amount import Used
+from stream_app.words.amount import UsedBudget
 
 MOST_TERMS: Final = 1_000  # policies whose terms are kept for later series
 
@@ -24,7 +24,7 @@ class Rules:
         self.replaced = False  # whether any series had a further policy version; if not, epsilon is its lifetime
         self.remark = remark or (lambda _: None)  # called with each remark
         self.members = Members()  # adds up what each person's series reserve
-        self.used: Used | None = None  # the noted policy version with the largest share used
+        self.used: UsedBudget | None = None  # the noted policy version with the largest share used
         self._known: dict[str, Terms] = {}
         self._alike: dict[str, Terms] = {}  # some terms by their policy without its epsilon
 
@@ -39,7 +39,7 @@ class Rules:
         Do nothing before any policy.
         """
         if spent.budget_nano:
-            used = Used(series, policy, spent.period_nano, spent.budget_nano)
+            used = UsedBudget(series, policy, spent.period_nano, spent.budget_nano)
             if self.used is None or used.worse(self.used):
                 self.used = used
 

@@ -42,10 +42,10 @@ async def read_topics(
     """
     stopped = asyncio.Event()
     stopped.set()
-    return await follow_topics(auditor, client, Followed(ledger, releases, None), stopped, progress)
+    return await follow_topics(auditor, client, FollowedTopics(ledger, releases, None), stopped, progress)
 
 
-class Followed(NamedTuple):
+class FollowedTopics(NamedTuple):
     """The topics to follow; None for omitted ones."""
 
     ledger: str
@@ -54,7 +54,7 @@ class Followed(NamedTuple):
 
 
 async def follow_topics(
-    auditor: Auditor, client: Mapping[str, Any], topics: Followed, stop: asyncio.Event, seen: Progress | None
+    auditor: Auditor, client: Mapping[str, Any], topics: FollowedTopics, stop: asyncio.Event, seen: Progress | None
 ) -> Waiting:
     """Feed the topics to `auditor` until `stop`, then up to their ends; return what `read_topics` returns.
 

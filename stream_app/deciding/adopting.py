@@ -16,7 +16,7 @@ from stream_app.privacy.collected.plain import stays_open
 from stream_app.privacy.dummies.draw import drawn_policy, named_by_glob, named_by_series
 from stream_app.privacy.landmarks import NO_LANDMARKS, LandmarkSet
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import uncovered
 from stream_app.privacy.units.steps import takes_over
 from stream_app.privacy.weaker import carried
@@ -29,27 +29,27 @@ def adopt_own(
     collection: Collection,
     found: PolicyRecord,
     record: InputRecord,
-) -> Decided | Refused:
+) -> Decided | Rejection:
     """Start the version that a policy record brings."""
     policy = policy_from(context, row, found)
-    if isinstance(policy, Refused):
+    if isinstance(policy, Rejection):
         return policy
     adopted = adopt_version(context, row, find_member, policy, found, record)
-    if not isinstance(adopted, Refused):
+    if not isinstance(adopted, Rejection):
         drop_unread(collection, row, adopted)
     return adopted
 
 
-def policy_from(context: Context, row: SeriesRow | None, found: PolicyRecord) -> Policy | Refused:
+def policy_from(context: Context, row: SeriesRow | None, found: PolicyRecord) -> Policy | Rejection:
     """Return the policy that a record brings; ``row`` is the row of its series."""
     if row is not None and row.state.closed:
-        return Refused("closed")
+        return Rejection("closed")
     if not context.limits.accept_policies:
-        return Refused("invalid-policy")
+        return Rejection("invalid-policy")
     try:
         return policy_of(found.parameters, found.version)
     except PolicyError:
-        return Refused("invalid-policy")
+        return Rejection("invalid-policy")
 
 
 def adopt_version(
@@ -59,7 +59,7 @@ def adopt_version(
     policy: Policy,
     found: PolicyRecord,
     record: InputRecord,
-) -> Decided | Refused:
+) -> Decided | Rejection:
     """Start a version that a record brings; open steps stay in memory, whether they continue or not."""
     may_weaken = found.weaker and context.limits.accept_weaker_policies
     policy, renewed = (policy, "") if row is None else succeeding(row, policy)
@@ -74,11 +74,11 @@ def drop_unread(collection: Collection, row: SeriesRow | None, adopted: Decided)
         collection.units.drop_all(row.key, row.policy, row.open_units)
 
 
-def adopt_default(context: Context, find_member: FindMember, series: str, record: InputRecord) -> Decided | Refused:
+def adopt_default(context: Context, find_member: FindMember, series: str, record: InputRecord) -> Decided | Rejection:
     """Start the default policy of a new series."""
     default = context.default_for(series)
     if default is None:
-        return Refused("no-policy")
+        return Rejection("no-policy")
     return _adopt(context, None, find_member, series, default.policy, default, record)
 
 
@@ -89,14 +89,14 @@ def adopt_view(
     default: DefaultPolicy,
     landmarks: LandmarkSet,
     record: InputRecord,
-) -> Decided | Refused:
+) -> Decided | Rejection:
     """Start a view with the default policy that defines it and the landmarks of its base."""
     policy = default.policy.ruling(landmarks) if landmarks else default.policy
     shared = None if landmarks else default
     return _adopt(context, None, find_member, series, policy, shared, record, view=True)
 
 
-def renewed(context: Context, row: SeriesRow, start_ms: int, record: InputRecord) -> Decided | Refused | None:
+def renewed(context: Context, row: SeriesRow, start_ms: int, record: InputRecord) -> Decided | Rejection | None:
     """Start the next version if a bound is due at the step at ``start_ms``; otherwise return None."""
     bounds = bounds_to_come(row.policy, row.state, start_ms)
     if bounds is None:
@@ -117,7 +117,7 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
     may_weaken: bool = False,
     renewed: str = "",
     view: bool = False,
-) -> Decided | Refused:
+) -> Decided | Rejection:
     """Start a version.
 
     ``shared`` is the default policy it uses, ``renewed`` names the default policy it renews, and ``view`` marks the
@@ -126,13 +126,13 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
     before, state, limits = (row.policy, row.state, context.limits) if row else (None, None, context.limits)
     separator = limits.member_separator
     if separator is not None and uncovered(policy, before, many=separator in series):
-        return Refused("invalid-policy")
+        return Rejection("invalid-policy")
     claims = separator is not None
     adopted = fold.adopt(policy, before, state, limits.lifetime_nano, may_weaken=may_weaken, claims=claims)
-    if isinstance(adopted, Refused):
+    if isinstance(adopted, Rejection):
         return adopted
     if limits.max_epsilon_nano is not None and policy.epsilon_nano > limits.max_epsilon_nano:
-        return Refused("budget-cap")
+        return Rejection("budget-cap")
     adopted = adopted._replace(entry=adopted.entry._replace(view=view))
     joined: Joined | None = None
     claim_nano = adopted.entry.lifetime_nano  # of a first version only
@@ -140,7 +140,7 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
         chain = member_of(series, separator) + separator
         claim = claimed(find_member(chain), chain, claim_nano, limits.member_nano, context.keys, record.timestamp_ms)
         if not isinstance(claim, Joined):
-            return Refused(claim)
+            return Rejection(claim)
         joined = claim
     ruling = policy
     if policy.dummies is not None:
@@ -148,7 +148,7 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
         name = named_by_series(series) if shared is None else named_by_glob(shared.glob)
         kept = carried(policy, before, state) if before and state else NO_LANDMARKS
         drawn = drawn_policy(context.keys, name, policy, kept)
-        if isinstance(drawn, Refused):
+        if isinstance(drawn, Rejection):
             return drawn
         ruling = drawn
         entry = adopted.entry._replace(parameters=ruling.parameters)
@@ -170,6 +170,6 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
     if policy.dummies is None:
         return begun
     disguised = fold.disguise(ruling, adopted.state, policy.dummies.method, policy.dummies.charge_nano)
-    if isinstance(disguised, Refused):
+    if isinstance(disguised, Rejection):
         return disguised
     return seal(context, begun.row, begun, disguised, record.timestamp_ms)

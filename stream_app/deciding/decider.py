@@ -11,7 +11,7 @@ from stream_app.deciding.decision import decide
 from stream_app.deciding.members import Claims, FindMember, Joined, Member, no_member
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Handed, Rejected, Renewal, Single
 from stream_app.deciding.rows import Lookup, SeriesRow
-from stream_app.formats.encoding import Sealed
+from stream_app.formats.encoding import SealedEntry
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.reason import Reason
 
@@ -29,7 +29,7 @@ Append = Callable[[bytes | None, bytes, int, Headers], None]
 """Accepts an output record: key, value, timestamp in milliseconds, headers."""
 Extend = Callable[[Sequence[bytes | None], Sequence[bytes], Sequence[int], Sequence[Headers]], None]
 """Accepts many output records as columns of equal length."""
-Settle = Callable[[bytes, tuple[Sealed, ...]], None]
+Settle = Callable[[bytes, tuple[SealedEntry, ...]], None]
 """Compares a record's entries, given its key, with those that bind; raises if one differs."""
 
 

@@ -20,13 +20,13 @@ from stream_app.formats.records import (
     EventRecord,
     InputRecord,
     Intrusion,
-    Malformed,
+    MalformedRecord,
     MemberRecord,
     Observation,
     Watermark,
     of_series,
 )
-from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.reason import Reason, Rejection
 
 _DATED: Final = (Observation, Contribution, Watermark)
 """Records that carry event time; a tuple, because a union would be recreated for each record."""
@@ -51,7 +51,7 @@ def decide(
         LostUnitsError: if a row has an open step whose sealed rows are not in the table.
     """
     found = wire.decoded(record)
-    if isinstance(found, Malformed):
+    if isinstance(found, MalformedRecord):
         return rejected(found.series, found.timestamp_ms, found.reason, record, found.member)
     if isinstance(found, MemberRecord):
         return _cap(context, find_member, found, record)
@@ -59,14 +59,14 @@ def decide(
     refused = refusal(context, row, found, record)
     if refused == "future" and row is not None and _is_read_by_view(context, lookup, row, found):
         refused = None
-    outcome: Outcome | Refused
+    outcome: Outcome | Rejection
     if refused:
-        outcome = Refused(refused)
+        outcome = Rejection(refused)
     elif context.of_views(row, found.series):
         outcome = Handing(context, lookup, find_member, collection, record).handed(row, found)
     else:
         outcome = applied(context, row, find_member, collection, found, record)
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, Rejection):
         timestamp_ms = found.timestamp_ms if isinstance(found, _DATED) else None
         return rejected(found.series, timestamp_ms, outcome.reason, record)
     return outcome

@@ -34,7 +34,7 @@ from stream_app.privacy.fold import Moved
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import IntrusionEntry
-from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.reason import Reason, Rejection
 from stream_app.privacy.values import RawCells
 
 COUNTED: Final = Counted()
@@ -55,7 +55,7 @@ def fill(
     collection: Collection,
     found: Observation | Collected,
     record: InputRecord,
-) -> Advanced | Counted | Decided | Refused:
+) -> Advanced | Counted | Decided | Rejection:
     """Process an item, a watermark or an intrusion.
 
     ``adopted`` is the adoption of the default policy if ``row`` comes from one.
@@ -69,7 +69,7 @@ def fill(
     moves = _moves(context.keys, row, collection, found, record.offset)
     if moves is None:
         return COUNTED
-    if isinstance(moves, Refused):
+    if isinstance(moves, Rejection):
         return moves
     seed, policy, ready = found.seed if isinstance(found, Watermark) else None, row.policy, moves.row
     closing_seed = seed if policy.collect is not None and policy.collect.intrusion_nano is not None else None
@@ -124,19 +124,19 @@ def is_recalled(row: SeriesRow, found: EventRecord) -> bool:
 
 def _moves(
     keys: KeyRing, row: SeriesRow, collection: Collection, found: Observation | Contribution | Watermark, offset: int
-) -> _Moves | Refused | None:
+) -> _Moves | Rejection | None:
     """Return the effect of an item or a watermark on steps; None if it was counted and has none."""
     policy = row.policy
     if policy.units is not None and not isinstance(found, Contribution):
         units = taking.opened(keys, row, collection.units, found, offset)
-        if isinstance(units, Refused) or units is row.open_units:
-            return units if isinstance(units, Refused) else None
+        if isinstance(units, Rejection) or units is row.open_units:
+            return units if isinstance(units, Rejection) else None
         before = () if row.open_units is None else row.open_units.before(units.first)
         return _Moves(replace(row, open_units=units), [step.index for step in before])
     if not isinstance(found, Watermark):
         return _taken(keys, row, collection, found, offset)
     move = watermarked(policy, row.state, row.open_steps, found.timestamp_ms, offset)
-    if isinstance(move, Refused):
+    if isinstance(move, Rejection):
         return move
     # PRIVACY: if readings open steps, it is public which steps have readings; otherwise every step closes, whatever it
     # contains.
@@ -147,20 +147,20 @@ def _moves(
 
 def _taken(
     keys: KeyRing, row: SeriesRow, collection: Collection, found: Observation | Contribution, offset: int
-) -> _Moves | Refused | None:
+) -> _Moves | Rejection | None:
     """Count an item in its open step; a reading may open that step."""
     policy, series = row.policy, row.series
     index = policy.index_of(found.timestamp_ms)
     reach = reached(policy, row.state, row.open_steps, index, offset)
-    if isinstance(reach, Refused):
+    if isinstance(reach, Rejection):
         return reach
     opens, after = reach
     if policy.within is not None and keys.secret_of(keys.epoch_of(policy.start_of(index))) is None:
-        return Refused("key-erased")
+        return Rejection("key-erased")
     step = _empty(collection, policy, series, index, offset, None) if opens else collection.find(series, index)
     reason = _count(step, found)
     if reason is not None:
-        return Refused(reason)
+        return Rejection(reason)
     if not opens:
         return None
     collection.put(series, index, step)
@@ -239,15 +239,15 @@ def _cells(keys: KeyRing, before: SeriesRow, row: SeriesRow, collection: Collect
 
 def _intrude(
     context: Context, row: SeriesRow, collection: Collection, found: Intrusion, record: InputRecord
-) -> Decided | Refused:
+) -> Decided | Rejection:
     policy, series, opened = row.policy, row.series, row.open_steps
     if row.state.closed:
-        return Refused("closed")
+        return Rejection("closed")
     if policy.collect is None or policy.collect.intrusion_nano is None:
-        return Refused("invalid-policy")  # bare counters were seen; noise is too late
+        return Rejection("invalid-policy")  # bare counters were seen; noise is too late
     counted = range(0) if opened is None else opened.counted
     if not counted:
-        return Refused("early")
+        return Rejection("early")
     if list(collection.opened(series)) != list(counted):
         raise LostCountersError(series, counted.start)
     _see(row, collection, found.seed)

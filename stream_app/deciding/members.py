@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from stream_app.formats import encoding, wire
-from stream_app.formats.encoding import Sealed
+from stream_app.formats.encoding import SealedEntry
 from stream_app.formats.records import MemberRecord
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.published import MemberEntry
@@ -77,7 +77,7 @@ class Joined(NamedTuple):
     """A person after a record, and the chain entry that the record caused (None: the limit is unchanged)."""
 
     member: Member
-    entry: Sealed | None
+    entry: SealedEntry | None
 
 
 def member_of(series: str, separator: str | None) -> str:
@@ -129,4 +129,4 @@ def _capped(member: Member, cap_nano: int, keys: KeyRing, appended_ms: int) -> J
     # Epoch 0, because a chain of limits has no event time.
     value, link = encoding.sealed(text, keys.fingerprint, 0, member.previous)
     changed = member._replace(sequence=sequence, previous=link, cap_nano=cap_nano)
-    return Joined(changed, Sealed(sequence, appended_ms, value, link))
+    return Joined(changed, SealedEntry(sequence, appended_ms, value, link))

@@ -7,7 +7,7 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.members import Joined
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
-from stream_app.formats.encoding import Sealed
+from stream_app.formats.encoding import SealedEntry
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.fold import Moved, Stepped
 from stream_app.privacy.place import charge_nano
@@ -31,7 +31,7 @@ class Decided:
     """
 
     row: SeriesRow
-    entries: tuple[Sealed, ...]
+    entries: tuple[SealedEntry, ...]
     release: bytes | None
     decision: Decision | None
     spent_nano: int
@@ -133,7 +133,7 @@ def seal(
             default = ""  # after a landmark is registered, a default policy becomes the series' own
         if state.closed:
             opened = units = None  # steps still open when a series ends are never released
-    sealed = Sealed(sequence, appended_ms, value, link)
+    sealed = SealedEntry(sequence, appended_ms, value, link)
     after = SeriesRow(series, row.key, sequence, link, policy, default, state, loss, opened, units, row.view, row.views)
     if earlier is None:
         return Decided(after, (sealed,), release, decision, spent_nano, renewal)

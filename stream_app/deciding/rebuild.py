@@ -17,7 +17,7 @@ from stream_app.privacy import fold
 from stream_app.privacy.place import place, spent, unspent
 from stream_app.privacy.policy import Policy, PolicyError, stored_policy_of
 from stream_app.privacy.published import CloseEntry, LandmarksEntry
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import State
 
 NO_LIFETIME = 2**200
@@ -150,7 +150,7 @@ def _adopted(context: Context, row: SeriesRow | None, found: Mapping[str, Any]) 
     claim_nano = None if row else found.get("lifetime_nano")
     lifetime_nano = NO_LIFETIME if claim_nano is None else claim_nano
     adopted = fold.adopt(policy, before, state, lifetime_nano, may_weaken=True, claims=claim_nano is not None)
-    if isinstance(adopted, Refused):
+    if isinstance(adopted, Rejection):
         raise RebuildError(series, sequence, f"contains a policy version that was refused ({adopted.reason})")
     loss = row.backward_loss if row else None
     view, views = (row.view, row.views) if row else (found.get("view", False), NO_VIEWS)
@@ -166,7 +166,7 @@ def _first(context: Context, policy: Policy) -> tuple[Policy, str]:
 
 def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, bytes]) -> SeriesRow:
     series, sequence, policy = row.series, found["sequence"], row.policy
-    outcome: fold.Moved[LandmarksEntry] | fold.Moved[CloseEntry] | Refused
+    outcome: fold.Moved[LandmarksEntry] | fold.Moved[CloseEntry] | Rejection
     match found["entry"]:
         case "release":
             state = _decided(row, found, releases)
@@ -182,7 +182,7 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
             outcome = fold.close(policy, row.state)
         case other:
             raise RebuildError(series, sequence, f"has kind {other!r}, which this version does not know")
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, Rejection):
         raise RebuildError(series, sequence, f"was refused ({outcome.reason})")
     default = row.default if outcome.state.promise.landmarks is policy.landmarks else ""
     return replace(row, state=outcome.state, default=default)
@@ -191,7 +191,7 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
 def _disguised(row: SeriesRow, found: Mapping[str, Any]) -> SeriesRow:
     policy = row.policy.with_fixed_landmarks()
     outcome = fold.disguise(policy, row.state, found["method"], found["charged_nano"])
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, Rejection):
         raise RebuildError(row.series, found["sequence"], f"was refused ({outcome.reason})")
     # The preceding policy entry may match a default policy, but drawn dummies make it the series' own.
     return replace(row, policy=policy, default="", state=outcome.state)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from stream_app.words.amount import Used
+from stream_app.words.amount import UsedBudget
 
 
 class MostUsed:
@@ -17,7 +17,7 @@ class MostUsed:
     def __init__(self) -> None:
         self.policies = 0
         """Policy versions of all series."""
-        self._over: Used | None = None  # of replaced versions
+        self._over: UsedBudget | None = None  # of replaced versions
         self._versions: dict[str, tuple[int, int]] = {}  # by series: version in force, its budget
         self._used_nano: dict[str, int] = {}  # by series, of its version in force
 
@@ -43,17 +43,17 @@ class MostUsed:
                 pass
 
     @property
-    def found(self) -> Used | None:
+    def found(self) -> UsedBudget | None:
         """The version with the largest used share; None if no series had a policy."""
         worst = self._over
         for series in self._versions:
             worst = self._worst(worst, series)
         return worst
 
-    def _worst(self, than: Used | None, series: str) -> Used:
+    def _worst(self, than: UsedBudget | None, series: str) -> UsedBudget:
         """Return how much of the series' current version is used, or ``than`` if that is worse."""
         version, budget_nano = self._versions[series]
-        used = Used(series, version, self._used_nano[series], budget_nano)
+        used = UsedBudget(series, version, self._used_nano[series], budget_nano)
         return used if than is None or used.worse(than) else than
 
     def document(self) -> dict[str, object]:

@@ -59,7 +59,7 @@ def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells,
             return kind.read(found["measurement"]), kind.read(found["value"])
 
 
-class Sealed(NamedTuple):
+class SealedEntry(NamedTuple):
     """A ledger entry as bytes, and its position in its series' chain.
 
     ``hash`` is in hex, and is the next entry's ``previous``. ``timestamp_ms`` is the record's timestamp.

@@ -225,7 +225,7 @@ EventRecord = Observation | PolicyRecord | LandmarksRecord | CloseRecord | Colle
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedRecord:
     """Bytes that are not a valid record; series (or person) and timestamp if they could be read."""
 
     reason: Reason
@@ -236,7 +236,7 @@ class Malformed:
 
 Seen = tuple[str, int, Raw]
 """Series, timestamp and value of an observation, which columns use directly."""
-Parsed = Seen | dict[str, Any] | Malformed
+Parsed = Seen | dict[str, Any] | MalformedRecord
 """The content of a record's value: an observation, another JSON object, or the reason for neither."""
 
 E = TypeVar("E", bound=EventRecord)

@@ -1,6 +1,6 @@
 """Decode bytes to event records, and convert plain JSON both ways; `encoding` writes the outputs.
 
-Input bytes are hostile: `decode` returns a record or `Malformed` for every byte string, and never raises.
+Input bytes are hostile: `decode` returns a record or `MalformedRecord` for every byte string, and never raises.
 """
 
 import re
@@ -16,7 +16,7 @@ from stream_app.formats.records import (
     InputRecord,
     Intrusion,
     LandmarksRecord,
-    Malformed,
+    MalformedRecord,
     MemberRecord,
     Observation,
     Parsed,
@@ -37,12 +37,12 @@ POLICY_ENVELOPE = frozenset({"type", "series", "version", "weaker"})
 SEED = re.compile("[0-9a-f]{64}", re.ASCII)
 
 
-def decode(value: bytes | None) -> EventRecord | MemberRecord | Malformed:
+def decode(value: bytes | None) -> EventRecord | MemberRecord | MalformedRecord:
     """Return the event record in ``value``."""
     return record_of(parsed(value))
 
 
-def decoded(record: InputRecord) -> EventRecord | MemberRecord | Malformed:
+def decoded(record: InputRecord) -> EventRecord | MemberRecord | MalformedRecord:
     """Return the event record in an input record, without parsing it a second time."""
     return record_of(parsed(record.value) if record.parsed is None else record.parsed)
 
@@ -50,11 +50,11 @@ def decoded(record: InputRecord) -> EventRecord | MemberRecord | Malformed:
 def parsed(value: bytes | None) -> Parsed:
     """Return the content of ``value``."""
     if value is not None and len(value) > LARGEST_RECORD_BYTES:
-        return Malformed("too-large")
+        return MalformedRecord("too-large")
     try:
         return _observed((orjson.loads(value or b""),))[0]
     except orjson.JSONDecodeError:
-        return Malformed("malformed")
+        return MalformedRecord("malformed")
 
 
 def parsed_all(values: Sequence[bytes | None]) -> list[Parsed]:
@@ -75,7 +75,7 @@ def _observed(documents: Iterable[Any]) -> list[Parsed]:
         try:
             series, timestamp_ms, value = found["series"], found["timestamp"], found["value"]
         except (KeyError, TypeError):
-            take(found if type(found) is dict else Malformed("malformed"))
+            take(found if type(found) is dict else MalformedRecord("malformed"))
             continue
         if (
             type(timestamp_ms) is int
@@ -112,11 +112,11 @@ def contributed(found: Parsed) -> tuple[str, int, str, Raw] | None:
     return series, timestamp_ms, member, found["value"]
 
 
-def record_of(found: Any) -> EventRecord | MemberRecord | Malformed:
+def record_of(found: Any) -> EventRecord | MemberRecord | MalformedRecord:
     """Return the event record for a parsed value."""
     if type(found) is tuple:
         return Observation(*found)
-    if isinstance(found, Malformed):
+    if isinstance(found, MalformedRecord):
         return found
     series, timestamp_ms = found.get("series"), found.get("timestamp")
     if type(timestamp_ms) is not int or not 0 <= timestamp_ms <= LAST_TIMESTAMP_MS:
@@ -125,22 +125,22 @@ def record_of(found: Any) -> EventRecord | MemberRecord | Malformed:
     if record_type == "member":
         return _decode_member(found)
     if type(series) is not str or not series:
-        return Malformed("malformed", None, timestamp_ms)
+        return MalformedRecord("malformed", None, timestamp_ms)
     if _too_large(series):
-        return Malformed("too-large", None, timestamp_ms)
+        return MalformedRecord("too-large", None, timestamp_ms)
     if record_type in ("contribution", "watermark", "intrusion"):
         return _decode_collected(record_type, series, timestamp_ms, found)
-    return _decode_control(record_type, series, found) or Malformed("malformed", series, timestamp_ms)
+    return _decode_control(record_type, series, found) or MalformedRecord("malformed", series, timestamp_ms)
 
 
-def _decode_member(found: dict[str, object]) -> MemberRecord | Malformed:
+def _decode_member(found: dict[str, object]) -> MemberRecord | MalformedRecord:
     member, epsilon = found.get("member"), found.get("epsilon")
     if type(member) is not str or not member:
-        return Malformed("malformed")
+        return MalformedRecord("malformed")
     if len(member.encode()) > LARGEST_MEMBER_BYTES:
-        return Malformed("too-large")
+        return MalformedRecord("too-large")
     if not is_number(epsilon) or not 0 <= epsilon <= LARGEST_EPSILON or (epsilon and not nano(epsilon)):
-        return Malformed("malformed", member=member)
+        return MalformedRecord("malformed", member=member)
     return MemberRecord(member, nano(epsilon))
 
 
@@ -159,7 +159,7 @@ def _decode_control(record_type: object, series: str, found: dict[str, object]) 
 
 def _decode_collected(
     record_type: object, series: str, timestamp_ms: int | None, found: dict[str, object]
-) -> EventRecord | Malformed:
+) -> EventRecord | MalformedRecord:
     if record_type == "contribution":
         item = contributed(found)
         if item is not None:
@@ -167,7 +167,7 @@ def _decode_collected(
         member = found.get("member")
         whole = type(member) is str and timestamp_ms is not None and "value" in found
         too_large = whole and len(str(member).encode()) > LARGEST_MEMBER_BYTES
-        return Malformed("too-large" if too_large else "malformed", series, timestamp_ms)
+        return MalformedRecord("too-large" if too_large else "malformed", series, timestamp_ms)
     seed = found.get("seed")
     if record_type == "watermark" and "seed" not in found and timestamp_ms is not None:
         return Watermark(series, timestamp_ms, None)
@@ -176,7 +176,7 @@ def _decode_collected(
             return Intrusion(series, bytes.fromhex(seed))
         if timestamp_ms is not None:
             return Watermark(series, timestamp_ms, bytes.fromhex(seed))
-    return Malformed("malformed", series, timestamp_ms)
+    return MalformedRecord("malformed", series, timestamp_ms)
 
 
 def _spans(found: object) -> tuple[int | Interval, ...]:

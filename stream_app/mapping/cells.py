@@ -28,14 +28,14 @@ class FileError(ValueError):
         return f"{name}: {self.message}" if self.number is None else f"{name}:{self.number}: {self.message}"
 
 
-class Picked(NamedTuple):
+class PickedCells(NamedTuple):
     """The requested cells of a row, in the order of ``FileMapping.columns``."""
 
     number: int  # of the row's last line, or of the record; from 1
     cells: Sequence[Cell]
 
 
-class Dated(NamedTuple):
+class DatedRow(NamedTuple):
     """A row that counts and has a value."""
 
     number: int

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from stream_app.calendar.localtime import DAY, FIRST_DAY, LAST_DAY, midnight, milliseconds, readings, shown
-from stream_app.mapping.cells import Cell, Dated, FileError, text_of
+from stream_app.mapping.cells import Cell, DatedRow, FileError, text_of
 from stream_app.mapping.form import UNITS, FileMapping
 from stream_app.plain import INTEGER
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -91,17 +91,17 @@ class Clock:
         return found if abs(found) <= LAST_TIMESTAMP_MS else None
 
 
-class Timed(NamedTuple):
+class TimedRow(NamedTuple):
     """A row and its moment, or None if its cells are not a time."""
 
-    row: Dated
+    row: DatedRow
     moment_ms: int | None
 
 
 class _Waiting(NamedTuple):
     """A row in an hour that clocks show twice, whose moment depends on later rows."""
 
-    row: Dated
+    row: DatedRow
     local: datetime
     readings: tuple[int, int]
 
@@ -149,16 +149,16 @@ class Moments:
         self.assumed = 0
         """Rows of a repeated hour that the file contains only once; they were read as its first pass."""
 
-    def of(self, rows: Iterable[Dated]) -> Iterator[Timed]:
+    def of(self, rows: Iterable[DatedRow]) -> Iterator[TimedRow]:
         """Yield rows with their moments; a row waits until later rows of its series show which pass is meant.
 
         Raises `FileError` for a local time that the clocks skip, and for a repeated time whose pass the order does not
         show.
         """
-        waiting = deque[_Waiting | Timed]()
+        waiting = deque[_Waiting | TimedRow]()
         for row in rows:
             found = self._read(row)
-            if not waiting and isinstance(found, Timed):
+            if not waiting and isinstance(found, TimedRow):
                 yield found
                 continue
             waiting.append(found)
@@ -172,18 +172,18 @@ class Moments:
             self._settle(run)
         yield from self._told(waiting)
 
-    def _told(self, waiting: deque[_Waiting | Timed]) -> Iterator[Timed]:
+    def _told(self, waiting: deque[_Waiting | TimedRow]) -> Iterator[TimedRow]:
         """Yield the waiting rows, up to the first row whose moment is not known."""
         while waiting:
             one = waiting[0]
             if isinstance(one, _Waiting):
                 if one.row.number not in self._known:
                     return
-                one = Timed(one.row, self._known.pop(one.row.number))
+                one = TimedRow(one.row, self._known.pop(one.row.number))
             yield one
             waiting.popleft()
 
-    def _read(self, row: Dated) -> Timed | _Waiting:
+    def _read(self, row: DatedRow) -> TimedRow | _Waiting:
         """Return a row with its moment, which ends the run of its series, or add the row to a run."""
         stamp = row.stamp
         if isinstance(stamp, datetime):
@@ -195,9 +195,9 @@ class Moments:
             if ended := self._runs.pop(row.series, None):
                 self._settle(ended)
             self._begun.add(row.series)
-        return Timed(row, stamp)
+        return TimedRow(row, stamp)
 
-    def _local(self, row: Dated, stamp: datetime) -> int | _Waiting:
+    def _local(self, row: DatedRow, stamp: datetime) -> int | _Waiting:
         zone, day = self._zone, stamp.date()
         if zone is None:
             raise FileError(f"has no time zone; {ZONE_REMEDY}", row.number)

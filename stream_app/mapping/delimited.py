@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from stream_app.mapping.cells import Cell, FileError, Picked
+from stream_app.mapping.cells import Cell, FileError, PickedCells
 from stream_app.mapping.form import SEPARATORS, FileMapping
 from stream_app.plain import nearest
 
@@ -18,7 +18,7 @@ HEADER_LINES: Final = 30
 
 def delimited_rows(
     text: io.TextIOBase, mapping: FileMapping, is_time: Callable[[Sequence[Cell]], bool], left_out: Counter[str]
-) -> Iterator[Picked]:
+) -> Iterator[PickedCells]:
     """Yield the rows below the line that names the columns.
 
     Without such a line, ``is_time`` shows where the rows begin. Rows of a table above that line are counted in
@@ -89,7 +89,7 @@ class _Table:
     def __init__(self, mapping: FileMapping, mark: str, is_time: Callable[[Sequence[Cell]], bool]) -> None:
         self._mapping, self._wanted, self._mark, self._is_time = mapping, mapping.columns, mark, is_time
 
-    def rows(self, lines: Iterable[str], offset: int, names: Sequence[str]) -> Iterator[Picked]:
+    def rows(self, lines: Iterable[str], offset: int, names: Sequence[str]) -> Iterator[PickedCells]:
         """Yield the rows in the lines after line number ``offset``."""
         reader = csv.reader(lines, delimiter=self._mark, strict=True)
         columns, apart, above = _Columns.under(names, self._mapping), False, offset
@@ -116,7 +116,7 @@ class _Table:
                     if not any(map(str.strip, cells)):
                         continue
                     cells += [""] * (columns.last + 1 - len(cells))  # noqa: PLW2901 (short rows end with empty cells)
-                yield Picked(above, [cells[place].strip() for place in columns.wanted])
+                yield PickedCells(above, [cells[place].strip() for place in columns.wanted])
         except csv.Error as error:
             long = f"a cell has more than {csv.field_size_limit():,} characters; a closing quote may be missing"
             quote = "a quote is not closed, or is inside a cell; close it, or double it"
@@ -136,7 +136,7 @@ class _Table:
 
 def _numbered(
     head: Sequence[str], text: Iterable[str], mapping: FileMapping, is_time: Callable[[Sequence[Cell]], bool]
-) -> Iterator[Picked]:
+) -> Iterator[PickedCells]:
     """Yield rows whose columns are numbered, starting with the first line that has a time in its place."""
     wanted = mapping.columns
     if strange := next((name for name in wanted if not re.fullmatch("[1-9][0-9]{0,5}", name)), None):

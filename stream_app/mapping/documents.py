@@ -11,7 +11,7 @@ from defusedxml.common import DefusedXmlException
 
 from stream_app.formats import wire
 from stream_app.formats.documents import MARK
-from stream_app.mapping.cells import Cell, FileError, Picked
+from stream_app.mapping.cells import Cell, FileError, PickedCells
 from stream_app.mapping.form import FileMapping
 from stream_app.plain import nearest, some_of
 
@@ -19,7 +19,7 @@ LOOKED_AT: Final = 1_000
 """Each column must be present at least once among this many records at the start."""
 
 
-def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked]:
+def json_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[PickedCells]:
     """Yield the records of a JSON document, which is read whole, or of JSON lines.
 
     Raises `FileError` if the input is neither, or has no records.
@@ -79,7 +79,7 @@ def records_of(document: Any, path: str | None) -> Iterator[Any]:
         yield from each if isinstance(each, list) else [each]
 
 
-def _picked(records: Iterable[tuple[int, Any]], mapping: FileMapping) -> Iterator[Picked]:
+def _picked(records: Iterable[tuple[int, Any]], mapping: FileMapping) -> Iterator[PickedCells]:
     columns = mapping.columns
     paths = [(name, name.split(".")) for name in columns]
     known: set[str] = set()
@@ -91,7 +91,7 @@ def _picked(records: Iterable[tuple[int, Any]], mapping: FileMapping) -> Iterato
         cells = [_member(record, name, path) for name, path in paths]
         if number <= LOOKED_AT:
             known.update(name for name, cell in zip(columns, cells, strict=True) if cell is not None)
-        yield Picked(number, cells)
+        yield PickedCells(number, cells)
         if number == LOOKED_AT:
             _all_there(mapping, known, first)
     if 0 < number < LOOKED_AT:
@@ -127,7 +127,7 @@ def _member(record: dict[str, Any], name: str, path: list[str]) -> Cell:
     return found if found is None or isinstance(found, bool | int | float) else wire.dump(found).decode()
 
 
-def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[Picked]:
+def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[PickedCells]:
     """Yield the elements that are records, one after the other, in constant memory.
 
     Raises `FileError` for invalid XML, for entities, and if no element has the name.

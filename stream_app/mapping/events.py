@@ -12,7 +12,7 @@ from typing import Final
 
 from stream_app.calendar.localtime import milliseconds
 from stream_app.formats import wire
-from stream_app.mapping.cells import FIRST, Cell, Dated, FileError, Numbers, Picked, text_of
+from stream_app.mapping.cells import FIRST, Cell, DatedRow, FileError, Numbers, PickedCells, text_of
 from stream_app.mapping.clock import Clock, Moments
 from stream_app.mapping.delimited import delimited_rows
 from stream_app.mapping.documents import json_rows, xml_rows
@@ -79,13 +79,13 @@ class MappedFile:
         rows = self._oldest_first(found)
         return (moment_ms for _, moment_ms in self._moments.of(rows))
 
-    def _oldest_first(self, found: io.BufferedReader) -> Iterator[Dated]:
+    def _oldest_first(self, found: io.BufferedReader) -> Iterator[DatedRow]:
         rows = self._dated(self._picked(found))
         head = list(islice(rows, _COMPARED))
         self.newest_first = _newest_first(head)
         return _turned(head, rows) if self.newest_first else chain(head, rows)
 
-    def _picked(self, found: io.BufferedReader) -> Iterator[Picked]:
+    def _picked(self, found: io.BufferedReader) -> Iterator[PickedCells]:
         """Yield the requested cells."""
         match language_of(found):
             case "json":
@@ -101,7 +101,7 @@ class MappedFile:
         except FileError:
             return True  # a later error names the row
 
-    def _dated(self, rows: Iterable[Picked]) -> Iterator[Dated]:
+    def _dated(self, rows: Iterable[PickedCells]) -> Iterator[DatedRow]:
         """Yield the rows that count and have a value, with their parsed times."""
         mapping, numbers, clock, seen = self._mapping, self._numbers, self._clock, self.series
         place = {name: nth for nth, name in enumerate(mapping.columns)}
@@ -129,7 +129,7 @@ class MappedFile:
                 sort.check(series, cells, number)
             if series is not None:
                 seen.add(series)
-            yield Dated(number, series, stamp, values)
+            yield DatedRow(number, series, stamp, values)
 
     def told(self) -> Iterator[str]:
         """Yield what the owner of the file should know about it."""
@@ -210,7 +210,7 @@ def _is_read(value: object) -> bool:
     return all(map(_is_read, value.values())) if isinstance(value, dict) else isinstance(value, int | float)
 
 
-def _newest_first(head: Iterable[Dated]) -> bool:
+def _newest_first(head: Iterable[DatedRow]) -> bool:
     """Return whether rows of a series are more often earlier than the row above them than later."""
     steps = Counter[bool]()
     before: dict[str | None, int] = {}
@@ -223,7 +223,7 @@ def _newest_first(head: Iterable[Dated]) -> bool:
     return steps[True] > steps[False]
 
 
-def _turned(head: list[Dated], rest: Iterator[Dated]) -> Iterator[Dated]:
+def _turned(head: list[DatedRow], rest: Iterator[DatedRow]) -> Iterator[DatedRow]:
     """Yield rows from last to first, keeping them in an unnamed file."""
     # PRIVACY: raw values wait in an unnamed file of mode 0600, which is gone when the run ends, however it ends.
     with tempfile.TemporaryFile() as spool:
@@ -235,7 +235,7 @@ def _turned(head: list[Dated], rest: Iterator[Dated]) -> Iterator[Dated]:
         for place in reversed(places):
             spool.seek(place)
             for row in reversed(pickle.load(spool)):  # noqa: S301 (what this function wrote)
-                yield Dated(*row)
+                yield DatedRow(*row)
 
 
 def _compared(stamp: int | datetime) -> int:

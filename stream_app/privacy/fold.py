@@ -31,7 +31,7 @@ from stream_app.privacy.published import (
     Release,
     Withheld,
 )
-from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.reason import Reason, Rejection
 from stream_app.privacy.rule import Rule
 from stream_app.privacy.state import NEVER, Clock, Latest, State, bound_of, claim_of, new_period
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, frozen
@@ -77,7 +77,9 @@ class Moved(NamedTuple, Generic[E_co]):
     entry: E_co
 
 
-def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms: int, value: Raw) -> Stepped | Refused:
+def step(
+    keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms: int, value: Raw
+) -> Stepped | Rejection:
     """Process one observation of a series: publish a measurement, repeat an earlier release, or withhold.
 
     Guarantee: over all steps of a period, spends on landmarks plus any one other step never exceed the budget
@@ -88,12 +90,12 @@ def step(keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms:
     epoch = keys.epoch_of(start_ms)
     secret = keys.secret_of(epoch)
     if secret is None or refused(keys, epoch, start_ms, state.clock.decided_end_ms, closed=state.closed):
-        return Refused(untimely(policy, state, start_ms))
+        return Rejection(untimely(policy, state, start_ms))
     # PRIVACY: this branch shows whether the value was valid, and nothing else about it; `invalid` with a substitute
     # closes it.
     cells = policy.kind.quantise(value)
     if cells is None:
-        return Refused("invalid-value")
+        return Rejection("invalid-value")
     return publish(policy, state, index, Draw(secret, epoch, series), cells)
 
 
@@ -207,7 +209,7 @@ def adopt(
     *,
     may_weaken: bool = False,
     claims: bool = False,
-) -> Moved[PolicyEntry] | Refused:
+) -> Moved[PolicyEntry] | Rejection:
     """Begin the period of ``policy`` over a series that ``before`` ruled (None: a new series).
 
     Guarantee: the budgets of closed periods (what they used) and of the new one sum to at most the lifetime. Unless it
@@ -215,14 +217,14 @@ def adopt(
     ``claims``: a new series reserves its lifetime for ever (`claim_of`), and the least lifetime since then counts.
     """
     if state is not None and state.closed:
-        return Refused("closed")
+        return Rejection("closed")
     if before is not None and policy.version <= before.version:
-        return Refused("invalid-policy")
+        return Rejection("invalid-policy")
     if state is not None and policy.reaches_before(state.clock.decided_end_ms):
-        return Refused("invalid-policy")
+        return Rejection("invalid-policy")
     weaker = before is not None and state is not None and bool(less_protected(policy, before, state))
     if weaker and not may_weaken:
-        return Refused("weaker-policy")
+        return Rejection("weaker-policy")
     first_nano = state.promise.first_budget_nano if state else policy.epsilon_nano
     claim_nano = state.promise.claim_nano if state else claim_of(policy, lifetime_nano, claims=claims)
     window = window_after(policy, before, state) if before and state else NO_WINDOW
@@ -236,44 +238,44 @@ def adopt(
         window=window,
     )
     if fresh.promise.prior_nano + policy.epsilon_nano > bound_of(fresh.promise, lifetime_nano):
-        return Refused("budget-cap")
+        return Rejection("budget-cap")
     told_nano = None if state else claim_nano
     return Moved(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters, weaker, told_nano))
 
 
-def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int) -> Moved[DummiesEntry] | Refused:
+def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int) -> Moved[DummiesEntry] | Rejection:
     """Charge the cost of drawing the landmarks to a period that has just begun.
 
     The charge counts in the period's sum and in the lifetime as if a landmark had spent it. It bounds the choice among
     the options, for given options; no charge covers the options' dependence on the landmarks.
     """
     if not policy.fixed:
-        return Refused("refused-landmark")
+        return Rejection("refused-landmark")
     guard = state.guard.charge(policy.windows, charge_nano)
     if guard is None:
-        return Refused("budget-cap")
+        return Rejection("budget-cap")
     return Moved(replace(state, guard=guard), DummiesEntry(policy.version, method, charge_nano))
 
 
-def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -> Moved[LandmarksEntry] | Refused:
+def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -> Moved[LandmarksEntry] | Rejection:
     """Register landmarks late, all or none.
 
     The guarantee holds for every pair of series that are neighbours under the resulting set. A step already processed
     is charged the largest regular spend, which its own cannot exceed, and a unit of such a step its part of that.
     """
     if state.closed:
-        return Refused("closed")
+        return Rejection("closed")
     add, begun_ms = aligned(spans_ms, *policy.grid), state.clock.period_start_ms
     if not isinstance(policy.protection, LandmarkLevel) or policy.protection.fixed:
-        return Refused("refused-landmark")
+        return Rejection("refused-landmark")
     if begun_ms and add.count_before(policy.grid.ceiling_of(begun_ms)):
-        return Refused("refused-landmark")
+        return Rejection("refused-landmark")
     union = state.promise.landmarks.union(add)
     if len(union.intervals) > MOST_INTERVALS:
-        return Refused("refused-landmark")
+        return Rejection("refused-landmark")
     guard, used, coming = added(policy, state, union, add)
     if guard is None:
-        return Refused("refused-landmark")
+        return Rejection("refused-landmark")
     spare_left = max(0, state.promise.spare_left - used)
     left = coming + spare_left
     add_ms = tuple(map(policy.grid.span_of, add.intervals))
@@ -284,8 +286,8 @@ def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -
     return Moved(moved, LandmarksEntry(policy.version, add_ms, charged, figures))
 
 
-def close(policy: Policy, state: State) -> Moved[CloseEntry] | Refused:
+def close(policy: Policy, state: State) -> Moved[CloseEntry] | Rejection:
     """End a series: its state is kept for ever, so that it never starts over."""
     if state.closed:
-        return Refused("closed")
+        return Rejection("closed")
     return Moved(replace(state, closed=True), CloseEntry(policy.version))

@@ -24,7 +24,7 @@ Reason = Literal[
 ]
 
 
-class Refused(NamedTuple):
+class Rejection(NamedTuple):
     """The result for a record that changes nothing, with the reason."""
 
     reason: Reason

@@ -13,7 +13,7 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.landmarksmet import LandmarksMet
 from stream_app.deciding.rows import Lookup
 from stream_app.formats import wire
-from stream_app.formats.records import Contribution, EventRecord, Malformed, MemberRecord, Observation, Parsed
+from stream_app.formats.records import Contribution, EventRecord, MalformedRecord, MemberRecord, Observation, Parsed
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.reason import Reason
 from stream_app.replaying.ranges import Ranges
@@ -278,7 +278,7 @@ def _is_date(text: str, form: str) -> bool:
         return False
 
 
-def _dated(found: EventRecord | MemberRecord | Malformed) -> tuple[str | None, int | None, object]:
+def _dated(found: EventRecord | MemberRecord | MalformedRecord) -> tuple[str | None, int | None, object]:
     """Return the series, the timestamp and the value of a record.
 
     Series and value are None if the record brings no value, and the timestamp if it has none.

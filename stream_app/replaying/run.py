@@ -39,7 +39,7 @@ SHARED_KEY: Final = (
 """For a key from the caller: two measurements of one value cost both their budgets."""
 
 
-class Wanted(NamedTuple):
+class RunRequest(NamedTuple):
     """How to process events: settings, policies before theirs, a worker's key file unless it has its own."""
 
     settings: Settings
@@ -49,7 +49,7 @@ class Wanted(NamedTuple):
     zone: tzinfo = UTC  # the clocks by which people read times
 
 
-class Answered(NamedTuple):
+class RunResult(NamedTuple):
     """The result of a run; amounts are in nano-epsilon."""
 
     totals: dict[str, int]
@@ -97,7 +97,7 @@ class Answered(NamedTuple):
             yield f"{count} {reason}: {REASONS[reason].meaning}; what to do: {REASONS[reason].remedy}"
 
 
-Checked = Callable[[Answered], None]  # checks the result of a run before it is put in place; may raise
+Checked = Callable[[RunResult], None]  # checks the result of a run before it is put in place; may raise
 
 
 class _Asked(NamedTuple):
@@ -114,10 +114,10 @@ class _Asked(NamedTuple):
 def replay(
     folder: ReplayFolder,
     records: Records,
-    wanted: Wanted,
+    wanted: RunRequest,
     watched: Watched = lambda items, _: items,
     checked: Checked = lambda _: None,
-) -> Answered:
+) -> RunResult:
     """Process records into a claimed folder: everything is in place, or nothing is changed.
 
     An exception from ``checked`` is passed on, and nothing is changed either.
@@ -130,7 +130,7 @@ def replay(
     """
     asked = _asked(folder, records, wanted, watched)
     with folder.writing() as files:
-        answered = _decide(asked, records, files, watched, wanted.zone)
+        answered = _run(asked, records, files, watched, wanted.zone)
         checked(answered)
     notes = []
     if asked.replaces:
@@ -148,7 +148,7 @@ def replay(
     return answered._replace(notes=(*notes, *answered.notes))
 
 
-def _asked(folder: ReplayFolder, records: Records, wanted: Wanted, watched: Watched) -> _Asked:
+def _asked(folder: ReplayFolder, records: Records, wanted: RunRequest, watched: Watched) -> _Asked:
     epoch_ms = wanted.settings.key_epoch_ms
     given = keyfile.load(wanted.key, epoch_ms) if wanted.key else None
     limits = replace(limits_of(wanted.settings), max_future_ms=None)  # a file has no append time to compare with
@@ -179,7 +179,7 @@ def _asked(folder: ReplayFolder, records: Records, wanted: Wanted, watched: Watc
     return asked
 
 
-def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watched: Watched, zone: tzinfo) -> Answered:
+def _run(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watched: Watched, zone: tzinfo) -> RunResult:
     taken = Digest(asked.secret, asked.context)
 
     def events() -> Iterator[bytes]:
@@ -197,7 +197,7 @@ def _decide(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watc
 
 def rehearsed(
     records: Iterable[bytes], defaults: Sequence[DefaultPolicy], limits: Limits, zone: tzinfo = UTC
-) -> Answered:
+) -> RunResult:
     """Process records like a worker that knows only these policies, under a key that is not kept.
 
     Nothing is written. Records of series without a policy are not counted as rejected: the topic may have one.
@@ -220,7 +220,7 @@ def _answered(
     outputs: Iterable[Append],
     *,
     mixes: bool,
-) -> Answered:
+) -> RunResult:
     ledger, releases, rejects = outputs
     used = MostUsed()
     reasons: dict[str | None, Reason] = {}  # why the record was rejected, by series: each view rejects by itself
@@ -256,7 +256,7 @@ def _answered(
     totals |= {"rejected": sum(decider.rejected.values()), "spent_nano": sum(decider.spent.values())}
     if decider.renewals:
         totals |= {"renewed": decider.renewals.get("begun", 0), "not_renewed": decider.renewals.get("refused", 0)}
-    return Answered(
+    return RunResult(
         totals, decider.rejected, met, used, rows, tuple(_left_open(collection.read + _open_units(decider)))
     )
 

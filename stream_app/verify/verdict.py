@@ -29,7 +29,7 @@ class Judgement(Enum):
     NO_POWER = 3
 
 
-class Measured(NamedTuple):
+class MeasuredBounds(NamedTuple):
     """The lower bounds of the loss that some runs of a pair show."""
 
     shown: float
@@ -47,8 +47,8 @@ class PairResult(NamedTuple):
 
     pair: str
     declared: float
-    measured: Measured
-    control: Measured
+    measured: MeasuredBounds
+    control: MeasuredBounds
 
     @property
     def broken(self) -> bool:
@@ -113,14 +113,14 @@ def verdict(tried: Experiment, seen: Mapping[tuple[int, bool, int], Seen]) -> Ve
     return Verdict(tuple(results), max((len(pair.outputs) for pair in tried.pairs), default=0))
 
 
-def _measured(tried: Experiment, nth: int, first: Seen | None, second: Seen | None) -> Measured:
+def _measured(tried: Experiment, nth: int, first: Seen | None, second: Seen | None) -> MeasuredBounds:
     if first is None or second is None:
-        return Measured(0.0, 0.0, 0, "")
+        return MeasuredBounds(0.0, 0.0, 0, "")
     found, runs = counted(tried.pairs[nth], tried.subject.policy.kind, first, second), min(len(first), len(second))
     if found is None:
-        return Measured(0.0, 0.0, runs, "")
+        return MeasuredBounds(0.0, 0.0, runs, "")
     among = len(tried.pairs)
-    return Measured(found.loss(SHOWN_DOUBT / among), found.loss(BROKEN_DOUBT / among), runs, str(found.event))
+    return MeasuredBounds(found.loss(SHOWN_DOUBT / among), found.loss(BROKEN_DOUBT / among), runs, str(found.event))
 
 
 MOST_ROWS = 8

@@ -39,7 +39,7 @@ def worse(used_nano: int, epsilon_nano: int, than_used_nano: int, than_epsilon_n
     return share > other or (share == other and (used_nano, epsilon_nano) > (than_used_nano, than_epsilon_nano))
 
 
-class Used(NamedTuple):
+class UsedBudget(NamedTuple):
     """The largest loss of a policy version of a series and its limit, in nano-epsilon.
 
     See `largest_loss`.
@@ -50,7 +50,7 @@ class Used(NamedTuple):
     used_nano: int
     epsilon_nano: int
 
-    def worse(self, than: "Used") -> bool:
+    def worse(self, than: "UsedBudget") -> bool:
         """Return whether a larger share of the limit was used, or the same share of a larger limit.
 
         If both are equal, the first name counts, so every order of reading a ledger gives the same result.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stream_app.audit import Auditor, Finding, Report
 from stream_app.audit.books.share import share_of, user
-from stream_app.audit.books.written import Written
+from stream_app.audit.books.written import WrittenTexts
 from stream_app.audit.chain import HASH_MEMBER, TAIL_BYTES
 from stream_app.audit.releases import CoveredEntry, Pairing
 from tests.audit.histories import History, histories
@@ -46,7 +46,7 @@ def told(
     auditor = way(compare=True, live=said.append, aside=said.append, **bounds)
     auditor._pairing = Watched(said)  # noqa: SLF001 - the entries that a release has to agree with are told, too
     if most is not None:
-        auditor._written = Written(most)  # noqa: SLF001 - a bound that no ledger of a test reaches
+        auditor._written = WrittenTexts(most)  # noqa: SLF001 - a bound that no ledger of a test reaches
     for place in range(0, max(len(ledger), len(releases)), turn):
         auditor.entries(ledger[place : place + turn])
         auditor.releases(releases[place : place + turn])

@@ -15,7 +15,7 @@ from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.outcome import Advanced, Counted, Decided, Rejected
 from stream_app.privacy.collected.collect import Tally
 from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, Move, OpenSteps, moved
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from tests.collected import PAN_PRIVATE, REPLACE, SEED, STEP, collected, contribution, intrusion, schedules, watermark
 from tests.run import Record, Run, default, limited, policy, reason
 
@@ -84,7 +84,7 @@ def test_a_watermark_publishes_at_most_64_mib(key: str) -> None:
     largest = orjson.dumps(dict.fromkeys(keys, -(2**53) + 1))
     most = min(10_000, 64 * 1024 * 1024 // (2 * len(largest)))
     assert isinstance(moved(row.policy, row.state, row.open_steps, STEP * most, 2), Move)
-    assert moved(row.policy, row.state, row.open_steps, STEP * (most + 1), 2) == Refused("future")
+    assert moved(row.policy, row.state, row.open_steps, STEP * (most + 1), 2) == Rejection("future")
 
 
 def test_the_future_of_contributions_is_bounded_by_open_steps() -> None:

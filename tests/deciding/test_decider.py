@@ -14,7 +14,7 @@ from stream_app.deciding.decider import INPUT_HEADER, MOST_BULK_BYTES, Decider, 
 from stream_app.deciding.decision import decide
 from stream_app.deciding.outcome import Decided, Rejected
 from stream_app.deciding.rows import SeriesRow
-from stream_app.formats.encoding import Sealed
+from stream_app.formats.encoding import SealedEntry
 from stream_app.formats.records import InputRecord
 from tests.run import ADAPTIVE, KEYS, Record, default, observation, policy
 
@@ -44,12 +44,12 @@ class Desk:
         """Begin a batch over ``known`` rows."""
         self.known = known or {}
         self.asked: Counter[str] = Counter()
-        self.settled: list[tuple[bytes, tuple[Sealed, ...]]] = []
+        self.settled: list[tuple[bytes, tuple[SealedEntry, ...]]] = []
         self.ledger, self.releases, self.rejects = Topic(), Topic(), Topic()
         outlets = Outlets(self.ledger.append, self.releases.append, self.rejects.append, self.settle)
         self.decider = Decider(CONTEXT, self.find, outlets, Collection(bytes(32)))
 
-    def settle(self, key: bytes, entries: tuple[Sealed, ...]) -> None:
+    def settle(self, key: bytes, entries: tuple[SealedEntry, ...]) -> None:
         """Keep what would be compared."""
         self.settled.append((key, entries))
 
@@ -192,7 +192,7 @@ def test_an_entry_that_differs_ends_the_batch_before_it_is_written() -> None:
     class DiffersError(Exception):
         """Two entries for one place."""
 
-    def refuse(_key: bytes, _entries: tuple[Sealed, ...]) -> None:
+    def refuse(_key: bytes, _entries: tuple[SealedEntry, ...]) -> None:
         raise DiffersError
 
     desk = Desk()

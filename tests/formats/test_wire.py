@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.formats import wire
-from stream_app.formats.records import CloseRecord, LandmarksRecord, Malformed, Observation, PolicyRecord
+from stream_app.formats.records import CloseRecord, LandmarksRecord, MalformedRecord, Observation, PolicyRecord
 
 LAST = 253_402_300_799_999
 
@@ -85,7 +85,7 @@ MALFORMED: list[tuple[bytes | None, tuple[str | None, int | None]]] = [
 @pytest.mark.parametrize(("value", "named"), MALFORMED)
 def test_malformed_records(value: bytes | None, named: tuple[str | None, int | None]) -> None:
     """What is no record is malformed; series and timestamp are named where they could be read."""
-    assert wire.decode(value) == Malformed("malformed", *named)
+    assert wire.decode(value) == MalformedRecord("malformed", *named)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_malformed_records(value: bytes | None, named: tuple[str | None, int | N
 def test_sizes(value: bytes, reason: str | None) -> None:
     """A record may hold 256 KiB and a series id 200 bytes of UTF-8, not one more."""
     found = wire.decode(value)
-    assert (found.reason if isinstance(found, Malformed) else None) == reason
+    assert (found.reason if isinstance(found, MalformedRecord) else None) == reason
 
 
 @given(st.binary(max_size=200))

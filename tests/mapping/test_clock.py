@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stream_app.mapping.cells import Dated, FileError
+from stream_app.mapping.cells import DatedRow, FileError
 from stream_app.mapping.clock import Clock, Moments
 from stream_app.mapping.members import mapping_of
 from tests.mapping.mapped import events
@@ -27,7 +27,7 @@ YEARS = [
 
 def moments(*local: str, zone: ZoneInfo = PARIS) -> list[int | None]:
     """Return the moments of local times of one series, one a row."""
-    rows = [Dated(nth, "s", datetime.fromisoformat(text), ()) for nth, text in enumerate(local, 1)]
+    rows = [DatedRow(nth, "s", datetime.fromisoformat(text), ()) for nth, text in enumerate(local, 1)]
     return [found.moment_ms for found in Moments(zone).of(rows)]
 
 
@@ -43,7 +43,7 @@ def test_a_year_of_local_times_is_read_as_pandas_infers_it(zone: str, minutes: i
     exact = pd.date_range(start, start + timedelta(days=366), freq=f"{minutes}min").tz_convert(zone)
     local = exact.tz_localize(None)
     assert (local.tz_localize(zone, ambiguous="infer") == exact).all()
-    rows = [Dated(nth, "s", one.to_pydatetime(), ()) for nth, one in enumerate(local)]
+    rows = [DatedRow(nth, "s", one.to_pydatetime(), ()) for nth, one in enumerate(local)]
     found = [one.moment_ms for one in Moments(ZoneInfo(zone)).of(rows)]
     assert found == [int(one.timestamp() * 1000) for one in exact]
 
@@ -55,8 +55,8 @@ def test_readings_of_an_autumn_night_come_back_whatever_is_missing(minutes: list
     start = datetime(2024, 10, 26, 21, tzinfo=UTC)
     exact = [start] + [start + timedelta(minutes=one) for one in sorted(minutes) if one]
     local = [one.astimezone(PARIS).replace(tzinfo=None) for one in exact]
-    rows = [Dated(nth, "s", one, ()) for nth, one in enumerate(local)]
-    rows = [each for row in rows for each in (row, Dated(row.number + 1000, other, row.number, ()))]
+    rows = [DatedRow(nth, "s", one, ()) for nth, one in enumerate(local)]
+    rows = [each for row in rows for each in (row, DatedRow(row.number + 1000, other, row.number, ()))]
     twice = [nth for nth, one in enumerate(local) if one.hour == 2]
     second = [nth for nth in twice if exact[nth] >= datetime(2024, 10, 27, 1, tzinfo=UTC)]
     told = not second or (second[0] in twice[1:] and local[second[0]] <= local[second[0] - 1])

@@ -9,7 +9,7 @@ import numpy as np
 from stream_app.privacy import fold
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.published import Perturbed
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import State
 from stream_app.privacy.values import ReleasedCells
 from tests.privacy.literal_level import LiteralCategory, LiteralCounts, LiteralLocation, LiteralNumber
@@ -76,7 +76,7 @@ def begin(subject: Subject) -> tuple[Policy, State]:
     }
     policy = policy_of(parameters, 1)
     adopted = fold.adopt(policy, None, None, None)
-    assert not isinstance(adopted, Refused)
+    assert not isinstance(adopted, Rejection)
     return policy, adopted.state
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from stream_app.privacy import fold, weaker
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import State
 from stream_app.privacy.values import Raw
 from stream_app.privacy.weaker import Less, less_protected
@@ -77,7 +77,7 @@ def state_of(ruling: Policy, events_ms: tuple[int, ...]) -> State:
     state = begun(ruling)
     for at in events_ms:
         stepped = fold.step(KEYS, ruling, state, "a", at, Raw(1))
-        state = state if isinstance(stepped, Refused) else stepped.state
+        state = state if isinstance(stepped, Rejection) else stepped.state
     return state
 
 

@@ -9,7 +9,7 @@ from aiokafka.errors import IllegalGenerationError, KafkaError, RebalanceInProgr
 
 from stream_app.formats.records import InputRecord, Records
 from stream_app.kafka.owner.changelogcopy import StandbyCopies
-from stream_app.kafka.owner.inbox import Fetched
+from stream_app.kafka.owner.inbox import Delivery
 from tests.cluster.brokers import MemoryReader, columns
 from tests.cluster.client import Client
 from tests.cluster.group import Assignment, Place
@@ -193,7 +193,7 @@ class Feed:
         ]
         end = self._positions[partition] = records[-1].offset + 1
         self._life.delivered(partition, topic_id, records)
-        self._life.partitions.put(partition, Fetched(Records.of(records), start, end), Handed(self, partition, end))
+        self._life.partitions.put(partition, Delivery(Records.of(records), start, end), Handed(self, partition, end))
         return True
 
     def _found(self, partition: int, position: int) -> tuple[int, str, list[MemoryRecord]]:

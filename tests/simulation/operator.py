@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from stream_app.kafka.parts import Site
 from stream_app.kafka.rebuild.recover import Rebuilding
-from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
 from tests.cluster.rows import DiskRows
 from tests.simulation.books import ViolationError
@@ -113,7 +113,7 @@ class Operator:
         """Rebuild the rows of a partition; give up what a hole took, which `recover` has to name before."""
         world = self._world
         wanted = {_HOLES[kind] for kind in world.witness.faults[partition] & _HOLES.keys()}
-        accepted, told = Accepted(), ""
+        accepted, told = AcceptedLosses(), ""
         while True:
             try:
                 recovered = await recovery.recover(partition, accepted, lambda *_: None)
@@ -121,7 +121,7 @@ class Operator:
                 if error.reason == "transaction-open":
                     world.cluster.abort_open(partition)
                 elif error.reason in wanted and not accepted.lost_releases:
-                    accepted, told = Accepted(lost_releases=True), str(error)
+                    accepted, told = AcceptedLosses(lost_releases=True), str(error)
                 else:
                     raise ViolationError("recover mends what workers stopped for", str(error)) from error
                 continue
@@ -129,7 +129,7 @@ class Operator:
                 break
             if "rejects-short" not in wanted or not recovered.unanswered.unanswered:
                 raise ViolationError("recover names what is missing", f"{recovered} of partition {partition}")
-            accepted = Accepted(lost_releases=True)
+            accepted = AcceptedLosses(lost_releases=True)
         if accepted.lost_releases:
             world.witness.accept(partition)
             world.note("accepted", partition, told)

@@ -12,7 +12,7 @@ import pytest
 from stream_app.deciding import decider
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.columns import batch, carried, deciding
-from stream_app.deciding.columns.carried import Carried
+from stream_app.deciding.columns.carried import SeriesFigures
 from stream_app.deciding.columns.sorting import NOTHING
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import decide
@@ -217,7 +217,7 @@ half_the_noise_in_columns = patched(
 def forgotten_in_columns(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
     """Plant columns in which landmarks have spent nothing before."""
 
-    def state_of(figures: Carried, *parts: Any) -> State:
+    def state_of(figures: SeriesFigures, *parts: Any) -> State:
         return carried.state_of(figures._replace(landmark_spent_nano=0 * figures.landmark_spent_nano), *parts)
 
     return patched(deciding, state_of=state_of)(row)

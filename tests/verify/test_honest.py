@@ -16,7 +16,7 @@ from stream_app.verify.experiment import Experiment, experiment, gathered, here
 from stream_app.verify.neighbours import extremes, pairs
 from stream_app.verify.steps import pair_steps
 from stream_app.verify.trial import UnusableError, cell_columns, derived, ruled, seen_of, series_of, sown
-from stream_app.verify.verdict import Judgement, Measured, PairResult, Verdict, verdict
+from stream_app.verify.verdict import Judgement, MeasuredBounds, PairResult, Verdict, verdict
 from tests.run import ADAPTIVE, BALANCED, KINDS, NUMBER, SKIP, UNIFORM, Run
 from tests.suite.combined import combined
 from tests.verify.tried import SECRET, protected, row_of
@@ -271,7 +271,7 @@ def test_what_the_worker_rejects_is_unusable() -> None:
 
 def test_broken_outweighs_power() -> None:
     """A broken pair is broken, whether or not the control was found."""
-    sure, blind = Measured(2.0, 1.9, 100, "x"), Measured(0.1, 0.0, 100, "x")
+    sure, blind = MeasuredBounds(2.0, 1.9, 100, "x"), MeasuredBounds(0.1, 0.0, 100, "x")
     assert Verdict((PairResult("a", 1.0, sure, blind),)).judgement is Judgement.BROKEN
     assert Verdict((PairResult("a", 1.0, blind, sure), PairResult("b", 1.0, blind, blind))).judgement is Judgement.HOLDS
     assert Verdict(()).judgement is Judgement.NO_POWER

@@ -6,7 +6,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_app.words.amount import Used, amount, largest_loss, of_limit, summed
+from stream_app.words.amount import UsedBudget, amount, largest_loss, of_limit, summed
 
 nanos = st.integers(0, 10**15)
 
@@ -31,14 +31,14 @@ def test_a_loss_stands_before_its_limit() -> None:
 def test_the_worse_of_two_has_the_larger_share_used(used: int, epsilon: int, other: int, bound: int) -> None:
     """As fractions say it; of equal shares the larger amount, of equal amounts the first name."""
     mine, others = (Fraction(used, epsilon), used, epsilon), (Fraction(other, bound), other, bound)
-    assert Used("a", 1, used, epsilon).worse(Used("b", 2, other, bound)) == (mine >= others)
-    assert Used("b", 2, used, epsilon).worse(Used("a", 1, other, bound)) == (mine > others)
-    assert not Used("a", 1, used, epsilon).worse(Used("a", 1, used, epsilon))
+    assert UsedBudget("a", 1, used, epsilon).worse(UsedBudget("b", 2, other, bound)) == (mine >= others)
+    assert UsedBudget("b", 2, used, epsilon).worse(UsedBudget("a", 1, other, bound)) == (mine > others)
+    assert not UsedBudget("a", 1, used, epsilon).worse(UsedBudget("a", 1, used, epsilon))
 
 
 def test_whose_promise_it_was() -> None:
     """The version is named if some series had several, and so is the number of series."""
-    used = Used("home-7", 2, 700_000_000, 10**9)
+    used = UsedBudget("home-7", 2, 700_000_000, 10**9)
     assert used.sentence(1, versions=False) == "largest loss so far: 0.7 (limit 1.0; home-7)"
     assert used.sentence(1, versions=True) == "largest loss so far: 0.7 (limit 1.0; home-7, policy 2)"
     several = used.sentence(1200, versions=False, least="at least ")
@@ -47,7 +47,7 @@ def test_whose_promise_it_was() -> None:
 
 def test_a_name_cannot_drive_the_terminal() -> None:
     """Nor write a verdict of its own into a line below."""
-    used = Used("a\x1b[2J\nHOLDS: no findings", 1, 10**9, 10**9)
+    used = UsedBudget("a\x1b[2J\nHOLDS: no findings", 1, 10**9, 10**9)
     assert used.sentence(1, versions=False) == "largest loss so far: 1.0 (limit 1.0; 'a\\x1b[2J\\nHOLDS: no findings')"
 
 

@@ -16,7 +16,7 @@ from stream_app.audit.standing.standing import VersionStanding, version_of
 from stream_app.audit.standing.text import ending
 from stream_app.calendar.words import moment_in_words
 from stream_app.words import promise
-from stream_app.words.amount import Used, amount, of_limit, quoted
+from stream_app.words.amount import UsedBudget, amount, of_limit, quoted
 from stream_app.words.odds import PRIOR, most_likely
 from stream_app.words.unit import Parameters, Unit, protected, resemblance, statistic_of
 
@@ -156,7 +156,7 @@ def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int 
     """Return the answers about all series; ``lifetime_nano`` is the given bound over versions, if any."""
     promises: Counter[str] = Counter()
     words: dict[tuple[object, ...], str] = {}
-    shares: list[tuple[Used, Series]] = []
+    shares: list[tuple[UsedBudget, Series]] = []
     unknown = closed = alone = 0
     people: dict[str, list[str]] = {}
     for series in followed:
@@ -176,7 +176,7 @@ def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int 
             words[alike] = promise.in_words(parameters(series), "", known)
         promises[words[alike]] += 1
         spent = series.guarantee
-        shares.append((Used(series.name, series.version, spent.period_nano, spent.budget_nano), series))
+        shares.append((UsedBudget(series.name, series.version, spent.period_nano, spent.budget_nano), series))
     worst = nlargest(MOST_SERIES, shares, key=lambda each: each[0].used_nano / max(1, each[0].epsilon_nano))
     most = sorted(people, key=lambda name: (-len(people[name]), name))
     return Answers(

@@ -14,7 +14,7 @@ from stream_app.audit.books.period import Books
 from stream_app.audit.form.entry import MAX_TIMESTAMP, IntrusionEntry
 
 
-class Intruded(NamedTuple):
+class IntrusionCounts(NamedTuple):
     """Announced intrusions of all series, and the series about which they may have revealed most."""
 
     announced: int

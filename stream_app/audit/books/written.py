@@ -45,7 +45,7 @@ class Figures:
         self.follows: dict[bytes, Follow] = {}
 
 
-class Written:
+class WrittenTexts:
     """A cache of texts written for entries and values read from them; it takes a few megabytes at most."""
 
     def __init__(self, most: int = MOST) -> None:

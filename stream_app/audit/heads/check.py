@@ -19,7 +19,7 @@ from stream_app.audit.finding import Code, Finding
 from stream_app.audit.form.entry import ZEROS
 from stream_app.audit.form.head import SIGNATURE_MEMBER, Head, Leaf, Leaves
 from stream_app.audit.form.reader import leaf_bytes, read_head_record
-from stream_app.audit.heads.expected import Expected
+from stream_app.audit.heads.expected import ExpectedEntries
 from stream_app.audit.heads.publickey import PublicKeys
 from stream_app.audit.heads.tree import leaf_hash, root_of
 
@@ -102,7 +102,7 @@ class HeadsCheck:
         self, keys: PublicKeys, tell: Callable[[Finding], None], topic: str | None = None, *, late: bool = False
     ) -> None:
         self._keys, self._tell, self._topic = keys, tell, topic
-        self.expected = Expected(tell, late=late)  # compares entries with the signed leaves
+        self.expected = ExpectedEntries(tell, late=late)  # compares entries with the signed leaves
         self._count: int | None = None  # of partitions
         self._partitions: dict[int, _Partition] = {}
         self._witnessed: dict[tuple[int, int], bytes] = {}

@@ -33,7 +33,7 @@ class _Signed:
     met: int = 0  # the highest sequence of an entry so far
 
 
-class Expected:
+class ExpectedEntries:
     """Compares entries with signed leaves; `tell` gets findings. `late` keeps entries for later leaves."""
 
     def __init__(self, tell: Callable[[Finding], None], *, late: bool = False) -> None:

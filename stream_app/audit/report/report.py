@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from stream_app.audit.books.intrusions import Intruded
+from stream_app.audit.books.intrusions import IntrusionCounts
 from stream_app.audit.books.members import MembersRead
 from stream_app.audit.finding import CODES, LISTED, MOST_BROKEN, Code, Finding, Kept, KeysUsed, Kind, Remark, kind_of
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.heads.check import HeadsRead
-from stream_app.words.amount import Used, amount, quoted, summed
+from stream_app.words.amount import UsedBudget, amount, quoted, summed
 
 SHOWN: Final = 20  # key changes in the text
 UNTOLD: Final = "no finding says so, but a ledger with integrity errors cannot show that the guarantee holds"
@@ -24,7 +24,7 @@ class Report(NamedTuple):
     findings: tuple[Finding, ...]
     found: int  # all findings, listed or not
     counts: dict[Code, int]  # by code; violated guarantees first, `theorem` before all
-    used: Used | None  # the policy version that used the largest share of its limit; None without one
+    used: UsedBudget | None  # the policy version that used the largest share of its limit; None without one
     series: int
     entries: int  # without copies
     repeated: int  # byte-identical copies, of entries and of releases
@@ -42,7 +42,7 @@ class Report(NamedTuple):
     releases: int | None  # releases compared; None if not given
     heads: HeadsRead | None  # None if not given
     members: MembersRead | None  # None if no series reserves and no person has a limit
-    intruded: Intruded | None = None  # None if no intrusion was announced
+    intruded: IntrusionCounts | None = None  # None if no intrusion was announced
 
     @property
     def holds(self) -> bool:
@@ -145,7 +145,7 @@ class Tally:
     repeated: int = 0
     decisions: dict[str, int] = field(default_factory=lambda: dict.fromkeys((PERTURBED, APPROXIMATED, WITHHELD), 0))
     spent_nano: int = 0
-    intruded: Intruded | None = None
+    intruded: IntrusionCounts | None = None
     counts: dict[Code, int] = field(default_factory=dict)
 
     def add(self, *findings: Finding) -> None:
@@ -162,11 +162,11 @@ class Tally:
 
     def intrude(self, announced: int, largest_nano: int, series: str, steps: int) -> None:
         """Add one series' announced intrusions, and its loss to anyone who saw the memory."""
-        before = self.intruded or Intruded(0, 0, 0, "", 0)
+        before = self.intruded or IntrusionCounts(0, 0, 0, "", 0)
         largest = (largest_nano, series, steps)
         if before.series and before.largest_nano >= largest_nano:
             largest = (before.largest_nano, before.largest_series, before.steps)
-        self.intruded = Intruded(before.announced + announced, before.series + 1, *largest)
+        self.intruded = IntrusionCounts(before.announced + announced, before.series + 1, *largest)
 
     def listed(self) -> tuple[Finding, ...]:
         """Return the findings in the order found, ending with one that counts those not listed."""
@@ -227,7 +227,7 @@ def _members(found: MembersRead) -> list[str]:
     return lines
 
 
-def _intrusions(found: Intruded) -> str:
+def _intrusions(found: IntrusionCounts) -> str:
     told = f"{epsilon(found.largest_nano)} ({quoted(found.largest_series)}, {found.steps} exposed steps)"
     announced = f"intrusions announced: {found.announced} in {found.series} series"
     return f"{announced}; anyone who saw the memory learned at most {told}"

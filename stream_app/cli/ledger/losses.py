@@ -5,7 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from stream_app.accounting.composed import OVER_SERIES, Composed, CompositionError, over_series, over_steps, over_window
+from stream_app.accounting.composed import (
+    OVER_SERIES,
+    Composition,
+    CompositionError,
+    over_series,
+    over_steps,
+    over_window,
+)
 from stream_app.accounting.statement import Statement
 from stream_app.accounting.temporal import CorrelatedLoss, LeftOut, SpentSteps, steps_of
 from stream_app.audit.books.guarantee import SeriesLoss
@@ -39,7 +46,7 @@ class AccountingQuestion(NamedTuple):
                 correlated_losses.append(CorrelatedLoss.of(steps, *known))
             elif self.known:
                 left_out.append(LeftOut(steps.series, "no --correlation was given for it"))
-        composed: list[Composed] = []
+        composed: list[Composition] = []
         for name in self.compositions:
             with mendable(CompositionError, by=f"--compose {name}: "):
                 if name in OVER_SERIES:

@@ -17,7 +17,7 @@ from stream_app.audit import Auditor, Finding
 from stream_app.audit.files import Feed, Progress
 from stream_app.audit.finding import CODES, LISTED, KeyChange, Remark, kind_of
 from stream_app.audit.report.report import line_of
-from stream_app.audit.topic import Followed, Waiting, follow_topics, read_ledger_topic, read_topics
+from stream_app.audit.topic import FollowedTopics, Waiting, follow_topics, read_ledger_topic, read_topics
 from stream_app.cli import UsageError
 from stream_app.cli.ledger.headoptions import feed_head_files, feed_heads
 from stream_app.cli.shared.configured import reaching
@@ -68,7 +68,7 @@ class TopicSource:
         """Pass all records to an auditor as they are committed, until `stop` is set; return what `read` does."""
         feed_head_files(self._arguments, auditor)
         heads = f"{self._settings.prefix}.heads" if self._arguments.heads is True else None
-        return follow_topics(auditor, self._client, Followed(self.topic, self._releases, heads), stop, seen)
+        return follow_topics(auditor, self._client, FollowedTopics(self.topic, self._releases, heads), stop, seen)
 
     def again(self, feed: Feed) -> None:
         """Read the ledger again, because the series to draw are known only after the first reading."""

@@ -24,8 +24,8 @@ from stream_app.kafka.client.routing import load_context
 from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.parts import Site
-from stream_app.kafka.rebuild.recover import Rebuilding, Recovered
-from stream_app.kafka.rebuild.survey import TOLD, Accepted
+from stream_app.kafka.rebuild.recover import Rebuilding, RebuiltPartition
+from stream_app.kafka.rebuild.survey import TOLD, AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError
 from stream_app.setup.keyfile import KeyFileError
 from stream_app.setup.settings import InvalidSettingsError, Settings
@@ -86,7 +86,7 @@ async def _run(
     signing_key: SigningKey | None,
     wanted: Sequence[int],
     arguments: argparse.Namespace,
-) -> list[Recovered]:
+) -> list[RebuiltPartition]:
     workers = await group_members(settings)
     if workers:
         raise UsageError(
@@ -98,7 +98,7 @@ async def _run(
     if missing:
         raise UsageError(f"topics {', '.join(missing)} are missing: create them with `topics`")
     losses = ("lost_input", "skipped_input", "lost_ledger", "lost_releases")
-    accepted = Accepted(*(getattr(arguments, f"accept_{loss}") for loss in losses))
+    accepted = AcceptedLosses(*(getattr(arguments, f"accept_{loss}") for loss in losses))
     brokers = KafkaBrokers(settings, names, EventsTopic(settings, names.events, facts[names.events].id))
     recovery = Rebuilding(Site(settings=settings, context=context, names=names, brokers=brokers), facts, signing_key)
     done = []
@@ -114,7 +114,7 @@ async def _run(
     return done
 
 
-def consequences(one: Recovered) -> Iterator[str]:
+def consequences(one: RebuiltPartition) -> Iterator[str]:
     """Yield a line for each effect that the next worker or readers of the releases will notice."""
     if one.again:
         yield (

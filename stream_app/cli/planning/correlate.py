@@ -73,7 +73,7 @@ class SortedValues:
             record = wire.decode(event)
             if isinstance(record, Observation):
                 readings._add(record, key)
-            elif isinstance(record, records.Malformed):
+            elif isinstance(record, records.MalformedRecord):
                 readings.left_out += 1
         if readings.sort is None:
             remedy = "use numbers, categories, locations, or counts with --key"

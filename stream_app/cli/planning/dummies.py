@@ -25,7 +25,7 @@ from stream_app.cli.shared.configured import settings_of
 from stream_app.formats import wire
 from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
 from stream_app.privacy.dummies.draw import OptionDraw, choice_of, drawn_landmarks, joined_by, named_by_series
-from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
+from stream_app.privacy.dummies.request import Drawn, Dummies, PaddingRequest
 from stream_app.privacy.landmarks import Grid, LandmarkSet
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.mechanisms import probabilities
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         case Drawn():
             choice = choice_of(keys, name, Grid(asked.step_ms), asked.dummies)
             joined = None if choice is None else joined_by(asked.dummies, choice.joined)
-        case Padded():
+        case PaddingRequest():
             joined = drawn_landmarks(keys, name, Grid(asked.step_ms), asked.dummies)
         case _:
             assert_never(asked.dummies)
@@ -192,7 +192,7 @@ def _print(asked: DummiesRequest, choice: OptionDraw | None, joined: LandmarkSet
             print(
                 f"{len(chances)} options by {dummies.method}; the draw costs epsilon {dummies.charge_nano / NANO:.9g}"
             )
-        case Padded():
+        case PaddingRequest():
             chance = dummies.numerator / dummies.denominator
             loss = log(dummies.denominator / dummies.numerator)
             print(
@@ -210,7 +210,7 @@ def _title(dummies: Dummies) -> str:
     match dummies:
         case Drawn():
             how = f"{dummies.method} by {dummies.utility}, epsilon {dummies.charge_nano / NANO:.9g}"
-        case Padded():
+        case PaddingRequest():
             how = f"padding with probability {dummies.numerator / dummies.denominator:.6g}"
         case _:
             assert_never(dummies)

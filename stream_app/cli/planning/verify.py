@@ -27,7 +27,7 @@ from stream_app.setup import keyfile
 from stream_app.verify.experiment import beside, experiment, gathered, here
 from stream_app.verify.trial import UnusableError
 from stream_app.verify.units import MOST_DIFFERING
-from stream_app.verify.verdict import Judgement, Measured, PairResult, Power, Verdict, plots_of, verdict
+from stream_app.verify.verdict import Judgement, MeasuredBounds, PairResult, Power, Verdict, plots_of, verdict
 from stream_app.verify.worker import DecidedCounts, OwnWorker, WorkerError, started, without_looks
 from stream_app.words.amount import quoted
 from stream_app.words.promise import wrapped
@@ -289,7 +289,7 @@ def _pair(result: PairResult) -> dict[str, Any]:
     }
 
 
-def _measured(measured: Measured) -> dict[str, Any]:
+def _measured(measured: MeasuredBounds) -> dict[str, Any]:
     return {"runs": measured.runs, "bound": measured.shown, "certain": measured.certain, "event": measured.event}
 
 

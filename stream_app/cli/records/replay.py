@@ -21,7 +21,7 @@ from stream_app.deciding.context import DefaultPolicy
 from stream_app.formats import wire
 from stream_app.plain import meant
 from stream_app.replaying.folder import KEY_NAME, ReplayFolder, ReplayFolderError
-from stream_app.replaying.run import SHARED_KEY, Answered, Wanted, replay
+from stream_app.replaying.run import SHARED_KEY, RunRequest, RunResult, replay
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import limits_of, policies_in
 from stream_app.setup.settings import InvalidSettingsError, Settings
@@ -61,9 +61,9 @@ def _run(arguments: argparse.Namespace) -> int:
             for default in policies:
                 for warning in PolicyTimes(default.glob, default.policy, file.zone).warnings():
                     _warn(warning)
-            wanted = Wanted(settings, policies, arguments.key, arguments.replace, file.zone)
+            wanted = RunRequest(settings, policies, arguments.key, arguments.replace, file.zone)
 
-            def checked(answered: Answered) -> None:
+            def checked(answered: RunResult) -> None:
                 _refuse(arguments, answered, file, policies)
 
             answered = replay(folder, lambda: iter(file), wanted, _Watched(file).tracked, checked)
@@ -75,7 +75,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _refuse(
-    arguments: argparse.Namespace, answered: Answered, file: EventFile, policies: Sequence[DefaultPolicy]
+    arguments: argparse.Namespace, answered: RunResult, file: EventFile, policies: Sequence[DefaultPolicy]
 ) -> None:
     """Raise `UsageError` for what looks wrong with the file, before any output is put in place."""
     tell_file(file, "replay", answered.rows.series)
@@ -90,7 +90,7 @@ def _refuse(
     refuse_doubts(answered, arguments.accept, file.name, "written, and no budget was spent", more)
 
 
-def _told(arguments: argparse.Namespace, answered: Answered, file: EventFile) -> int:
+def _told(arguments: argparse.Namespace, answered: RunResult, file: EventFile) -> int:
     if arguments.json:
         print(wire.dump(answered.document()).decode())
     else:

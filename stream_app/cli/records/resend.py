@@ -15,7 +15,7 @@ from stream_app.deciding.context import Context
 from stream_app.formats import wire
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.kafka.client.topics import TopicNames
-from stream_app.kafka.rebuild.backup import BackupError, Resent, assert_empty, refused_in
+from stream_app.kafka.rebuild.backup import BackupError, ResentEvents, assert_empty, refused_in
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.setup.configuration import default_policies, limits_of
 from stream_app.setup.settings import Settings
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Send; return 0 once every event is acknowledged; raise `UsageError` for files that may not be sent."""
     settings = settings_of(arguments)
     with mendable(BackupError), readable():
-        found = Resent(arguments.file, refused_in(arguments.rejects), _views(settings))
+        found = ResentEvents(arguments.file, refused_in(arguments.rejects), _views(settings))
         with reaching(settings):
             sent = asyncio.run(_send(settings, found))
     if arguments.json:
@@ -63,7 +63,7 @@ def _views(settings: Settings) -> Callable[[str], Iterable[str]]:
     return Context(KeyRing("", 0, b""), defaults, limits_of(settings)).views_of
 
 
-async def _send(settings: Settings, found: Resent) -> int:
+async def _send(settings: Settings, found: ResentEvents) -> int:
     await assert_empty(settings, TopicNames.of(settings.prefix, settings.application).events)
     separator = settings.member_separator
     accepted = tracked(found, "resend", found.accepted)

@@ -76,7 +76,7 @@ def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> byt
         value = wire.dump({"type": "intrusion", "series": series, "seed": seed})
     else:
         value = wire.dump({"type": "watermark", "series": series, "timestamp": timestamp_ms, "seed": seed})
-    if isinstance(wire.decode(value), records.Malformed):
+    if isinstance(wire.decode(value), records.MalformedRecord):
         limits = f"use a series of 1 to {wire.LARGEST_SERIES_BYTES} bytes and a time of 0 to {LAST_TIMESTAMP_MS}"
         raise UsageError(f"series {series!r} at {timestamp_ms}: {limits}")
     return value

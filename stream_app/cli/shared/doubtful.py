@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 from stream_app.cli import UsageError
 from stream_app.plain import NOT_UTF8, PRIVATE
 from stream_app.replaying.doubts import ALIASES, CHECKS, unaccepted
-from stream_app.replaying.run import Answered
+from stream_app.replaying.run import RunResult
 
 _BINARY: Final = {
     b"PK\x03\x04": "is a workbook or an archive; save the sheet as CSV in UTF-8, or unpack the archive",
@@ -55,7 +55,7 @@ def add_accept(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def refuse_doubts(answered: Answered, accepted: Sequence[str], name: str, done: str, more: Iterable[str] = ()) -> None:
+def refuse_doubts(answered: RunResult, accepted: Sequence[str], name: str, done: str, more: Iterable[str] = ()) -> None:
     """Raise `UsageError` with each failed check that was not accepted; ``more`` explains refused rows."""
     found = unaccepted(answered.doubts, accepted)
     if not found:
@@ -71,7 +71,7 @@ def _joined(found: str, more: str) -> str:
     return f"{found} {more[0].upper()}{more[1:]}" if found.endswith("?") else f"{found}; {more}"
 
 
-def tell_clamped(answered: Answered, command: str) -> None:
+def tell_clamped(answered: RunResult, command: str) -> None:
     """Tell the person who has the input how many of its values are clamped."""
     # PRIVACY: the number of raw values that lie outside the range, or are no values, is not a released value. It goes
     # to the standard error of whoever runs the command on these values, with a mark; no output, log, metric or report

@@ -17,7 +17,7 @@ from stream_app.formats import documents, wire
 from stream_app.plain import shown
 from stream_app.privacy.fold import adopt
 from stream_app.privacy.policy import Policy, PolicyError, policy_of
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from stream_app.privacy.weaker import SENTENCES, Less, less_protected
 from stream_app.setup.configuration import NO_POLICY, NO_RECORD
 from stream_app.setup.settings import Problem
@@ -167,7 +167,7 @@ def weaker_of(documents: Iterable[Document]) -> Iterator[Weaker]:
         if before is None or policy.version <= before.version:
             continue
         begun = adopt(before, None, None, None)
-        assert not isinstance(begun, Refused), "a version by itself stays within its own lifetime"
+        assert not isinstance(begun, Rejection), "a version by itself stays within its own lifetime"
         if less := less_protected(policy, before, begun.state):
             yield Weaker(place, policy.version, before.version, less, document.get("weaker", False))
 

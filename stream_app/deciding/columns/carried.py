@@ -24,10 +24,10 @@ from stream_app.privacy.state import NEVER, Clock, Latest, Promise, State
 from stream_app.privacy.values import ReleasedCells
 
 Figures = npt.NDArray[np.void]
-"""Columns of `Carried`, by field name."""
+"""Columns of `SeriesFigures`, by field name."""
 
 
-class Carried(NamedTuple):
+class SeriesFigures(NamedTuple):
     """The figures of one series; all except the last three are fields of its stored row."""
 
     budget_nano: int
@@ -52,10 +52,10 @@ class Carried(NamedTuple):
     """The number of the last batch with an event of the series."""
 
 
-FIGURES: Final = np.dtype([(name, f"V{HASH_BYTES}" if name == "previous" else "i8") for name in Carried._fields])
+FIGURES: Final = np.dtype([(name, f"V{HASH_BYTES}" if name == "previous" else "i8") for name in SeriesFigures._fields])
 _BYTES: Final = np.dtype(f"V{FIGURES.itemsize}")
 
-WHOLE: Final = tuple(name for name in Carried._fields if name in StoredRow._fields and name != "previous")
+WHOLE: Final = tuple(name for name in SeriesFigures._fields if name in StoredRow._fields and name != "previous")
 """Figures that a stored row has as integers, or as the first of a list of integers (`CELLS`)."""
 CELLS: Final = ("measurement", "estimate")
 DERIVED: Final = ("decided_end_ms", "last_step")
@@ -118,7 +118,7 @@ def grown(figures: _C, length: int) -> _C:
     return made
 
 
-def state_of(figures: Carried, level: LevelState, promise: Promise, start_ms: int, rule: Rule) -> State:
+def state_of(figures: SeriesFigures, level: LevelState, promise: Promise, start_ms: int, rule: Rule) -> State:
     """Return the state of one series, or of many as columns; ``level`` is the filter's state, if any.
 
     If a series has no release, its columns contain none, and the filter is in its initial state.

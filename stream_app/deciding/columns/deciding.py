@@ -14,8 +14,8 @@ from stream_app.deciding.columns.carried import (
     CELLS,
     FIGURES,
     RUNS,
-    Carried,
     Figures,
+    SeriesFigures,
     gathered,
     put_back,
     state_of,
@@ -81,8 +81,8 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
     for events, epoch in _rounds(chosen.ranks[nth], keys.epoch_of(all_starts_ms)):
         series, starts_ms = own[events], all_starts_ms[events]
         now = gathered(figures, series)
-        columns: list[Any] = [now[name] for name in Carried._fields]
-        held = Carried(*columns)
+        columns: list[Any] = [now[name] for name in SeriesFigures._fields]
+        held = SeriesFigures(*columns)
         sets: Any = LandmarkSets(tuple([landmarks[one] for one in series.tolist()]))
         promise = Promise(landmarks=sets, spare_left=held.spare_left, prior_nano=0, first_budget_nano=0)
         before = state_of(held, tuple(levels[series].T), promise, 0, rule)

@@ -17,8 +17,8 @@ import numpy as np
 from stream_app.deciding.columns.carried import (
     FIGURES,
     PERIOD,
-    Carried,
     Figures,
+    SeriesFigures,
     entered,
     grown,
     period_texts,
@@ -129,7 +129,7 @@ class States:
 
     def row(self, place: int) -> SeriesRow:
         """Return the row of the series at a place."""
-        period, figures, series = self.periods[place], Carried(*self.figures[place].item()), self.names[place]
+        period, figures, series = self.periods[place], SeriesFigures(*self.figures[place].item()), self.names[place]
         group = period.group
         level = tuple(self.levels[place].tolist()) if group.rule.filtered else ()
         state = state_of(figures, level, period.promise, period.start_ms, group.rule)

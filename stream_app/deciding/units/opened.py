@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from stream_app.privacy.collected.plain import first_open
 from stream_app.privacy.collected.steps import untimely_watermark
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import NEVER, State
 from stream_app.privacy.values import frozen
 
@@ -111,28 +111,28 @@ GIVEN_UP: Final = OpenUnits(NEVER)
 """Open steps and their readings are lost; the next record gives up all steps that may be open."""
 
 
-def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) -> OpenUnits | Refused:
+def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) -> OpenUnits | Rejection:
     """Return the open steps at a reading of step ``index``, before it is added, or why it is untimely.
 
     Steps before the first open step close. After a loss, the first reading gives up its own step and every step that
     may have been open with it. That step then lies before the first open step and accepts nothing.
     """
     if state.closed:
-        return Refused("closed")
+        return Rejection("closed")
     first = first_open(policy, state, _first_of(before))
     if index < first:
-        return Refused("late")
+        return Rejection("late")
     if before == GIVEN_UP:
         return OpenUnits(index + policy.open_steps)
     return (before or OpenUnits(first)).shifted(policy.first_open_after(index))
 
 
-def watermarked(policy: Policy, state: State, before: OpenUnits | None, timestamp_ms: int) -> OpenUnits | Refused:
+def watermarked(policy: Policy, state: State, before: OpenUnits | None, timestamp_ms: int) -> OpenUnits | Rejection:
     """Return the open steps after a watermark, or why it is untimely; it must exceed all earlier ones."""
     now = policy.index_of(timestamp_ms)
     reason = untimely_watermark(policy, state, _first_of(before), now)
     if reason is not None:
-        return Refused(reason)
+        return Rejection(reason)
     if before is None or before == GIVEN_UP:
         return OpenUnits(now if before is None else now + policy.open_steps)
     return before.shifted(now)

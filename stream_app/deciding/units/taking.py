@@ -6,7 +6,7 @@ from stream_app.deciding.units.opened import BLOCK_UNITS, OpenStep, OpenUnits, r
 from stream_app.formats.records import Observation, Watermark
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from stream_app.privacy.units.readings import EMPTY, OpenUnit
 from stream_app.privacy.units.steps import tallied
 from stream_app.privacy.units.units import Units
@@ -21,7 +21,7 @@ def recalled(
     ``row`` is the row from ledger and releases, after all records that are processed again: these say what was decided.
     """
     after = opened(keys, row, blocks, found, offset)
-    if isinstance(after, Refused):
+    if isinstance(after, Rejection):
         return None
     if row.open_units is not None:
         blocks.drop(row.key, row.policy, row.open_units.before(after.first))
@@ -30,7 +30,7 @@ def recalled(
 
 def opened(
     keys: KeyRing, row: SeriesRow, blocks: Blocks, found: Observation | Watermark, offset: int
-) -> OpenUnits | Refused:
+) -> OpenUnits | Rejection:
     """Return the open steps after a reading (stored in its unit) or a watermark, or why it is refused.
 
     Raises:
@@ -41,13 +41,13 @@ def opened(
     policy, units = row.policy, _units(row.policy)
     index = policy.index_of(found.timestamp_ms)
     after = reached(policy, row.state, row.open_units, index)
-    if isinstance(after, Refused):
+    if isinstance(after, Rejection):
         return after
     start_ms = policy.start_of(index)
     epoch = keys.epoch_of(start_ms)
     step = after.step(index) or OpenStep(index, policy.version, keys.fingerprint)
     if _is_sealed_for_good(keys, step, epoch):
-        return Refused("key-erased")
+        return Rejection("key-erased")
     nth, at_ms = divmod(found.timestamp_ms - start_ms, units.unit_ms)
     number, slot = divmod(nth, BLOCK_UNITS)
     known = step.has(number)
@@ -56,12 +56,12 @@ def opened(
     unit = block.unit(slot)
     reason = unit.untimely(at_ms)
     if reason is not None:
-        return Refused(reason)
+        return Rejection(reason)
     # PRIVACY: this branch shows whether the value was valid and nothing else about it; `invalid` with a substitute
     # closes it.
     cells = policy.kind.quantise(found.value)
     if cells is None:
-        return Refused("invalid-value")
+        return Rejection("invalid-value")
     if index < after.first:
         return after  # given up, with all earlier readings of the step
     block.put(slot, unit.joined(units, at_ms, cells[0]), offset)

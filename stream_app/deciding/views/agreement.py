@@ -10,7 +10,7 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
 
 
-class Protected(NamedTuple):
+class ProtectedUnit(NamedTuple):
     """Level, unit, window and unit origin: policies with equal values have the same neighbours."""
 
     level: str
@@ -22,10 +22,10 @@ class Protected(NamedTuple):
     """The start of a unit, modulo its length."""
 
 
-def protected_by(policy: Policy) -> Protected:
+def protected_by(policy: Policy) -> ProtectedUnit:
     """Return the part of a policy's protection on which a base and its views must agree."""
     grid = policy.grid
-    return Protected(policy.level, grid.length_ms, _window(policy), grid.origin_ms % grid.length_ms)
+    return ProtectedUnit(policy.level, grid.length_ms, _window(policy), grid.origin_ms % grid.length_ms)
 
 
 def _window(policy: Policy) -> int:

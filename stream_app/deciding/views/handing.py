@@ -29,7 +29,7 @@ from stream_app.formats.records import (
 from stream_app.privacy import fold
 from stream_app.privacy.landmarks import LandmarkSet, aligned
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.reason import Reason, Rejection
 from stream_app.privacy.state import claim_of
 
 
@@ -47,7 +47,7 @@ class Handing:
         self._record: Final = record
         self._joined: Final[dict[str, Member]] = {}  # including reservations by earlier parts
 
-    def handed(self, row: SeriesRow | None, found: EventRecord) -> Single | Handed | Refused:
+    def handed(self, row: SeriesRow | None, found: EventRecord) -> Single | Handed | Rejection:
         """Process a record of a series that is a view or has views; ``row`` is that series' row.
 
         Raises:
@@ -64,14 +64,14 @@ class Handing:
         if closed or not isinstance(found, Observation | Watermark | CloseRecord):
             return base
         if isinstance(found, CloseRecord):
-            return base if row is None or isinstance(base, Refused) else self._ended(row, base, found)
+            return base if row is None or isinstance(base, Rejection) else self._ended(row, base, found)
         after = base.row if isinstance(base, Decided | Advanced) else row
         if after is None:
-            assert isinstance(base, Refused), "a record without a row was refused"
+            assert isinstance(base, Rejection), "a record without a row was refused"
             return base  # no view exists without its base
         return self._shared(after, base, found)
 
-    def _shared(self, base: SeriesRow, outcome: Single | Refused, found: Observation | Watermark) -> Handed:
+    def _shared(self, base: SeriesRow, outcome: Single | Rejection, found: Observation | Watermark) -> Handed:
         """Hand a reading or a watermark to the views; ``base`` is the base's row after the record."""
         parts: list[Single] = []
         views, passed = base.views, 0
@@ -79,7 +79,7 @@ class Handing:
             row, adopted = self._lookup(series), None
             if row is None or not row.view:
                 begun = self._begun(base, series, default, row)
-                if isinstance(begun, Refused):
+                if isinstance(begun, Rejection):
                     if default.view in views.refused:
                         passed += 1
                     else:
@@ -90,7 +90,7 @@ class Handing:
             if untaken(row.policy, found):
                 continue
             part = self._single(row, of_series(found, series), adopted)
-            if isinstance(part, Refused):
+            if isinstance(part, Rejection):
                 parts.append(self._reject(series, found, part.reason))
                 continue
             parts.append(part)
@@ -103,27 +103,29 @@ class Handing:
         return Handed((*first, *parts), passed)
 
     def _first(
-        self, series: str, outcome: Single | Refused, parts: list[Single], found: Observation | Watermark
+        self, series: str, outcome: Single | Rejection, parts: list[Single], found: Observation | Watermark
     ) -> list[Single]:
         """Return the base's outcome of a record; ``parts`` are the views' outcomes."""
-        if not isinstance(outcome, Refused):
+        if not isinstance(outcome, Rejection):
             return [outcome]
         if outcome.reason == "wrong-type" and any(not isinstance(part, Rejected) for part in parts):
             return []  # only the views take a watermark: their base needs none
         return [self._reject(series, found, outcome.reason)]
 
-    def _begun(self, base: SeriesRow, series: str, default: DefaultPolicy, row: SeriesRow | None) -> Decided | Refused:
+    def _begun(
+        self, base: SeriesRow, series: str, default: DefaultPolicy, row: SeriesRow | None
+    ) -> Decided | Rejection:
         """Begin a view; ``row`` is the row of an ordinary series with the same id, if any."""
         policy = default.policy
         if row is not None or protected_by(policy) != protected_by(base.policy):
-            return Refused("invalid-policy")
+            return Rejection("invalid-policy")
         if not (takes_part(policy) and takes_part(base.policy)):
-            return Refused("invalid-policy")
+            return Rejection("invalid-policy")
         if not self._has_room(series, policy):  # checked first, as landmarks may be many and readings are
-            return Refused("member-cap")
+            return Rejection("member-cap")
         landmarks = policy.grid.taken_over(base.state.promise.landmarks, base.policy.grid)
         begun = adopt_view(self._context, self._member, series, default, landmarks, self._record)
-        return begun if isinstance(begun, Refused) else replace(begun, row=since_version(begun.row, base))
+        return begun if isinstance(begun, Rejection) else replace(begun, row=since_version(begun.row, base))
 
     def _has_room(self, series: str, policy: Policy) -> bool:
         """Return whether a person's limit exists and allows one more series with this policy."""
@@ -137,25 +139,25 @@ class Handing:
     def _ended(self, row: SeriesRow, base: Single, found: CloseRecord) -> Handed:
         """Close the views with the base."""
         parts = [self._single(view, of_series(found, view.series)) for view in self._begun_views(row)]
-        return Handed((base, *(part for part in parts if not isinstance(part, Refused))))
+        return Handed((base, *(part for part in parts if not isinstance(part, Rejection))))
 
-    def _registered(self, row: SeriesRow | None, found: LandmarksRecord) -> Handed | Refused:
+    def _registered(self, row: SeriesRow | None, found: LandmarksRecord) -> Handed | Rejection:
         """Register landmarks in a base and all of its views, or in none of them."""
         adopted: Decided | None = None
         if row is None:
             first = adopt_default(self._context, self._member, found.series, self._record)
-            if isinstance(first, Refused):
+            if isinstance(first, Rejection):
                 return first
             row, adopted = first.row, first
         outcome = control(row, found)
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, Rejection):
             return outcome
         views = self._added(row, aligned(found.add, *row.policy.grid))
-        if isinstance(views, Refused):
+        if isinstance(views, Rejection):
             return views
         return Handed((seal(self._context, row, adopted, outcome, self._record.timestamp_ms), *views))
 
-    def _added(self, base: SeriesRow, landmarks: LandmarkSet) -> list[Decided] | Refused:
+    def _added(self, base: SeriesRow, landmarks: LandmarkSet) -> list[Decided] | Rejection:
         """Register the landmarks that the base lacks so far in all views, or none of them in any.
 
         ``landmarks`` are counted on the grid of the base. Guarantee: views have the landmarks of their base, even views
@@ -167,44 +169,44 @@ class Handing:
             if view.state.closed and spans[0][0] >= view.state.clock.decided_end_ms:
                 continue  # it ended by itself, and spends on none
             moved = fold.register(view.policy, view.state, spans)
-            if isinstance(moved, Refused):
-                return Refused("refused-landmark")
+            if isinstance(moved, Rejection):
+                return Rejection("refused-landmark")
             parts.append(seal(self._context, view, None, moved, self._record.timestamp_ms))
         return parts
 
-    def _base_version(self, row: SeriesRow | None, found: PolicyRecord) -> Handed | Refused:
+    def _base_version(self, row: SeriesRow | None, found: PolicyRecord) -> Handed | Rejection:
         """Begin a version of a base, and register its new landmarks in all views."""
         policy = policy_from(self._context, row, found)
-        if isinstance(policy, Refused):
+        if isinstance(policy, Rejection):
             return policy
         begun = {} if row is None else {view.series: view.policy for view in self._begun_views(row)}
         made = self._context.views_of(found.series).items()
         policies = {**{series: default.policy for series, default in made}, **begun}.values()
         if not takes_part(policy) or any(protected_by(one) != protected_by(policy) for one in policies):
-            return Refused("invalid-policy")
+            return Rejection("invalid-policy")
         adopted = adopt_version(self._context, row, self._member, policy, found, self._record)
-        if isinstance(adopted, Refused):
+        if isinstance(adopted, Rejection):
             return adopted
         views = [] if row is None else self._added(row, row.policy.grid.taken_over(policy.landmarks, policy.grid))
-        if isinstance(views, Refused):
+        if isinstance(views, Rejection):
             return views
         drop_unread(self._collection, row, adopted)
         return Handed((adopted, *views))
 
-    def _view_version(self, row: SeriesRow | None, found: PolicyRecord) -> Decided | Refused:
+    def _view_version(self, row: SeriesRow | None, found: PolicyRecord) -> Decided | Rejection:
         """Begin a later version of a view, with the remaining landmarks of its base."""
         policy = policy_from(self._context, row, found)
-        if isinstance(policy, Refused):
+        if isinstance(policy, Rejection):
             return policy
         name = self._context.base_of(found.series)
         base = None if name is None else self._lookup(name)
         if row is None or base is None or protected_by(policy) != protected_by(base.policy):
-            return Refused("invalid-policy")
+            return Rejection("invalid-policy")
         if not takes_part(policy) or policy.landmarks:
-            return Refused("invalid-policy")
+            return Rejection("invalid-policy")
         ruling = _with_landmarks(policy, row)
         adopted = adopt_version(self._context, row, self._member, ruling, found, self._record)
-        if not isinstance(adopted, Refused):
+        if not isinstance(adopted, Rejection):
             drop_unread(self._collection, row, adopted)
         return adopted
 
@@ -218,7 +220,7 @@ class Handing:
 
     def _single(
         self, row: SeriesRow | None, found: EventRecord, adopted: Decided | None = None
-    ) -> Decided | Counted | Advanced | Refused:
+    ) -> Decided | Counted | Advanced | Rejection:
         outcome = applied(self._context, row, self._member, self._collection, found, self._record, adopted)
         if row is None and isinstance(outcome, Decided | Advanced):
             first = outcome.adopted if isinstance(outcome, Advanced) else outcome

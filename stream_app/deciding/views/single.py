@@ -23,7 +23,7 @@ from stream_app.formats.records import (
 from stream_app.privacy import fold
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import CloseEntry, LandmarksEntry
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 
 
 def applied(
@@ -34,7 +34,7 @@ def applied(
     found: EventRecord,
     record: InputRecord,
     adopted: Decided | None = None,
-) -> Decided | Counted | Advanced | Refused:
+) -> Decided | Counted | Advanced | Rejection:
     """Process a record for the series that it names; ``adopted`` is the adoption that led to ``row``.
 
     Raises:
@@ -45,17 +45,17 @@ def applied(
         return adopt_own(context, row, find_member, collection, found, record)
     if row is None:
         first = adopt_default(context, find_member, found.series, record)
-        if isinstance(first, Refused):
+        if isinstance(first, Rejection):
             return first
         row, adopted = first.row, first
     if untaken(row.policy, found):
-        return Refused("wrong-type")
+        return Rejection("wrong-type")
     if isinstance(found, Observation) and not row.policy.takes_several:
         return _observed(context, row, adopted, found, record)
     if isinstance(found, Observation | Contribution | Watermark | Intrusion):
         return fill(context, row, adopted, collection, found, record)
     outcome = control(row, found)
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, Rejection):
         return outcome
     if outcome.state.closed:
         collection.drop(row.series)
@@ -78,22 +78,22 @@ def untaken(policy: Policy, found: EventRecord) -> bool:
 
 def _observed(
     context: Context, row: SeriesRow, adopted: Decided | None, found: Observation, record: InputRecord
-) -> Decided | Refused:
+) -> Decided | Rejection:
     stepped = fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
-    if isinstance(stepped, Refused):
+    if isinstance(stepped, Rejection):
         return stepped  # without a renewal
     begun = renewed(context, row, stepped.release.timestamp_ms, record) if row.policy.renew else None
     if not isinstance(begun, Decided):
         return seal(context, row, adopted, stepped, record.timestamp_ms, None if begun is None else "refused")
     # PRIVACY: the draw under the former version is dropped unread and shows nowhere.
     stepped = fold.step(context.keys, begun.row.policy, begun.row.state, found.series, found.timestamp_ms, found.value)
-    assert not isinstance(stepped, Refused), "a version is renewed for an event that was accepted under it"
+    assert not isinstance(stepped, Rejection), "a version is renewed for an event that was accepted under it"
     return seal(context, begun.row, begun, stepped, record.timestamp_ms, "begun")
 
 
 def control(
     row: SeriesRow, found: LandmarksRecord | CloseRecord
-) -> fold.Moved[LandmarksEntry] | fold.Moved[CloseEntry] | Refused:
+) -> fold.Moved[LandmarksEntry] | fold.Moved[CloseEntry] | Rejection:
     """Return the result of a record between steps for a series."""
     match found:
         case LandmarksRecord():

@@ -28,7 +28,7 @@ _OUTPUTS: Final[Mapping[StopReason, str]] = {
 }
 
 
-class Committed:
+class CommittedOutputs:
     """The committed outputs of one log by their input offsets, until they are recomputed."""
 
     def __init__(
@@ -75,9 +75,9 @@ class Committed:
 class Outputs(NamedTuple):
     """The outputs in all three logs."""
 
-    ledger: Committed
-    releases: Committed
-    rejects: Committed
+    ledger: CommittedOutputs
+    releases: CommittedOutputs
+    rejects: CommittedOutputs
     before: int  # the first input offset after all outputs
 
     def left(self, before: int) -> int | None:
@@ -104,10 +104,10 @@ async def outputs_of(
         expired = max(expired, min(rejected, default=answered.before if answered.reject == NOTHING else 0))
     refused = {offset: [""] * len(found) for offset, found in rejected.items()}
     return Outputs(
-        Committed(partition, "ledger-short", whole, 0, entries),
-        Committed(partition, "releases-short", answered.release, lost, released),
+        CommittedOutputs(partition, "ledger-short", whole, 0, entries),
+        CommittedOutputs(partition, "releases-short", answered.release, lost, released),
         # Versions may word a reason differently; only the rejected input is compared.
-        Committed(partition, "rejects-short", answered.reject, expired, refused),
+        CommittedOutputs(partition, "rejects-short", answered.reject, expired, refused),
         answered.before,
     )
 
@@ -187,7 +187,7 @@ def _promised(record: Any) -> tuple[str, str]:
     return entry.get("release", ""), entry["series"]
 
 
-def unless_held(committed: Committed, append: Append, *, named: bool = True) -> Append:
+def unless_held(committed: CommittedOutputs, append: Append, *, named: bool = True) -> Append:
     """Wrap ``append`` to omit outputs that exist; without ``named`` they are compared by input alone."""
 
     def appended(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:

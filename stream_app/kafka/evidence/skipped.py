@@ -20,7 +20,7 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.stops import PartitionStoppedError
 
 
-class Skipped(NamedTuple):
+class SkippedRecords(NamedTuple):
     """Records below the group's offset that no output names."""
 
     first: int
@@ -41,7 +41,7 @@ class Skipped(NamedTuple):
 
 async def skipped(
     reader: Reader, topic: str, partition: int, told: int, committed: int, units: Container[str] = ()
-) -> Skipped | None:
+) -> SkippedRecords | None:
     """Return the records from ``told`` on that the group's offset ``committed`` skips, or None.
 
     ``units`` are the series with units.
@@ -57,4 +57,4 @@ async def skipped(
             if record.offset < committed and not read:
                 offsets.append(record.offset)
                 unsure += isinstance(found, Contribution | Watermark)
-    return Skipped(offsets[0], offsets[-1], len(offsets), unsure) if offsets else None
+    return SkippedRecords(offsets[0], offsets[-1], len(offsets), unsure) if offsets else None

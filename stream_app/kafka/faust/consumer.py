@@ -19,7 +19,7 @@ from mode.utils.locks import Event
 from stream_app.formats.records import Records
 from stream_app.kafka.client.batches import UnreadableBatchError
 from stream_app.kafka.faust.consumerthread import ConsumerEndedError, ConsumerThread
-from stream_app.kafka.owner.inbox import Fetched
+from stream_app.kafka.owner.inbox import Delivery
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class Consumer(driver.Consumer):
                 tp in (active or ()) or tp in self._buffered_partitions
             ):
                 start, end = stretches.get(tp, (records.offsets[0], records.offsets[-1] + 1))
-                yield tp, self._message(tp, records, Fetched(records, start, end))
+                yield tp, self._message(tp, records, Delivery(records, start, end))
             else:
                 self._miss([tp])
 
@@ -129,7 +129,7 @@ class Consumer(driver.Consumer):
             if tp.topic == self.app.events_topic:
                 self.app.partitions.miss(tp.partition)
 
-    def _message(self, tp: TP, records: Records, fetched: Fetched) -> ConsumerMessage:
+    def _message(self, tp: TP, records: Records, fetched: Delivery) -> ConsumerMessage:
         where = (tp.topic, tp.partition, records.offsets[-1], records.timestamps_ms[-1] / 1000.0)
         value, generation, appended = cast("Any", fetched), self.app.consumer_generation_id, 1  # LogAppendTime
         return ConsumerMessage(*where, appended, None, None, value, None, 0, 0, tp, generation_id=generation)

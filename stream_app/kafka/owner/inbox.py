@@ -17,7 +17,7 @@ def _size(records: Records) -> int:
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class Fetched:
+class Delivery:
     """Records of one partition from one fetch, and the offset range that they cover completely."""
 
     _records: Records
@@ -104,7 +104,7 @@ class Inbox:
     def __len__(self) -> int:
         return self._records
 
-    def put(self, message: Message, fetched: Fetched) -> bool:
+    def put(self, message: Message, fetched: Delivery) -> bool:
         """Add the records of a fetch; return False and add nothing if earlier offsets are missing."""
         records = fetched.taken()
         if fetched.start > self.next_offset:

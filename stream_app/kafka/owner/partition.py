@@ -9,7 +9,7 @@ from stream_app.kafka.brokers import Message
 from stream_app.kafka.evidence.ends import input_lost
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.figures import PartitionMetrics
-from stream_app.kafka.owner.inbox import BatchInput, Fetched, Inbox
+from stream_app.kafka.owner.inbox import BatchInput, Delivery, Inbox
 from stream_app.kafka.owner.life import Away, Held, Recalling, State, Stopped, TakingOver, Working, followed
 from stream_app.kafka.owner.tenure import Facts, Kept, Tenure
 from stream_app.kafka.parts import WorkerParts
@@ -118,7 +118,7 @@ class Partition:
         """Continue where it was held: nobody else owned the partition meanwhile."""
         self._gate.open()
 
-    def put(self, fetched: Fetched, message: Message) -> None:
+    def put(self, fetched: Delivery, message: Message) -> None:
         """Add a fetch and its message; request the input again if offsets are missing."""
         if not self.runs:
             return

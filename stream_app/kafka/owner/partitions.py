@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from stream_app.kafka.brokers import Brokers, Message, TopicFacts
 from stream_app.kafka.owner.cache import RowReader
-from stream_app.kafka.owner.inbox import Fetched
+from stream_app.kafka.owner.inbox import Delivery
 from stream_app.kafka.owner.partition import Partition
 from stream_app.kafka.parts import ReadBack, WorkerParts
 from stream_app.kafka.stops import StopReason
@@ -115,7 +115,7 @@ class Partitions:
         if number in self._owned:
             self._owned[number].miss()
 
-    def put(self, number: int, fetched: Fetched, message: Message) -> None:
+    def put(self, number: int, fetched: Delivery, message: Message) -> None:
         """Pass a fetch to its partition; ``message`` is acknowledged once all of it is committed."""
         partition = self._owned.get(number)
         if partition is not None:

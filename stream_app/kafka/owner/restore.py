@@ -25,7 +25,7 @@ Judge = Callable[[PartitionRow], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredPartition:
     """Where a partition continues."""
 
     row: PartitionRow
@@ -54,7 +54,7 @@ class Restorer:
         loaded_bytes = site.settings.rocksdb_budget_bytes // (2 * site.settings.partitions)
         self._copy = ChangelogCopy(rows, changelog, facts[changelog].id, partition, progress, loaded_bytes)
 
-    async def restore(self, committed: int | None, judge: Judge | None) -> Restored:
+    async def restore(self, committed: int | None, judge: Judge | None) -> RestoredPartition:
         """Return where to continue; ``committed`` is the group's offset.
 
         ``judge`` stops if others wrote after a row, before what they wrote is read. None: the owner may write
@@ -111,9 +111,9 @@ class Restorer:
             await tail.read(reader, self._names.ledger, row.ledger_offset, self._sequence_of())
         self._tell_changes(row, tail)
         # Binding entries must be recomputed under the key that wrote them, so the row keeps that key until then.
-        return Restored(row, tail, fresh=other or (rekeyed and not tail.binds(row.next_offset)))
+        return RestoredPartition(row, tail, fresh=other or (rekeyed and not tail.binds(row.next_offset)))
 
-    def _first_row(self, committed: int | None, first: int, ends: Ends, *, decided: bool) -> Restored:
+    def _first_row(self, committed: int | None, first: int, ends: Ends, *, decided: bool) -> RestoredPartition:
         if lacking := log_ends.shortage(None, ends):
             raise lacking.stopped(self._partition)
         # If a partition's first transaction failed, its owner may have committed offset 0: no input lies below it. Any
@@ -136,7 +136,7 @@ class Restorer:
             releases_offset=ends.releases.end,
             separator=self._separator,
         )
-        return Restored(row, Tail(self._partition, ()), fresh=True)
+        return RestoredPartition(row, Tail(self._partition, ()), fresh=True)
 
     def _whole(self, row: PartitionRow, ends: Ends, committed_end: int, answered: AnsweredInput | None) -> PartitionRow:
         """Return the row with all facts about the logs, once the logs contain what it requires."""

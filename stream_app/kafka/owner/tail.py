@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from itertools import filterfalse
 
 from stream_app.deciding.decider import Append, Outlets
-from stream_app.formats.encoding import Sealed
+from stream_app.formats.encoding import SealedEntry
 from stream_app.kafka.brokers import Reader
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
@@ -59,7 +59,7 @@ class Tail:
     def __len__(self) -> int:
         return len(self._hashes)
 
-    def settle(self, key: bytes, entries: tuple[Sealed, ...]) -> None:
+    def settle(self, key: bytes, entries: tuple[SealedEntry, ...]) -> None:
         """Compare recomputed entries of the series with key ``key`` with binding ones; raises if one differs."""
         for entry in entries:
             place = (key, entry.sequence)

@@ -19,7 +19,7 @@ from stream_app.kafka.owner.figures import PartitionMetrics
 from stream_app.kafka.owner.heads import Heads
 from stream_app.kafka.owner.inbox import BatchInput, Inbox
 from stream_app.kafka.owner.recall import recall
-from stream_app.kafka.owner.restore import Restored, Restorer
+from stream_app.kafka.owner.restore import RestoredPartition, Restorer
 from stream_app.kafka.owner.transaction import Transactions
 from stream_app.kafka.parts import WorkerParts
 from stream_app.monitoring.metrics import WorkerMetric
@@ -91,7 +91,7 @@ class Tenure:
         number: int,
         kept: Kept,
         writer: Writer,
-        restored: Restored,
+        restored: RestoredPartition,
         transactions: Transactions,
         heads: Heads,
     ) -> None:

@@ -136,7 +136,7 @@ def _none(_series: str) -> tuple[str, ...]:
     return ()
 
 
-class Resent:
+class ResentEvents:
     """The events of a backup that were accepted, in order."""
 
     def __init__(self, path: Path, refused: RefusedEvents, views_of: Callable[[str], Iterable[str]] = _none) -> None:

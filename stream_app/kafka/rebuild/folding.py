@@ -94,7 +94,7 @@ def _without_entry(partition: int, offset: int) -> PartitionStoppedError:
 Progress = Callable[[int, int], None]  # given the ledger offset read so far and the ledger's end
 
 
-class Folded(NamedTuple):
+class FoldedLogs(NamedTuple):
     """The contents of a partition's committed logs."""
 
     rows: dict[str, SeriesRow]
@@ -115,7 +115,7 @@ class Folded(NamedTuple):
     key: str = ""  # fingerprint of the last entry's noise key; empty without entries
 
 
-class Stored(NamedTuple):
+class StoredRows(NamedTuple):
     """The rows of series and persons in a changelog."""
 
     rows: dict[str, SeriesRow]
@@ -123,8 +123,13 @@ class Stored(NamedTuple):
 
 
 async def fold(
-    site: Site, partition: int, base: Stored | None, progress: Progress, given_up: GivenUp, before: int | None = None
-) -> Folded:
+    site: Site,
+    partition: int,
+    base: StoredRows | None,
+    progress: Progress,
+    given_up: GivenUp,
+    before: int | None = None,
+) -> FoldedLogs:
     """Fold the committed ledger, with the releases read alongside; both are in the order of their input.
 
     ``base`` holds the rows to continue from if the beginning of the ledger is gone; None means the ledger is whole.
@@ -136,7 +141,7 @@ async def fold(
     rebuilt = Rebuilt(site.context, *(base or ({}, {})))
     cut = _forgotten(base, site.context.limits.member_separator) if base else set()
     several = {series for series, row in rebuilt.rows.items() if row.policy.takes_several}
-    told = Folded(rebuilt.rows, rebuilt.members, {}, {}, {}, -1, cut, set(), several)
+    told = FoldedLogs(rebuilt.rows, rebuilt.members, {}, {}, {}, -1, cut, set(), several)
     closings: dict[str, deque[Closing]] = {}
     last_input, key = -1, ""
     names = site.names
@@ -181,7 +186,7 @@ class Closing(NamedTuple):
 
 
 def note(
-    told: Folded, closings: dict[str, deque[Closing]], before: Policy | None, entry: Mapping[str, Any], offset: int
+    told: FoldedLogs, closings: dict[str, deque[Closing]], before: Policy | None, entry: Mapping[str, Any], offset: int
 ) -> None:
     """Note which input an entry came from; ``closings`` are the last steps of series with units.
 
@@ -213,7 +218,7 @@ def _takes_several(entry: Mapping[str, Any]) -> bool:
         return True
 
 
-def _forgotten(base: Stored, separator: str | None) -> set[str]:
+def _forgotten(base: StoredRows, separator: str | None) -> set[str]:
     """Return the persons whose rows are not stored, or lack what stored series reserve."""
     claims = Counter[str]()
     for series, row in base.rows.items():
@@ -223,7 +228,7 @@ def _forgotten(base: Stored, separator: str | None) -> set[str]:
     return {chain for chain, nano in claims.items() if chain not in known or known[chain].claimed_nano < nano}
 
 
-async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> Stored:
+async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> StoredRows:
     """Return the complete rows of the changelog; ``reader`` reads committed records."""
     copy = MemoryRows()
     async for records in reader.rows(names.changelog, partition, 0):
@@ -239,4 +244,4 @@ async def stored_rows(reader: Reader, names: TopicNames, partition: int) -> Stor
         if row is not None:
             found[series] = row
     members = {chain: load_member(read, chain) for chain in copy.members(partition)}
-    return Stored(found, {chain: member for chain, member in members.items() if member is not None})
+    return StoredRows(found, {chain: member for chain, member in members.items() if member is not None})

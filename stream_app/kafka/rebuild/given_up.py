@@ -17,7 +17,7 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.brokers import Writer
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.privacy import fold
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 
 ALL: Final = 2**63  # beyond every input offset
 
@@ -64,7 +64,7 @@ def closed(context: Context, rows: Iterable[SeriesRow], now_ms: int) -> list[Dec
     # PRIVACY: which series are closed follows from ledger and releases alone, and a closed series publishes nothing.
     unable = [row for row in rows if row.state.released and not row.state.latest.estimate]
     moves = ((row, fold.close(row.policy, row.state)) for row in unable)
-    return [seal(context, row, None, moved, now_ms) for row, moved in moves if not isinstance(moved, Refused)]
+    return [seal(context, row, None, moved, now_ms) for row, moved in moves if not isinstance(moved, Rejection)]
 
 
 async def close(writer: Writer, names: TopicNames, ended: Iterable[Decided], offset: int) -> None:

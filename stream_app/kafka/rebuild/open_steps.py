@@ -23,7 +23,7 @@ from stream_app.kafka.brokers import Brokers, LogRecord, Reader, Writer
 from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.foreign import entry_of, input_offset
-from stream_app.kafka.rebuild.folding import Folded
+from stream_app.kafka.rebuild.folding import FoldedLogs
 from stream_app.kafka.rebuild.given_up import GivenUp
 from stream_app.kafka.stops import PartitionStoppedError
 from stream_app.privacy.collected.plain import after_watermark, first_open, opened, read_open
@@ -41,7 +41,7 @@ class _Entry(NamedTuple):
     entry: Any
 
 
-class Aborted(NamedTuple):
+class AbortedRecords(NamedTuple):
     """Records to write again, in the order of the log, and the rows that result."""
 
     entries: list[Any]
@@ -50,8 +50,14 @@ class Aborted(NamedTuple):
 
 
 async def aborted_entries(
-    reader: Reader, context: Context, names: TopicNames, partition: int, before: int, past: Folded, given_up: GivenUp
-) -> Aborted:
+    reader: Reader,
+    context: Context,
+    names: TopicNames,
+    partition: int,
+    before: int,
+    past: FoldedLogs,
+    given_up: GivenUp,
+) -> AbortedRecords:
     """Return the aborted entries of input below ``before`` that follow from the rows of ``past``.
 
     ``reader`` reads uncommitted records. Raises `PartitionStoppedError` if the release of such an entry never reached
@@ -62,7 +68,7 @@ async def aborted_entries(
     wanted = {entry["release"] for _, entry in aborted if entry["entry"] == "release"}
     releases = await _releases(reader, names.releases, partition, wanted) if wanted else {}
     by_hash = {found: record.value for found, record in releases.items()}
-    moved = Aborted([], [], told)
+    moved = AbortedRecords([], [], told)
     for record, entry in aborted:
         sequence, previous = told.place(entry["series"])
         known: Mapping[str, bytes] = by_hash
@@ -118,7 +124,7 @@ async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partit
                 raise PartitionStoppedError(partition, "transaction-open", asked, left)
 
 
-async def adopt(writer: Writer, names: TopicNames, found: Aborted) -> None:
+async def adopt(writer: Writer, names: TopicNames, found: AbortedRecords) -> None:
     """Write the records again and commit them: entries before releases, as always."""
     await writer.begin()
     for topic, records in ((names.ledger, found.entries), (names.releases, found.releases)):
@@ -184,7 +190,7 @@ def more_lost(losses: Iterable[Loss], first: int, group: int, next_offset: int) 
 class FoundSteps:
     """The open steps of a partition's series, updated record by record."""
 
-    def __init__(self, past: Folded, losses: Iterable[Loss], rejected: Refusals) -> None:
+    def __init__(self, past: FoldedLogs, losses: Iterable[Loss], rejected: Refusals) -> None:
         """Start before the first watermark; ``rejected`` says which series refused a record.
 
         Invariant: a step that a loss gave up is never counted again. All steps given up come before all steps counted,

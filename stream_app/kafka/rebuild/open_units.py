@@ -17,7 +17,7 @@ from stream_app.deciding.units.opened import GIVEN_UP, OpenUnits
 from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats import wire
 from stream_app.formats.records import Observation, Watermark, of_series
-from stream_app.kafka.rebuild.folding import Folded
+from stream_app.kafka.rebuild.folding import FoldedLogs
 from stream_app.kafka.rebuild.open_steps import Loss
 from stream_app.kafka.rebuild.sealed_rows import SealedRows
 from stream_app.kafka.stops import PartitionStoppedError
@@ -31,7 +31,7 @@ class FoundUnits:
 
     def __init__(  # noqa: PLR0913 (everything that shows which steps are open)
         self,
-        told: Folded,
+        told: FoldedLogs,
         keys: KeyRing,
         topic: str,
         losses: Iterable[Loss],
@@ -114,13 +114,13 @@ class FoundUnits:
         return len(self._rows)
 
 
-def units_of(told: Folded) -> dict[str, SeriesRow]:
+def units_of(told: FoldedLogs) -> dict[str, SeriesRow]:
     """Return the rows of the series with units that are not closed."""
     rows = told.rows.items()
     return {series: row for series, row in rows if row.policy.units is not None and not row.state.closed}
 
 
-def check_key(partition: int, told: Folded, keys: KeyRing) -> None:
+def check_key(partition: int, told: FoldedLogs, keys: KeyRing) -> None:
     """Check that open steps' rows are sealed under the worker's key, whatever key file is given here.
 
     Raises:

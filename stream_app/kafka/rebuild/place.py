@@ -8,10 +8,10 @@ from stream_app.kafka.evidence.foreign import content, input_offset
 from stream_app.kafka.evidence.row import UNKNOWN
 from stream_app.kafka.evidence.skipped import skipped
 from stream_app.kafka.parts import Site
-from stream_app.kafka.rebuild.folding import Folded
+from stream_app.kafka.rebuild.folding import FoldedLogs
 from stream_app.kafka.rebuild.open_steps import LOST, Loss, more_lost
 from stream_app.kafka.rebuild.open_units import units_of
-from stream_app.kafka.rebuild.survey import Accepted, Again
+from stream_app.kafka.rebuild.survey import AcceptedLosses, Again
 
 
 class InputPlace(NamedTuple):
@@ -41,7 +41,9 @@ class InputPlace(NamedTuple):
         return more_lost(self.losses, self.first, self.start, self.next_offset)
 
 
-async def place_of(site: Site, partition: int, told: Folded, again: Again | None, accepted: Accepted) -> InputPlace:
+async def place_of(
+    site: Site, partition: int, told: FoldedLogs, again: Again | None, accepted: AcceptedLosses
+) -> InputPlace:
     """Return the place of a partition's input.
 
     Raises `PartitionStoppedError` for input that is lost or skipped, unless that is accepted.

@@ -25,21 +25,29 @@ from stream_app.kafka.evidence.claim import FoundClaim, is_claim
 from stream_app.kafka.evidence.foreign import entry_of
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
 from stream_app.kafka.parts import Site, new_life
-from stream_app.kafka.rebuild.folding import Folded, Progress
+from stream_app.kafka.rebuild.folding import FoldedLogs, Progress
 from stream_app.kafka.rebuild.given_up import close, closed
-from stream_app.kafka.rebuild.open_steps import LOST, Aborted, FoundSteps, Loss, abort_open, aborted_entries, adopt
+from stream_app.kafka.rebuild.open_steps import (
+    LOST,
+    AbortedRecords,
+    FoundSteps,
+    Loss,
+    abort_open,
+    aborted_entries,
+    adopt,
+)
 from stream_app.kafka.rebuild.open_units import FoundUnits, check_key
 from stream_app.kafka.rebuild.place import InputPlace, place_of
 from stream_app.kafka.rebuild.refused import all_refused, more_accepted
-from stream_app.kafka.rebuild.survey import Accepted, Survey, Surveyed, Witness
-from stream_app.kafka.rebuild.unanswered import Unanswered
+from stream_app.kafka.rebuild.survey import AcceptedLosses, LogContents, Survey, Witness
+from stream_app.kafka.rebuild.unanswered import UnansweredInputs
 from stream_app.kafka.stops import PartitionStoppedError
 
 _ROWS = 20_000  # rows per transaction; few enough to stay far from its timeout
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RebuiltPartition:
     """The rebuilt state of a partition."""
 
     partition: int
@@ -55,7 +63,7 @@ class Recovered:
     """
     told_by: Witness  # what shows that the ledger misses no series
     again: int  # inputs from ``next_offset`` on that are processed again: some of their outputs are missing
-    unanswered: Unanswered  # input that may lack its reject, which is not published again
+    unanswered: UnansweredInputs  # input that may lack its reject, which is not published again
     given_up: Mapping[str, int]  # number of steps by series whose releases are lost
     closed: Sequence[str]
     """Series that were closed because every measurement of their current policy version is given up."""
@@ -64,10 +72,10 @@ class Recovered:
 class _Plan(NamedTuple):
     """What recovery will write, complete before the first write: a refusal leaves the logs unchanged."""
 
-    surveyed: Surveyed
-    told: Folded  # with all the fields below
+    surveyed: LogContents
+    told: FoldedLogs  # with all the fields below
     place: InputPlace
-    left: Aborted | None  # abandoned entries that count; None if input continues from them
+    left: AbortedRecords | None  # abandoned entries that count; None if input continues from them
     ended: list[Decided]  # of the series that are closed
     open_steps: FoundSteps
     units: FoundUnits
@@ -81,7 +89,7 @@ class Rebuilding:
         self._topic = facts[site.names.events].id
         self._survey = Survey(site, facts[site.names.changelog].id, signing_key)
 
-    async def recover(self, partition: int, accepted: Accepted, progress: Progress) -> Recovered:
+    async def recover(self, partition: int, accepted: AcceptedLosses, progress: Progress) -> RebuiltPartition:
         """Rebuild a partition's rows and write them to the changelog.
 
         Raises `RebuildError` as `fold` does. Raises `PartitionStoppedError` if outputs are another application's or
@@ -99,7 +107,7 @@ class Rebuilding:
             await writer.stop()
 
     async def _all_refused(
-        self, partition: int, accepted: Accepted, first: PartitionStoppedError, progress: Progress
+        self, partition: int, accepted: AcceptedLosses, first: PartitionStoppedError, progress: Progress
     ) -> PartitionStoppedError:
         """Return one refusal with everything that keeps a partition from being rebuilt."""
         found = [first]
@@ -115,7 +123,7 @@ class Rebuilding:
                 return all_refused(found, accepted)
         return first
 
-    async def _planned(self, partition: int, accepted: Accepted, progress: Progress) -> _Plan:
+    async def _planned(self, partition: int, accepted: AcceptedLosses, progress: Progress) -> _Plan:
         """Read everything that recovery needs before it writes; raises as `recover` does."""
         surveyed = await self._survey.look(partition, accepted, progress)
         told = surveyed.told
@@ -134,7 +142,7 @@ class Rebuilding:
         told.rows.update(open_steps.rows() | units.rows())
         return _Plan(surveyed, told, place, left, ended, open_steps, units)
 
-    async def _done(self, writer: Writer, partition: int, plan: _Plan, claim: FoundClaim) -> Recovered:
+    async def _done(self, writer: Writer, partition: int, plan: _Plan, claim: FoundClaim) -> RebuiltPartition:
         """Write the plan; return what was rebuilt."""
         surveyed, told, place, open_steps, units = plan.surveyed, plan.told, plan.place, plan.open_steps, plan.units
         ends, given_up, again = surveyed.ends, surveyed.given_up, surveyed.again
@@ -166,7 +174,7 @@ class Rebuilding:
         stale = await self._stale(partition, units, all_rows=again is not None)
         losses = [*([lost] if lost else ()), *(Loss(place.gap, place.next_offset, one) for one in units.given_up)]
         await self._write(writer, partition, told, row, losses, stale, units.sealed())
-        return Recovered(
+        return RebuiltPartition(
             partition,
             len(told.rows),
             place.next_offset,
@@ -181,7 +189,7 @@ class Rebuilding:
         )
 
     async def _reopened(
-        self, partition: int, told: Folded, place: InputPlace, accepted: Accepted
+        self, partition: int, told: FoldedLogs, place: InputPlace, accepted: AcceptedLosses
     ) -> tuple[FoundSteps, FoundUnits]:
         """Find the open steps; nothing is read if no series has any."""
         losses = [*place.losses, place.lost] if place.lost else place.losses
@@ -207,7 +215,7 @@ class Rebuilding:
                     units.settle()
         return open_steps, units
 
-    async def _covered(self, partition: int, told: Folded) -> int:
+    async def _covered(self, partition: int, told: FoldedLogs) -> int:
         """Return the ledger offset below which nothing binds.
 
         That is the offset of the first aborted entry newer than the rows, or the end.
@@ -240,7 +248,7 @@ class Rebuilding:
         self,
         writer: Writer,
         partition: int,
-        told: Folded,
+        told: FoldedLogs,
         row: PartitionRow,
         losses: Iterable[Loss],
         stale: set[bytes],

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
 
 ACCEPTED_BY: Final[dict[StopReason, str]] = {
@@ -24,13 +24,13 @@ _CONSEQUENCES: Final = {
 }
 
 
-def more_accepted(accepted: Accepted, reason: StopReason) -> Accepted | None:
+def more_accepted(accepted: AcceptedLosses, reason: StopReason) -> AcceptedLosses | None:
     """Return what must also be accepted for recovery to continue; None if accepting more does not help."""
     loss = ACCEPTED_BY.get(reason)
     return None if loss is None or getattr(accepted, loss) else accepted._replace(**{loss: True})
 
 
-def all_refused(found: Sequence[PartitionStoppedError], accepted: Accepted) -> PartitionStoppedError:
+def all_refused(found: Sequence[PartitionStoppedError], accepted: AcceptedLosses) -> PartitionStoppedError:
     """Return one refusal for several: what each found, and the command that accepts ``accepted``."""
     first, *others = found
     losses = [loss for loss, is_accepted in accepted._asdict().items() if is_accepted]

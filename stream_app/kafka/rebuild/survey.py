@@ -23,9 +23,9 @@ from stream_app.kafka.evidence.outputs import first_lacking, lost_releases, miss
 from stream_app.kafka.evidence.row import PartitionRow, last_row
 from stream_app.kafka.owner.restore import separator_changed
 from stream_app.kafka.parts import Site
-from stream_app.kafka.rebuild.folding import Folded, Progress, Stored, fold, stored_rows
+from stream_app.kafka.rebuild.folding import FoldedLogs, Progress, StoredRows, fold, stored_rows
 from stream_app.kafka.rebuild.given_up import ALL, GivenUp
-from stream_app.kafka.rebuild.unanswered import Unanswered, unanswered
+from stream_app.kafka.rebuild.unanswered import UnansweredInputs, unanswered
 
 Witness = Literal["ledger", "heads", "releases", "nobody"]
 """What showed that no series is missing; "nobody": that was accepted."""
@@ -41,14 +41,14 @@ _PUBLISHED_AGAIN: Final = frozenset({"releases-short", "rejects-short"})
 """Lost outputs that the same input produces again."""
 
 
-class Covered(NamedTuple):
+class Coverage(NamedTuple):
     """What the signed checkpoints of a partition cover."""
 
     offset: int  # they name every series below this ledger offset
     sequences: Mapping[str, int]  # the sequence of each series' last entry
 
 
-async def covered(reader: Reader, names: TopicNames, partition: int, key: SigningKey | None) -> Covered | None:
+async def covered(reader: Reader, names: TopicNames, partition: int, key: SigningKey | None) -> Coverage | None:
     """Return what committed checkpoints cover; None if one is missing or not signed by ``key``, or none exist."""
     if key is None:
         return None
@@ -70,10 +70,10 @@ async def covered(reader: Reader, names: TopicNames, partition: int, key: Signin
             sequences.update((series, sequence) for series, sequence, _ in leaves)
             number, offset = head.number, head.ledger_offset
             tree, leaves = Tree(), []
-    return Covered(offset, sequences) if number else None
+    return Coverage(offset, sequences) if number else None
 
 
-def missing(told: Folded, heads: Covered | None) -> set[str]:
+def missing(told: FoldedLogs, heads: Coverage | None) -> set[str]:
     """Return the known series that have no row, or an older row than the signed checkpoints show.
 
     Series are known from checkpoints, releases or entries; persons, from the names of their chains and rows of series.
@@ -85,7 +85,7 @@ def missing(told: Folded, heads: Covered | None) -> set[str]:
 
 
 def vouched(
-    ends: Ends, heads: Covered | None, lacking: int, *, held: int | None, expected: bool, accepted: bool
+    ends: Ends, heads: Coverage | None, lacking: int, *, held: int | None, expected: bool, accepted: bool
 ) -> Witness | Shortage:
     """Return what shows that no series is missing, or why nothing does.
 
@@ -118,7 +118,7 @@ def vouched(
     return Shortage("ledger-short", asked, f"a ledger that begins at {ledger.first}, and neither of these")
 
 
-class Accepted(NamedTuple):
+class AcceptedLosses(NamedTuple):
     """The losses that the operator accepts (``recover --accept-...``)."""
 
     lost_input: bool = False
@@ -135,15 +135,15 @@ class Again(NamedTuple):
     inputs: int  # number of inputs, up to the last one with an output
 
 
-class Surveyed(NamedTuple):
+class LogContents(NamedTuple):
     """The contents of a partition's logs, once it is known that no series is missing."""
 
-    told: Folded
+    told: FoldedLogs
     ends: Ends
     witness: Witness
     releases_lost: int  # releases of input up to here may be missing
     rejects_lost: int  # rejects of input up to here may be missing
-    unanswered: Unanswered
+    unanswered: UnansweredInputs
     given_up: GivenUp  # steps whose releases are missing, if that is accepted
     again: Again | None = None  # None: input continues after all that has outputs
 
@@ -155,7 +155,7 @@ class Survey:
         self._site, self._names = site, site.names
         self._changelog, self._signing_key = changelog, signing_key
 
-    async def look(self, partition: int, accepted: Accepted, progress: Progress) -> Surveyed:
+    async def look(self, partition: int, accepted: AcceptedLosses, progress: Progress) -> LogContents:
         """Fold a partition's logs.
 
         If the ledger lost its beginning, or the releases their end, folding begins with the rows that the changelog
@@ -198,12 +198,12 @@ class Survey:
                 await self._compare(reader, partition, lost_rejects)
                 # The next owner finds the missing rejects, and passes over none that was not accepted.
                 gone = answered.reject if accepted.lost_releases else rejects_before
-                return Surveyed(told, ends, "ledger", before, gone, lost_rejects, given_up, again)
+                return LogContents(told, ends, "ledger", before, gone, lost_rejects, given_up, again)
             if lost is not None and not (lost.reason in _PUBLISHED_AGAIN and accepted.lost_releases):
                 raise lost.stopped(partition)
             base = None
             if ends.ledger.first > 0 or lost is not None:
-                base = Stored({}, {}) if row is None else await stored_rows(reader, names, partition)
+                base = StoredRows({}, {}) if row is None else await stored_rows(reader, names, partition)
             heads = await covered(reader, names, partition, self._signing_key)
         told = await fold(self._site, partition, base, progress, given_up)
         if base and base.rows and row:  # input that the state covers was processed, whatever outputs remain
@@ -214,7 +214,7 @@ class Survey:
         if isinstance(witness, Shortage):
             raise witness.stopped(partition)
         holes = await self._unanswered(partition, row, told, answered, ends, accepted)
-        return Surveyed(told, ends, witness, answered.decided if lost else before, rejects_before, holes, given_up)
+        return LogContents(told, ends, witness, answered.decided if lost else before, rejects_before, holes, given_up)
 
     async def _before(
         self,
@@ -224,7 +224,7 @@ class Survey:
         answered: AnsweredInput,
         first: int,
         progress: Progress,
-    ) -> tuple[Folded, Again, GivenUp]:
+    ) -> tuple[FoldedLogs, Again, GivenUp]:
         """Return the rows before the input to process again, where that input begins, and the given-up steps.
 
         Rows without a step's measurement would lead to different outputs from the existing ones. So processing starts
@@ -241,11 +241,11 @@ class Survey:
         self,
         partition: int,
         row: PartitionRow | None,
-        told: Folded,
+        told: FoldedLogs,
         answered: AnsweredInput,
         ends: Ends,
-        accepted: Accepted,
-    ) -> Unanswered:
+        accepted: AcceptedLosses,
+    ) -> UnansweredInputs:
         """Return the input beyond the row that may lack its reject; raises if one is missing, unless accepted."""
         start = 0 if row is None else max(row.next_offset, row.rejects_lost + 1)
         found = await unanswered(self._site, partition, start, answered, ends, told.several)
@@ -253,10 +253,10 @@ class Survey:
             raise found.refused(answered.reject).stopped(partition)
         return found
 
-    async def _compare(self, reader: Reader, partition: int, found: Unanswered) -> None:
+    async def _compare(self, reader: Reader, partition: int, found: UnansweredInputs) -> None:
         """Raise if the ledger lacks signed entries while input without output may not be processed again."""
-        heads = None if found == Unanswered() else await covered(reader, self._names, partition, self._signing_key)
-        if heads is None:
+        key = self._signing_key
+        if found == UnansweredInputs() or (heads := await covered(reader, self._names, partition, key)) is None:
             return
         last: dict[str, int] = {}
         async for records in reader.records(self._names.ledger, partition, 0):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from stream_app.formats import wire
-from stream_app.formats.records import Malformed, Observation
+from stream_app.formats.records import MalformedRecord, Observation
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.ends import AnsweredInput, Ends, Shortage
 from stream_app.kafka.evidence.foreign import content, input_offset
@@ -23,7 +23,7 @@ _OUTPUTS: Final = ("rejects", "ledger", "releases")
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
+class UnansweredInputs:
     """The number of inputs without an output, and the first of them; -1 if there is none."""
 
     lost_rejects: int = 0  # inputs that must have one: their rejects are lost
@@ -44,13 +44,13 @@ class Unanswered:
 
 async def unanswered(
     site: Site, partition: int, start: int, answered: AnsweredInput, ends: Ends, several: Container[str]
-) -> Unanswered:
+) -> UnansweredInputs:
     """Return the inputs from ``start`` on, before the last reject, that have no output.
 
     ``several`` are the series with a step that ever took several records.
     """
     if start >= answered.reject:
-        return Unanswered()
+        return UnansweredInputs()
     names = site.names
     sure: list[int] = []
     unsure: list[int] = []
@@ -74,12 +74,16 @@ async def unanswered(
                 # PRIVACY: only the kind and the series of the record matter. Its reject would reveal whether it can be
                 # read.
                 found = wire.decode(record.value)
-                must = found.series not in several if isinstance(found, Observation) else isinstance(found, Malformed)
+                must = (
+                    found.series not in several
+                    if isinstance(found, Observation)
+                    else isinstance(found, MalformedRecord)
+                )
                 (sure if must else unsure).append(offset)
         await rejects.holds(answered.reject + 1)
     # Input that was skipped or deleted, and accepted as such, has no outputs.
     sure, unsure = ([offset for offset in found if offset > rejects.accepted] for found in (sure, unsure))
-    return Unanswered(len(sure), min(sure, default=-1), len(unsure), min(unsure, default=-1))
+    return UnansweredInputs(len(sure), min(sure, default=-1), len(unsure), min(unsure, default=-1))
 
 
 @final

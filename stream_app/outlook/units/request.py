@@ -7,7 +7,7 @@ from typing import Any
 from stream_app.analysis.units import unit_words
 from stream_app.calendar.words import duration_in_words, length_ms
 from stream_app.outlook.units.readings import Memory, SeriesReadings, memory_of
-from stream_app.outlook.units.table import SPANS, Answer, Asked, Planned, UnitRow, answered, unit_table
+from stream_app.outlook.units.table import SPANS, Answer, Planned, StatisticRequest, UnitRow, answered, unit_table
 from stream_app.privacy.collected.within import Aggregate
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO, Raw
@@ -28,7 +28,7 @@ class UnitsError(ValueError):
 class UnitPlan:
     """The errors of a statistic by unit, window and span, for a policy as it is."""
 
-    asked: Asked
+    asked: StatisticRequest
     rows: tuple[UnitRow, ...]
     span: str = ""  # span of the wanted error; empty: none
     answer: Answer | None = None
@@ -117,7 +117,7 @@ def unit_plan(
         UnitsError: for an invalid span or one that does not hold whole units, for data without a valid value, and for a
             statistic that is not the policy's own.
     """
-    asked = Asked.of(policy, statistic)
+    asked = StatisticRequest.of(policy, statistic)
     if asked is None:
         return None
     if statistic not in {None, asked.kind.statistic}:
@@ -133,7 +133,7 @@ def unit_plan(
     return UnitPlan(asked, rows, name, answer, memory, len(series))
 
 
-def span_named(asked: Asked, span: str | None) -> tuple[str, int]:
+def span_named(asked: StatisticRequest, span: str | None) -> tuple[str, int]:
     """Return a span in words and in milliseconds; raises `UnitsError`."""
     length = asked.step_ms if span is None else SPANS.get(span) or (30 * SPANS["day"] if span == "month" else 0)
     length = length or length_ms(span or "") or 0
@@ -148,7 +148,9 @@ def span_named(asked: Asked, span: str | None) -> tuple[str, int]:
     return words.get(found, found) or f"span of {duration_in_words(length)}", length
 
 
-def _series(policy: Policy, asked: Asked, data: Mapping[str, Iterable[tuple[int, Raw]]]) -> Iterator[SeriesReadings]:
+def _series(
+    policy: Policy, asked: StatisticRequest, data: Mapping[str, Iterable[tuple[int, Raw]]]
+) -> Iterator[SeriesReadings]:
     units, within = policy.units, policy.within
     aggregate: Aggregate = units.aggregate if units else within.aggregate if within else "last"
     for readings in data.values():

@@ -37,7 +37,7 @@ SHOWN_MS: Final = (5 * MINUTE_MS, 15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
 WINDOWS: Final = (1, 2, 6)
 
 
-class Asked(NamedTuple):
+class StatisticRequest(NamedTuple):
     """A statistic of units to plan for: what a unit holds, the statistic, and what a step may spend."""
 
     kind: UnitStatistic
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
     step_ms: int  # the publishing interval
 
     @classmethod
-    def of(cls, policy: Policy, statistic: Planned | None = None) -> "Asked | None":
+    def of(cls, policy: Policy, statistic: Planned | None = None) -> "StatisticRequest | None":
         """Return the request of a policy with units or of plain numbers, each step a unit; None for others.
 
         ``statistic`` is computed from single numbers, by default a mean; it is ignored if units already have one.
@@ -81,7 +81,7 @@ class UnitRow:
     spans: tuple[SpanError, ...]
 
 
-def unit_table(asked: Asked, truths: "Sequence[SeriesReadings]" = ()) -> Iterator[UnitRow]:
+def unit_table(asked: StatisticRequest, truths: "Sequence[SeriesReadings]" = ()) -> Iterator[UnitRow]:
     """Yield a row for each unit and window, with the spans that the protected stretch fits into.
 
     ``truths`` are the series of the data; without any, each unit of a span has a reading.
@@ -96,13 +96,15 @@ def unit_table(asked: Asked, truths: "Sequence[SeriesReadings]" = ()) -> Iterato
                 yield UnitRow(unit_ms, window, own, spans)
 
 
-def spans_of(asked: Asked) -> dict[str, int]:
+def spans_of(asked: StatisticRequest) -> dict[str, int]:
     """Return the spans of a table: a day, a week, 30 days, and the policy's own step if it is different."""
     own = {} if asked.step_ms in SPANS.values() or asked.step_ms <= asked.unit_ms else {"step": asked.step_ms}
     return {**SPANS, **own}
 
 
-def _errors(asked: Asked, unit_ms: int, window: int, truths: "Sequence[SeriesReadings]") -> Iterator[SpanError]:
+def _errors(
+    asked: StatisticRequest, unit_ms: int, window: int, truths: "Sequence[SeriesReadings]"
+) -> Iterator[SpanError]:
     kind = with_window(asked.kind, window)
     for span, span_ms in spans_of(asked).items():
         if span_ms % unit_ms or unit_ms * window > span_ms or span_ms // unit_ms > MOST_STEP_UNITS:
@@ -132,7 +134,7 @@ class Answer(NamedTuple):
     unit_ms: int | None  # the longest of `UNITS_MS`, with the policy's epsilon; None: none is short enough
 
 
-def answered(asked: Asked, span_ms: int, error: float) -> Answer:
+def answered(asked: StatisticRequest, span_ms: int, error: float) -> Answer:
     """Return what a wanted mean absolute error over a span requires; the span holds whole policy units."""
     units = span_ms // asked.unit_ms
     nano = needed_nano(asked.kind, error, units)

@@ -21,7 +21,7 @@ from stream_app.privacy.noise.draws import Draw
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.place import place, unspent
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.reason import Reason, Rejection
 from stream_app.privacy.state import State
 from stream_app.privacy.values import RawCells
 
@@ -36,24 +36,24 @@ def read_open(policy: Policy) -> bool:
 
 def reached(
     policy: Policy, state: State, before: OpenSteps | None, index: int, offset: int
-) -> tuple[bool, OpenSteps] | Refused:
+) -> tuple[bool, OpenSteps] | Rejection:
     """Return what a valid reading of step ``index`` does, or why its time is refused.
 
     The reading opens its step if readings open steps and it is the first one. The steps then open follow: earlier ones
     close.
     """
     if state.closed:
-        return Refused("closed")
+        return Rejection("closed")
     if not read_open(policy):
         reason: Reason | None = "early" if before is None else before.untimely(index)
         if reason is not None or before is None:
-            return Refused(reason or "early")
+            return Rejection(reason or "early")
         return False, before
     if before == ALL_GIVEN_UP:
-        return Refused("early")
+        return Rejection("early")
     known = UNREAD if before is None else before.offset_of(index)
     if index < first_open(policy, state, first_of(before)) or known == GIVEN_UP:
-        return Refused("late")
+        return Rejection("late")
     return known == UNREAD, opened(policy, state, before, index, offset)
 
 
@@ -75,14 +75,14 @@ def opened(policy: Policy, state: State, before: OpenSteps | None, index: int, o
 
 def watermarked(
     policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: int, offset: int
-) -> Move | Refused:
+) -> Move | Rejection:
     """Return the effect of a watermark, which closes every step that ends at or before it, or its refusal."""
     if not read_open(policy):
         return moved(policy, state, before, timestamp_ms, offset)
     now = timestamp_ms // policy.step_ms
     reason = untimely_watermark(policy, state, first_of(before), now)
     if reason is not None:
-        return Refused(reason)
+        return Rejection(reason)
     known = first_of(before)
     closing = range(now, now) if known is None else range(known, now)
     return Move(closing, range(0), after_watermark(policy, before, now, offset))

@@ -19,7 +19,7 @@ from stream_app.privacy.noise.draws import start_stream
 from stream_app.privacy.noise.mechanisms import discrete_laplace
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.reason import Reason, Refused
+from stream_app.privacy.reason import Reason, Rejection
 from stream_app.privacy.state import NEVER, State
 from stream_app.privacy.values import NANO
 
@@ -94,7 +94,7 @@ class Move(NamedTuple):
     after: OpenSteps
 
 
-def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: int, offset: int) -> Move | Refused:
+def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: int, offset: int) -> Move | Rejection:
     """Return the effect of a watermark at ``timestamp_ms``, or its refusal.
 
     It closes every step that ends at or before it, from the first open one on, including steps that were never opened;
@@ -104,10 +104,10 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
     now = timestamp_ms // policy.step_ms
     reason = untimely_watermark(policy, state, first_of(before), now)
     if reason is not None:
-        return Refused(reason)
+        return Rejection(reason)
     closing = range(now, now) if first_of(before) is None or before is None else range(before.counted.start, now)
     if len(closing) > most_closed(policy):
-        return Refused("future")
+        return Rejection("future")
     after = shifted(policy, before, now, offset)
     return Move(closing, after.opened_at(offset), after)
 

@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from stream_app.privacy.dummies.options import Options, options_of, scores_of
 from stream_app.privacy.dummies.partitioned import sampled
-from stream_app.privacy.dummies.request import Drawn, Dummies, Padded
+from stream_app.privacy.dummies.request import Drawn, Dummies, PaddingRequest
 from stream_app.privacy.landmarks import MOST_INTERVALS, NO_LANDMARKS, Grid, LandmarkSet
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.mechanisms import chosen
 from stream_app.privacy.noise.randomness import BitStream, happens_rational
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 
 OPTION = b"landmark-dummy-1"
 PADDING = b"landmark-pad-001"
@@ -42,7 +42,7 @@ def named_by_glob(glob: str) -> bytes:
     return b"glob " + glob.encode()
 
 
-def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, carried: LandmarkSet = NO_LANDMARKS) -> Policy | Refused:
+def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, carried: LandmarkSet = NO_LANDMARKS) -> Policy | Rejection:
     """Return the policy to put in force: with L' as its landmarks if it asks for dummies, else unchanged.
 
     L' is united with ``carried``, the coming landmarks of the version before, which do not affect the draw. Refused if
@@ -52,15 +52,15 @@ def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, carried: LandmarkSe
         return policy
     landmarks = drawn_landmarks(keys, name, policy.grid, policy.dummies)
     if landmarks is None:
-        return Refused("key-erased")
+        return Rejection("key-erased")
     union = landmarks.union(carried)
-    return Refused("refused-landmark") if len(union.intervals) > MOST_INTERVALS else policy.ruling(union)
+    return Rejection("refused-landmark") if len(union.intervals) > MOST_INTERVALS else policy.ruling(union)
 
 
 @lru_cache(maxsize=16)  # the series of a default policy share a draw, which may take seconds
 def drawn_landmarks(keys: KeyRing, name: bytes, grid: Grid, dummies: Dummies) -> LandmarkSet | None:
     """Return L', with every true landmark, by step index; None if the key of the range's start is erased."""
-    if isinstance(dummies, Padded):
+    if isinstance(dummies, PaddingRequest):
         joined = _padded(keys, name, grid, dummies)
     else:
         choice = choice_of(keys, name, grid, dummies)
@@ -107,7 +107,7 @@ def choice_of(keys: KeyRing, name: bytes, grid: Grid, dummies: Drawn) -> OptionD
     return OptionDraw(options, scores, nth, tuple(first + step for step in joined))
 
 
-def _padded(keys: KeyRing, name: bytes, grid: Grid, dummies: Padded) -> Iterable[int] | None:
+def _padded(keys: KeyRing, name: bytes, grid: Grid, dummies: PaddingRequest) -> Iterable[int] | None:
     joined = []
     for step in range(dummies.first, dummies.end):
         epoch = keys.epoch_of(max(0, grid.start_of(step)))

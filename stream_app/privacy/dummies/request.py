@@ -39,7 +39,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Padded:
+class PaddingRequest:
     """A coin for each step, with the public probability ``numerator / denominator``.
 
     It charges nothing: its loss, ln(denominator / numerator) for each landmark, is one-sided and not in epsilon.
@@ -54,7 +54,7 @@ class Padded:
     charge_nano: Literal[0] = 0
 
 
-Dummies = Drawn | Padded
+Dummies = Drawn | PaddingRequest
 
 
 def dummies_of(
@@ -95,7 +95,7 @@ def dummies_of(
         charge_nano = ceil(epsilon_nano * exact(form.fraction))
         return Drawn(form.method, form.utility, charge_nano, first, end, landmarks)
     chance = exact(form.probability)
-    return Padded(chance.numerator, chance.denominator, first, end, landmarks)
+    return PaddingRequest(chance.numerator, chance.denominator, first, end, landmarks)
 
 
 def steps_fault(method: MethodName, steps: int) -> str:

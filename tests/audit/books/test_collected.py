@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from stream_app.audit import Report
-from stream_app.audit.books.intrusions import Intruded
+from stream_app.audit.books.intrusions import IntrusionCounts
 from tests.audit.books.test_members import lines, member, series, told
 from tests.audit.form.test_policy import ODD, agreed, places
 from tests.audit.ways import audit, codes
@@ -82,7 +82,7 @@ def test_intrusions_of_several_versions_add_up() -> None:
     )  # fmt: skip
     report = report_of(run)
     spent = report.largest_nano
-    assert report.intruded == Intruded(3, 1, spent + 10**9 + 5 * 10**8, "ward-3", 2)
+    assert report.intruded == IntrusionCounts(3, 1, spent + 10**9 + 5 * 10**8, "ward-3", 2)
 
 
 def true_ledger() -> Written:

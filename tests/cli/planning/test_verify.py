@@ -9,7 +9,7 @@ import pytest
 from stream_app.cli import main
 from stream_app.cli.planning.verify import Verified, _print
 from stream_app.privacy.policy import policy_of
-from stream_app.verify.verdict import Measured, PairResult, Verdict
+from stream_app.verify.verdict import MeasuredBounds, PairResult, Verdict
 from stream_app.verify.worker import DecidedCounts
 from tests.cli.planning.test_plan import written
 from tests.command import Cli
@@ -71,9 +71,9 @@ def test_no_power(tmp_path: Path, cli: Cli) -> None:
 def test_a_bound_above_what_is_declared_is_said(cli: Cli) -> None:
     """With and without power, as long as it is not broken: neither verdict passes over it."""
     policy = policy_of({name: POLICY[name] for name in ("epsilon", "protection", "scheme", "value")}, 1)
-    sure, blind = Measured(3.5, 3.0, 1500, "x"), Measured(0.0, 0.0, 1500, "")
+    sure, blind = MeasuredBounds(3.5, 3.0, 1500, "x"), MeasuredBounds(0.0, 0.0, 1500, "")
     for control, word in ((sure, "HOLDS"), (blind, "NO POWER")):
-        (result,) = results = (PairResult("all steps", 2.0, Measured(2.1, 1.6, 1500, "the value >= 3"), control),)
+        (result,) = results = (PairResult("all steps", 2.0, MeasuredBounds(2.1, 1.6, 1500, "the value >= 3"), control),)
         assert result.above
         _print(Verified("home-*", policy, Verdict(results, 1), 1.0, DecidedCounts(5_000, 0)))
         out = " ".join(cli.said().out.split())

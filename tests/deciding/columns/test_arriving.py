@@ -7,7 +7,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding import rows
-from stream_app.deciding.columns.carried import Carried
+from stream_app.deciding.columns.carried import SeriesFigures
 from stream_app.deciding.columns.states import States, arrive
 from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
@@ -30,7 +30,7 @@ def table_of(held: dict[str, SeriesRow]) -> MemoryRows:
 def figures_of(states: States, series: str) -> tuple[Any, ...]:
     """Return all that columns say of a series but the number of its group."""
     place = states.index[series]
-    period, figures = states.periods[place], Carried(*states.figures[place].item())
+    period, figures = states.periods[place], SeriesFigures(*states.figures[place].item())
     levels = (
         states.levels[place].tolist() if period.group.rule.filtered and states.row(place).state.latest.level else []
     )

@@ -8,7 +8,7 @@ import pytest
 
 from stream_app.formats import encoding, wire
 from stream_app.kafka.evidence.ends import answered_of, ends_of
-from stream_app.kafka.evidence.outputs import Committed, Outputs, first_lacking, outputs_of
+from stream_app.kafka.evidence.outputs import CommittedOutputs, Outputs, first_lacking, outputs_of
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.stops import PartitionStoppedError, StopReason
 from tests.cluster.brokers import MemoryBrokers
@@ -39,7 +39,7 @@ def test_every_place_of_an_output_against_the_rules(reason: StopReason, differs:
     for whole, gone, offset in product(OFFSETS, repeat=3):
         for held in chain.from_iterable(combinations(OFFSETS, size) for size in range(len(OFFSETS) + 1)):
             for digest in ("own", "other"):
-                committed = Committed(0, reason, whole, gone, {one: [digest] for one in held})
+                committed = CommittedOutputs(0, reason, whole, gone, {one: [digest] for one in held})
                 wanted: bool | str = reason if offset < whole else False
                 if offset in held:
                     wanted = differs
@@ -54,7 +54,7 @@ def test_every_place_of_an_output_against_the_rules(reason: StopReason, differs:
     assert count == 4 * 4 * 4 * 16 * 2
 
 
-def _asked(committed: Committed, offset: int) -> bool | str:
+def _asked(committed: CommittedOutputs, offset: int) -> bool | str:
     try:
         return committed.holds(offset, "own")
     except PartitionStoppedError as stopped:
@@ -68,14 +68,14 @@ def test_a_missing_output_is_named_by_its_log_and_input(reason: StopReason, log:
     """What follows it is said, and no input that did not come last is named for the end of a log."""
     wanted = f"expected the {log} for input 1; found none, although a later output exists"
     with pytest.raises(PartitionStoppedError, match=wanted):
-        Committed(0, reason, 3, 0, {2: ["own"]}).holds(1, "own")
+        CommittedOutputs(0, reason, 3, 0, {2: ["own"]}).holds(1, "own")
 
 
 def test_an_output_that_nobody_recomputed_is_named_by_the_first_input() -> None:
     """Of all three logs, and only of input that was decided."""
     for inputs in product((1, 2, 3, None), repeat=3):
         ledger, releases, rejects = (
-            Committed(0, "ledger-short", 9, 0, {} if one is None else {one: ["own"]}) for one in inputs
+            CommittedOutputs(0, "ledger-short", 9, 0, {} if one is None else {one: ["own"]}) for one in inputs
         )
         outputs = Outputs(ledger, releases, rejects, 9)
         for before in range(5):

@@ -3,7 +3,7 @@
 import pytest
 
 from stream_app.kafka.evidence.row import PARTITION_KEY
-from stream_app.kafka.evidence.skipped import Skipped, skipped
+from stream_app.kafka.evidence.skipped import SkippedRecords, skipped
 from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
@@ -22,7 +22,7 @@ async def test_each_record_up_to_the_offset_is_skipped_and_none_beyond(site: Sit
     async with MemoryBrokers(site.cluster, "reads", "life", NAMES).reader("read_committed") as reader:
         for told in range(COUNT + 1):
             for committed in range(COUNT + 1):
-                wanted = Skipped(told, committed - 1, committed - told, 0) if told < committed else None
+                wanted = SkippedRecords(told, committed - 1, committed - told, 0) if told < committed else None
                 assert await skipped(reader, NAMES.events, 0, told, committed) == wanted
 
 

@@ -20,7 +20,7 @@ from stream_app.kafka.client.topicid import describe
 from stream_app.kafka.faust.app import App
 from stream_app.kafka.faust.consumer import Consumer
 from stream_app.kafka.faust.consumerthread import ConsumerEndedError, ConsumerThread
-from stream_app.kafka.owner.inbox import Fetched
+from stream_app.kafka.owner.inbox import Delivery
 from stream_app.monitoring.metrics import Metrics
 from tests.kafka.installation import Installation, readings
 from tests.kafka.owner.test_partition import until
@@ -66,7 +66,7 @@ async def test_nothing_waits_in_a_queue_that_faust_empties(
     seek, put = app.consumer.perform_seek, app.partitions.put
     early: list[int] = []
 
-    def noted(number: int, fetched: Fetched, message: Any) -> None:
+    def noted(number: int, fetched: Delivery, message: Any) -> None:
         """Note a fetch that came before the rebalance has ended."""
         if app.rebalancing:
             early.append(number)

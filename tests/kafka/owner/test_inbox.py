@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_app.formats.records import InputRecord, Records
-from stream_app.kafka.owner.inbox import BatchInput, Fetched, Inbox
+from stream_app.kafka.owner.inbox import BatchInput, Delivery, Inbox
 
 
 class Sent(str):
@@ -17,10 +17,10 @@ class Sent(str):
         """Do nothing."""
 
 
-def fetched(start: int, end: int, *, size: int = 10, skip: frozenset[int] = frozenset()) -> Fetched:
+def fetched(start: int, end: int, *, size: int = 10, skip: frozenset[int] = frozenset()) -> Delivery:
     """A fetch of the offsets between, some of which hold no record."""
     records = [InputRecord("t", 0, offset, 0, None, b"x" * size) for offset in range(start, end) if offset not in skip]
-    return Fetched(Records.of(records), start, end)
+    return Delivery(Records.of(records), start, end)
 
 
 def test_hole_is_refused_and_changes_nothing() -> None:
@@ -172,6 +172,6 @@ def test_a_hole_of_one_record_is_not_passed_over() -> None:
     """What begins one offset too late is refused, and nothing of it waits."""
     inbox = Inbox(10, 1_000)
     inbox.restart(5)
-    late = Fetched(Records("events", 0, [6], [0], [None], [b"{}"]), 6, 7)
+    late = Delivery(Records("events", 0, [6], [0], [None], [b"{}"]), 6, 7)
     assert not inbox.put(None, late)  # type: ignore[arg-type]
     assert (len(inbox), inbox.next_offset) == (0, 5)

@@ -18,11 +18,11 @@ from stream_app.kafka.client.topics import TopicNames
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner import batch
-from stream_app.kafka.owner.inbox import Fetched
+from stream_app.kafka.owner.inbox import Delivery
 from stream_app.kafka.owner.partitions import Partitions
 from stream_app.kafka.parts import WorkerParts
-from stream_app.kafka.rebuild.recover import Rebuilding, Recovered
-from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.rebuild.recover import Rebuilding, RebuiltPartition
+from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import StopReason
 from stream_app.monitoring.metrics import Metrics
 from stream_app.setup import keyfile
@@ -57,7 +57,7 @@ class Feed:
         found = self._cluster.log(NAMES.events, partition).visible(offset, 1 << 30, "read_committed")
         records = [InputRecord(NAMES.events, partition, one.offset, one.timestamp, one.key, one.value) for one in found]
         if records and self.owner is not None:
-            self.owner.put(partition, Fetched(Records.of(records), records[0].offset, records[-1].offset + 1), self)
+            self.owner.put(partition, Delivery(Records.of(records), records[0].offset, records[-1].offset + 1), self)
 
     def ack(self) -> None:
         """Count what was acknowledged."""
@@ -143,11 +143,12 @@ class Site:
         assert partitions.stopped == {}
         await partitions.close()
 
-    async def recover(self, accepted: Accepted = Accepted(), limits: Limits | None = None) -> Recovered:  # noqa: B008 (a frozen value)
+    async def recover(self, accepted: AcceptedLosses | None = None, limits: Limits | None = None) -> RebuiltPartition:
         """Run `recover`."""
         facts = {name: TopicFacts(*found) for name in NAMES if (found := self.cluster.facts(name)) is not None}
         parts = self.worker("recover", limits)[0]._parts  # noqa: SLF001 (of the same settings)
-        return await Rebuilding(parts, facts, self.signing_key).recover(0, accepted, lambda _, __: None)
+        losses = accepted or AcceptedLosses()
+        return await Rebuilding(parts, facts, self.signing_key).recover(0, losses, lambda _, __: None)
 
     def append(self, *records: Record) -> None:
         """Append records to the input, each under the member that its series has, if any."""

@@ -18,7 +18,7 @@ from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.faust.consumer import Consumer
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.changelogcopy import ChangelogCopy
-from stream_app.kafka.owner.inbox import Fetched
+from stream_app.kafka.owner.inbox import Delivery
 from stream_app.kafka.parts import ReadBack
 from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.group import Place
@@ -54,7 +54,7 @@ async def test_entries_that_bind_are_not_passed_over_by_a_batch_before_them(tmp_
     await until(lambda: partitions.working == [0])
     events = site.committed(NAMES.events)[:2]
     records = [InputRecord(NAMES.events, 0, one.offset, one.timestamp, one.key, one.value) for one in events]
-    partitions.put(0, Fetched(Records.of(records), 0, 2), feed)
+    partitions.put(0, Delivery(Records.of(records), 0, 2), feed)
     await until(lambda: site.decided() == 2)
     assert site.rows()[-1]["ledger_offset"] <= next(one.offset for one in left if int(one.headers[0][1]) >= 2)
     feed.owner = partitions

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from stream_app.formats import wire
-from stream_app.formats.encoding import Sealed
-from stream_app.kafka.evidence.outputs import Committed, Outputs
+from stream_app.formats.encoding import SealedEntry
+from stream_app.kafka.evidence.outputs import CommittedOutputs, Outputs
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.owner.tail import Tail
 from stream_app.kafka.stops import PartitionStoppedError
@@ -41,8 +41,8 @@ async def test_each_entry_beyond_the_state_binds(site: Site, known: int) -> None
     assert tail.binds(0) == (known < 3)
     for sequence in range(known + 1, 4):
         with pytest.raises(PartitionStoppedError, match="tail-differs"):
-            tail.settle(KEY, (Sealed(sequence, 0, b"", "bb"),))
-    tail.settle(KEY, tuple(Sealed(sequence, 0, b"", "bb") for sequence in range(1, known + 1)))
+            tail.settle(KEY, (SealedEntry(sequence, 0, b"", "bb"),))
+    tail.settle(KEY, tuple(SealedEntry(sequence, 0, b"", "bb") for sequence in range(1, known + 1)))
 
 
 async def test_two_entries_of_one_place_stop_the_partition(site: Site) -> None:
@@ -58,20 +58,20 @@ async def test_an_entry_must_be_recomputed_from_its_own_input(site: Site) -> Non
     tail.overdue(10)
     with pytest.raises(PartitionStoppedError, match="tail-differs"):
         tail.overdue(11)
-    tail.settle(KEY, (Sealed(1, 0, b"", "aa"),))
+    tail.settle(KEY, (SealedEntry(1, 0, b"", "aa"),))
     tail.overdue(20)
     assert tail.binds(1_000)
     with pytest.raises(PartitionStoppedError, match="tail-differs"):
         tail.overdue(21)
-    tail.settle(KEY, (Sealed(2, 0, b"", "aa"),))
+    tail.settle(KEY, (SealedEntry(2, 0, b"", "aa"),))
     tail.overdue(21)
     assert not tail.binds(0)
 
 
 def test_a_committed_output_must_be_recomputed_from_its_own_input() -> None:
     """Once all of that input is decided it is overdue."""
-    nothing = Committed(0, "ledger-short", 0, 0, {})
-    tail = Tail(0, (), Outputs(nothing, nothing, Committed(0, "rejects-short", 4, 0, {3: [""]}), 4))
+    nothing = CommittedOutputs(0, "ledger-short", 0, 0, {})
+    tail = Tail(0, (), Outputs(nothing, nothing, CommittedOutputs(0, "rejects-short", 4, 0, {3: [""]}), 4))
     tail.overdue(3)
     with pytest.raises(PartitionStoppedError, match="tail-differs"):
         tail.overdue(4)

@@ -11,7 +11,7 @@ import pytest
 
 from stream_app.cli.operating.recover import consequences
 from stream_app.kafka.rebuild.given_up import GivenUp
-from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError
 from tests.audit.ways import audit
 from tests.kafka.owner.test_partition import NAMES, Site, until
@@ -21,7 +21,7 @@ from tests.kafka.rebuild.test_going_back import decide, lose_outputs, lose_rows
 from tests.readings import reading, watermark, within
 from tests.run import default, observation
 
-EVERYTHING = Accepted(lost_input=True, lost_releases=True)
+EVERYTHING = AcceptedLosses(lost_input=True, lost_releases=True)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ async def test_what_cannot_be_published_any_more_is_given_up(
     lacking = Counter(decided[releases:])
     if lacking or (rejects < REJECTS and rows == ROWS):
         with pytest.raises(PartitionStoppedError, match="releases-short" if lacking else "rejects-short"):
-            await site.recover(Accepted(lost_input=True))
+            await site.recover(AcceptedLosses(lost_input=True))
     before = site.outputs()
     told = await site.recover(EVERYTHING)
     assert told.given_up == lacking
@@ -118,7 +118,7 @@ async def test_aborted_entries_without_their_releases_are_given_up(site: Site, r
     """They may have been read, so they are spent; releases that were written beside them are published."""
     await torn_and_forgotten(site, LEDGER, releases, 0, 0, committed=False)
     with pytest.raises(PartitionStoppedError, match="release-lost"):
-        await site.recover(Accepted(lost_input=True))
+        await site.recover(AcceptedLosses(lost_input=True))
     told = await site.recover(EVERYTHING)
     assert sum(told.given_up.values()) == RELEASES - releases
     assert len(site.outputs()[1]) == 1 + releases
@@ -140,7 +140,7 @@ def test_releases_are_given_up_between_two_inputs_alone() -> None:
 MIXED = [observation("nobody-1" if nth % 2 else "home-1", nth + 1, 1.0) for nth in range(9)]
 """Inputs with even offsets are released, those with odd offsets are rejected; each is a batch of its own."""
 LATER = [observation("home-1", 10, 1.0), observation("nobody-1", 11, 1.0)]
-ACCEPTED = Accepted(lost_releases=True)
+ACCEPTED = AcceptedLosses(lost_releases=True)
 
 
 def without(log: Sequence[Any], *inputs: int) -> list[Any]:
@@ -268,8 +268,8 @@ async def test_rejects_missing_beyond_where_recover_goes_back_to_are_passed_over
     assert site.outputs() == [ledger, without(releases, 2), without(rejects, 1, 5)]
 
 
-@pytest.mark.parametrize("accepted", [Accepted(), ACCEPTED], ids=["rows are there", "rows are gone"])
-async def test_what_repeats_a_release_that_is_given_up_comes_out_again(site: Site, accepted: Accepted) -> None:
+@pytest.mark.parametrize("accepted", [AcceptedLosses(), ACCEPTED], ids=["rows are there", "rows are gone"])
+async def test_what_repeats_a_release_that_is_given_up_comes_out_again(site: Site, accepted: AcceptedLosses) -> None:
     """Later outputs follow from what the step measured, so `recover` goes back to its input while that is kept."""
     protection = {"level": "w-event", "window": 4}
     site.policy = default(

@@ -11,7 +11,7 @@ from stream_app.cli.operating.recover import consequences
 from stream_app.deciding.rebuild import RebuildError
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.row import PARTITION_KEY
-from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError
 from tests import units
 from tests.cluster.group import Place
@@ -195,7 +195,7 @@ async def test_holes_are_noticed_and_accepted_without_any_row(site: Site) -> Non
     lose_outputs(site, NAMES.releases, 2)
     with pytest.raises(RebuildError, match="accept-lost-releases"):
         await site.recover()
-    told = await site.recover(Accepted(lost_releases=True))
+    told = await site.recover(AcceptedLosses(lost_releases=True))
     assert (told.next_offset, told.given_up, told.unanswered.lost_rejects) == (7, {"home-1": 1}, 1)
     before = site.outputs()
     await site.goes_on("c", [observation("home-1", 8, 1.0)])
@@ -216,7 +216,7 @@ async def test_an_entry_lost_with_its_release_is_not_taken_for_a_reject(
         lose_outputs(site, topic, 1)
     lose_outputs(site, NAMES.releases, *more)
     with pytest.raises(PartitionStoppedError, match=r"ledger-short.*1( of them| series), whose entries are missing"):
-        await site.recover(Accepted(lost_releases=True, lost_ledger=True))
+        await site.recover(AcceptedLosses(lost_releases=True, lost_ledger=True))
 
 
 async def test_readings_of_units_after_the_outputs_stop_nobody_who_went_back(site: Site) -> None:

@@ -13,7 +13,7 @@ from stream_app.deciding.rebuild import rebuild
 from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.rebuild.folding import Folded
+from stream_app.kafka.rebuild.folding import FoldedLogs
 from stream_app.kafka.rebuild.open_steps import FoundSteps, Loss
 from stream_app.privacy.collected.plain import stays_open
 from stream_app.privacy.policy import Policy
@@ -58,7 +58,7 @@ class Played:
         run = self.run
         rows = rebuild(run.context, run.ledger, run.releases)
         found = FoundSteps(
-            Folded(rows, {}, self.adopted, self.released, {}, -1, set(), set(), set()), losses, self.rejected
+            FoldedLogs(rows, {}, self.adopted, self.released, {}, -1, set(), set(), set()), losses, self.rejected
         )
         for offset in range(start, run.offset):
             found.take(offset, self.values[offset])

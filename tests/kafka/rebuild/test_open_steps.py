@@ -14,7 +14,7 @@ from stream_app.deciding.outcome import Advanced, Decided, Rejected
 from stream_app.deciding.rebuild import rebuild
 from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats.records import InputRecord
-from stream_app.kafka.rebuild.folding import Folded
+from stream_app.kafka.rebuild.folding import FoldedLogs
 from stream_app.kafka.rebuild.open_steps import FoundSteps, Loss, more_lost
 from tests.run import KEYS, Run, default, policy
 
@@ -53,7 +53,7 @@ class Played(NamedTuple):
         """Return what `recover` finds of the run between two offsets, once all rows are lost."""
         rows = rebuild(self.run.context, self.run.ledger, self.run.releases)
         steps = FoundSteps(
-            Folded(rows, {}, self.adopted, self.released, {}, -1, set(), set(), set()), losses, self.rejected
+            FoldedLogs(rows, {}, self.adopted, self.released, {}, -1, set(), set(), set()), losses, self.rejected
         )
         for offset in range(max(start, 0), end):
             steps.take(offset, self.values[offset])

@@ -14,7 +14,7 @@ from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.units.blocks import Blocks, Table
 from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats import encoding, wire
-from stream_app.kafka.rebuild.folding import Closing, Folded, note
+from stream_app.kafka.rebuild.folding import Closing, FoldedLogs, note
 from stream_app.kafka.rebuild.open_steps import Loss
 from stream_app.kafka.rebuild.open_units import FoundUnits
 from tests.run import Run, limited
@@ -43,11 +43,11 @@ class Played:
                 self.rejected.add(offset, None, "refused")
             self.origins += [offset] * (len(self.run.ledger) - len(self.origins))
 
-    def told(self) -> Folded:
+    def told(self) -> FoldedLogs:
         """Return what ledger and releases tell."""
         rows: dict[str, Any] = {}
         releases = {encoding.digest(release): release for release in self.run.releases}
-        told = Folded(rows, {}, {}, {}, {}, -1, set(), set(), set())
+        told = FoldedLogs(rows, {}, {}, {}, {}, -1, set(), set(), set())
         closings: dict[str, deque[Closing]] = {}
         for nth, offset in enumerate(self.origins):
             entry: Any = wire.load(self.run.ledger[nth])

@@ -10,7 +10,7 @@ from stream_app.formats.wire import load
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.claim import is_claim
 from stream_app.kafka.evidence.row import PARTITION_KEY, PartitionRow
-from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.rebuild.survey import AcceptedLosses
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
 from tests.kafka.owner.test_partition import NAMES, Site
@@ -93,6 +93,6 @@ async def test_members_come_back_from_aborted_entries(tmp_path: Path) -> None:
     other.cluster.append(Place(NAMES.events, 0), [Draft(b"p", b"{}", 0) for _ in CLAIMS])
     await other.write({NAMES.ledger: entries, NAMES.releases: releases}, end="abort")
     other.cluster.log(NAMES.events, 0).delete_before(len(CLAIMS))
-    await other.recover(Accepted(lost_input=True), LIMITS)
+    await other.recover(AcceptedLosses(lost_input=True), LIMITS)
     assert rows_of(other) == before
     assert [one.value for one in other.committed(NAMES.ledger)] == [one.value for one in entries]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from stream_app.kafka.rebuild.survey import Accepted
+from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError
 from tests.kafka.owner.test_partition import Site
 from tests.kafka.owner.test_torn import torn_site
@@ -17,15 +17,19 @@ def site(tmp_path: Path) -> Site:
     return torn_site(tmp_path)
 
 
-@pytest.mark.parametrize("accepted", [Accepted(), Accepted(lost_input=True), Accepted(lost_releases=True)])
+@pytest.mark.parametrize(
+    "accepted", [AcceptedLosses(), AcceptedLosses(lost_input=True), AcceptedLosses(lost_releases=True)]
+)
 @pytest.mark.parametrize("committed", [True, False])
-async def test_all_that_has_to_be_accepted_is_named_at_once(site: Site, accepted: Accepted, *, committed: bool) -> None:
+async def test_all_that_has_to_be_accepted_is_named_at_once(
+    site: Site, accepted: AcceptedLosses, *, committed: bool
+) -> None:
     """Nobody is sent from one option to the other and back, and nothing is written before all are given."""
     await torn_and_forgotten(site, LEDGER, 2, 0, 0, committed=committed)
     before = site.outputs()
     with pytest.raises(PartitionStoppedError) as refused:
         await site.recover(accepted)
-    if accepted == Accepted():
+    if accepted == AcceptedLosses():
         assert "; also expected" in refused.value.found
     assert "`recover --accept-lost-input --accept-lost-releases`" in refused.value.remedy
     assert site.outputs() == before

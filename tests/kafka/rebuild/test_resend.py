@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from stream_app.cli import main
 from stream_app.formats import wire
-from stream_app.kafka.rebuild.backup import BackupError, Resent, event_line, refused_in
+from stream_app.kafka.rebuild.backup import BackupError, ResentEvents, event_line, refused_in
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.acts import send_raw
 from tests.kafka.installation import HOUR_MS, START_MS, Installation, readings
@@ -179,10 +179,10 @@ def rejects(folder: Path, end: int, *offsets: int, **members: object) -> Path:
 
 def test_what_is_sent(tmp_path: Path) -> None:
     """All but the refused ones, and nothing behind the end of the rejects: of that nobody knows."""
-    found = Resent(backup(tmp_path), refused_in(rejects(tmp_path, 3, 1)))
+    found = ResentEvents(backup(tmp_path), refused_in(rejects(tmp_path, 3, 1)))
     assert [event.value for event in found] == [b"{0}", b"{2}"]
     assert (found.refused, found.behind) == (1, 0)
-    found = Resent(backup(tmp_path, end=1), refused_in(rejects(tmp_path, 2, 0)))
+    found = ResentEvents(backup(tmp_path, end=1), refused_in(rejects(tmp_path, 2, 0)))
     assert [event.value for event in found] == [b"{1}"]
     assert (found.refused, found.behind) == (1, 1)
 
@@ -197,7 +197,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     ]
     for end, members, why in wrong:
         with pytest.raises(BackupError, match=why):
-            Resent(events, refused_in(rejects(tmp_path, end, 1, **members)))
+            ResentEvents(events, refused_in(rejects(tmp_path, end, 1, **members)))
     good = rejects(tmp_path, 3)
     lines = events.read_bytes().splitlines(keepends=True)
     for broken, why in (
@@ -209,7 +209,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     ):
         events.write_bytes(b"".join(broken))
         with pytest.raises(BackupError, match=why):
-            Resent(events, refused_in(good))
+            ResentEvents(events, refused_in(good))
 
 
 @given(key=st.none() | st.binary(max_size=20), value=st.binary(max_size=60))
@@ -219,4 +219,4 @@ def test_bytes_come_back_exactly(tmp_path_factory: pytest.TempPathFactory, key: 
     record = SimpleNamespace(topic="landmark.events", partition=0, offset=0, key=key, value=value)
     path = folder / "events.jsonl"
     path.write_bytes(event_line(record) + b'\n{"end":{"0":1}}\n')
-    assert [tuple(event) for event in Resent(path, refused_in(rejects(folder, 1)))] == [(key, value)]
+    assert [tuple(event) for event in ResentEvents(path, refused_in(rejects(folder, 1)))] == [(key, value)]

@@ -7,8 +7,8 @@ from stream_app.deciding.members import Member
 from stream_app.deciding.outcome import Decided
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.evidence.ends import Bounds, Ends, Shortage
-from stream_app.kafka.rebuild.folding import Folded
-from stream_app.kafka.rebuild.survey import Covered, missing, vouched
+from stream_app.kafka.rebuild.folding import FoldedLogs
+from stream_app.kafka.rebuild.survey import Coverage, missing, vouched
 from tests.run import Run, policy
 
 
@@ -23,7 +23,7 @@ def test_who_tells() -> None:
         (False, True),
         (False, True),
     ):
-        heads = None if covers is None else Covered(covers, {})
+        heads = None if covers is None else Coverage(covers, {})
         ends = Ends(Bounds(0, 9), Bounds(first, 9), releases)
         found = vouched(ends, heads, lacking, held=held, expected=expected, accepted=accepted)
         stale = first == 5 and held in {0, 4}
@@ -43,12 +43,12 @@ def test_who_tells() -> None:
 def test_missing_is_what_anybody_names() -> None:
     """In heads, in releases, or in entries whose beginning is gone; and what a row knows less of than was signed."""
     rows = {"whole": row("whole", 3), "behind": row("behind", 3)}
-    told = Folded(rows, {}, {}, {}, {}, 0, {"cut"}, {"whole", "published"}, set())
+    told = FoldedLogs(rows, {}, {}, {}, {}, 0, {"cut"}, {"whole", "published"}, set())
     assert missing(told, None) == {"cut", "published"}
-    heads = Covered(9, {"whole": 3, "behind": 4, "signed": 1})
+    heads = Coverage(9, {"whole": 3, "behind": 4, "signed": 1})
     assert missing(told, heads) == {"cut", "published", "behind", "signed"}
     members = told._replace(members={"p/": Member("p/", 1), "q/": Member("q/", 2)})
-    assert missing(members, Covered(9, {"p/": 2, "q/": 2, "r/": 1})) == {"cut", "published", "p/", "r/"}
+    assert missing(members, Coverage(9, {"p/": 2, "q/": 2, "r/": 1})) == {"cut", "published", "p/", "r/"}
 
 
 def row(series: str, sequence: int) -> SeriesRow:

@@ -9,7 +9,7 @@ import pytest
 from stream_app.demo.data import glucose
 from stream_app.outlook.units.readings import Memory, SeriesReadings, memory_of
 from stream_app.outlook.units.request import UnitsError, rounded_up, span_named, unit_plan
-from stream_app.outlook.units.table import DAY_MS, HOUR_MS, SPANS, Asked, answered, unit_table
+from stream_app.outlook.units.table import DAY_MS, HOUR_MS, SPANS, StatisticRequest, answered, unit_table
 from stream_app.privacy.kinds import UnitStatistic
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.values import Raw
@@ -26,9 +26,9 @@ def policy(epsilon: float = 1.0, *, within: str = "last", unit: int = HOUR_MS, w
     return policy_of({"epsilon": epsilon, "protection": protection, "scheme": scheme, "value": found}, 1)
 
 
-def asked(found: Policy) -> Asked:
+def asked(found: Policy) -> StatisticRequest:
     """Return what a policy asks."""
-    plan = Asked.of(found)
+    plan = StatisticRequest.of(found)
     assert plan is not None
     return plan
 

@@ -10,7 +10,7 @@ from stream_app.privacy.dummies.draw import drawn_landmarks, drawn_policy, named
 from stream_app.privacy.landmarks import LandmarkSet
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from tests.run import KEYS, NUMBER, UNIFORM
 
 SECOND = 1000
@@ -111,7 +111,7 @@ def test_epochs() -> None:
         secret = keys.secret_of(4)
         assert secret is not None
         erased = replace(keys, first_epoch=4, secret=secret)
-        assert drawn_policy(erased, named_by_series("home-7"), policy) == Refused("key-erased")
+        assert drawn_policy(erased, named_by_series("home-7"), policy) == Rejection("key-erased")
 
 
 def test_a_policy_without_dummies_is_as_it_was() -> None:

@@ -16,7 +16,7 @@ from stream_app.privacy.place import Place, place, proposal, spent
 from stream_app.privacy.policy import Policy, policy_of
 from stream_app.privacy.protection import LandmarkLevel, UserLevel
 from stream_app.privacy.published import LandmarksEntry
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import NEVER, State
 from stream_app.privacy.values import ReleasedCells
 
@@ -91,7 +91,7 @@ class Search:
         """Start with nothing seen."""
         self.rules, self.policies, self.policy, self.steps = rules, policies, policies[0], steps
         self.window = self.policy.windows.steps if self.policy.windows else 1
-        self._known: dict[Key, list[tuple[frozenset[int], fold.Moved[LandmarksEntry] | Refused]]] = {}
+        self._known: dict[Key, list[tuple[frozenset[int], fold.Moved[LandmarksEntry] | Rejection]]] = {}
         self.states = self.violations = self.refusals = self.registered = self.not_registered = self.miscounts = 0
 
     def run(self) -> Found:
@@ -99,7 +99,7 @@ class Search:
         layer: Layer = {}
         for policy in self.policies:
             adopted = fold.adopt(policy, None, None, None)
-            assert not isinstance(adopted, Refused)
+            assert not isinstance(adopted, Rejection)
             intervals = policy.landmarks.intervals
             landmarks = frozenset(step for first, end in intervals for step in range(first, min(end, self.steps)))
             if isinstance(policy.protection, UserLevel):
@@ -164,7 +164,7 @@ class Search:
         if not isinstance(self.policy.protection, LandmarkLevel):
             return
         for added, moved in self._registered(state, books):
-            if isinstance(moved, Refused):
+            if isinstance(moved, Rejection):
                 self.not_registered += 1
                 continue
             self.registered += 1
@@ -175,7 +175,7 @@ class Search:
 
     def _registered(
         self, state: State, books: Books
-    ) -> list[tuple[frozenset[int], fold.Moved[LandmarksEntry] | Refused]]:
+    ) -> list[tuple[frozenset[int], fold.Moved[LandmarksEntry] | Rejection]]:
         """Return what every registration does; it is a pure function of these parts of the state."""
         key = (state.guard, state.promise.landmarks.intervals, state.promise.spare_left, state.clock.last_step)
         known = self._known.get(key)
@@ -186,7 +186,7 @@ class Search:
             for size in range(1, len(others) + 1):
                 for added in combinations(others, size):
                     moved = fold.register(self.policy, met, added)
-                    if not isinstance(moved, Refused):
+                    if not isinstance(moved, Rejection):
                         moved = fold.Moved(replace(moved.state, guard=Guard(*moved.state.guard)), moved.entry)
                     known.append((frozenset(added), moved))
             self._known[key] = known

@@ -11,7 +11,7 @@ import pytest
 
 from stream_app.privacy import fold
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import State
 from stream_app.privacy.units.steps import decide_units, takes_over
 from stream_app.privacy.values import Raw
@@ -62,7 +62,7 @@ def decided(version: Version, ruling: Policy, state: State, index: int) -> tuple
         stepped = decide_units(KEYS, ruling, state, "a", index, units([1] * version.per_step))
     else:
         found = fold.step(KEYS, ruling, state, "a", ruling.start_of(index), Raw(1))
-        stepped = None if isinstance(found, Refused) else found
+        stepped = None if isinstance(found, Rejection) else found
     assert stepped is not None
     return stepped.state, stepped.spend_nano
 

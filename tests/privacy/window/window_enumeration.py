@@ -13,7 +13,7 @@ from stream_app.privacy import fold
 from stream_app.privacy.guard import Guard, Window, WindowLevel
 from stream_app.privacy.place import Place, place, proposal, spent, unspent
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.reason import Refused
+from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import State
 from stream_app.privacy.values import Raw, ReleasedCells
 from tests.run import KEYS
@@ -72,7 +72,7 @@ class Search:
     def run(self, *, until_broken: bool = False) -> Found:
         """Walk all traces, millisecond by millisecond; or until one breaks a window."""
         first = fold.adopt(self.versions[0], None, None, LIFETIME_NANO)
-        assert not isinstance(first, Refused)
+        assert not isinstance(first, Rejection)
         layer = [Node(first.state, 0, ())]
         for now_ms in range(self.horizon_ms):
             known: dict[object, Node] = {}
@@ -92,7 +92,7 @@ class Search:
         while node.nth + 1 < len(self.versions):
             before, policy = self.versions[node.nth], self.versions[node.nth + 1]
             adopted = fold.adopt(policy, before, node.state, LIFETIME_NANO, may_weaken=True)
-            if isinstance(adopted, Refused):  # its landmarks have passed
+            if isinstance(adopted, Rejection):  # its landmarks have passed
                 return
             guard = adopted.state.guard
             state = replace(adopted.state, guard=guard._replace(window=self.rules.begun(policy, guard.window)))
@@ -131,7 +131,7 @@ class Search:
     def _late(self, policy: Policy, state: State) -> None:
         """Send a record for each millisecond that is decided already: it is refused, and so changes nothing."""
         for late_ms in range(state.clock.decided_end_ms):
-            assert isinstance(fold.step(KEYS, policy, state, "s", late_ms, Raw(0)), Refused)
+            assert isinstance(fold.step(KEYS, policy, state, "s", late_ms, Raw(0)), Rejection)
             self.late += 1
 
     def _charge(self, node: Node, now_ms: int) -> int:
