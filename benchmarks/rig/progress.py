@@ -63,11 +63,7 @@ class Progress:
         # Partitions take turns: when one of them commits first, much of the others' first batches is done too.
         first = next(one for one in self._moments if _moved(one.records, before) == _moved(last.records, before))
         records = last.committed - first.committed
-        if not records:
-            raise ClientError("too few commits for a rate; ask for more events")
-        return Rate(
-            records / (last.seconds - first.seconds), (last.cpu_seconds - first.cpu_seconds) / records * 1_000_000
-        )
+        return Rate.of(records, last.seconds - first.seconds, last.cpu_seconds - first.cpu_seconds)
 
 
 def _moved(records: dict[int | None, float], before: dict[int | None, float]) -> int:

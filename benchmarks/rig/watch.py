@@ -48,6 +48,13 @@ class Rate:
     cpu_microseconds: float
     """The client's processor time per record, which other programs on the machine affect less than speed."""
 
+    @classmethod
+    def of(cls, records: float, seconds: float, cpu_seconds: float) -> "Rate":
+        """Return the rate of ``records`` in the given times; raises `ClientError` if one of the three is 0."""
+        if not (records and seconds and cpu_seconds):
+            raise ClientError("too few records for a rate; ask for more events")
+        return cls(records / seconds, cpu_seconds / records * 1_000_000)
+
 
 class Watch:
     """The growth of one topic while a client works."""
@@ -111,13 +118,9 @@ class Watch:
         """
         last = self.samples[-1]
         first = next(sample for sample in self.samples if self._reach(sample) == self._reach(last))
-        if first is last or not self._reach(first):
-            raise ClientError(f"{self._topic}: too few outputs for a rate; ask for more events")
-        share = 1.0 if records is None else records / self.offsets  # records per offset
-        counted = (sum(last.ends) - sum(first.ends)) * share
-        return Rate(
-            counted / (last.moment - first.moment), (last.cpu_seconds - first.cpu_seconds) / counted * 1_000_000
-        )
+        counted = sum(last.ends) - sum(first.ends) if self._reach(first) else 0
+        share = 1.0 if records is None or not counted else records / self.offsets  # records per offset
+        return Rate.of(counted * share, last.moment - first.moment, last.cpu_seconds - first.cpu_seconds)
 
     def _reach(self, sample: Sample) -> int:
         """Return how many partitions had any output at the sample."""
