@@ -1,7 +1,7 @@
-"""The library: ``import landmark_stream as ls``, and five lines lead from a frame to audited releases.
+"""The library: ``import landmark_stream as ls``; five lines turn a frame into audited releases.
 
 The names in ``__all__`` are stable (docs/library.md says how stable), and everything else may change. Every error is an
-`Error`, which names the fields at fault.
+`Error`, which names the invalid fields.
 """
 
 from stream_app.api import parts

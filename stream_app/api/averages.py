@@ -41,9 +41,9 @@ def mean(
     The columns are ``mean``, ``standard_error``, ``low``, ``high`` and ``steps``. Groups are sorted, and windows of a
     given length begin with the first release.
 
-    Estimates and repeats are not used, because they are not independent measurements. A mean is that of the true
-    values, each kept in the policy's range, at the measured steps. ``zone`` is the time zone of hours and days. A
-    vector, counts and categories have one row per part.
+    Estimates and repeats are not used, because they are not independent measurements. Each mean estimates the mean of
+    the true values at the measured steps, with each value kept in the policy's range. ``zone`` is the time zone of
+    hours and days. A vector, counts and categories have one row per part.
 
     Statistics of units (``unit=``) have exact intervals, and a mean or a share is weighted by its ``units``: the mean
     of daily means over a week is the mean of that week's units, without those of landmarks.
@@ -51,9 +51,9 @@ def mean(
     Every group is split by the column ``landmark``, because landmarks often have far more noise than other steps.
     ``landmarks="together"`` takes one mean of both; if a group has both, the table's ``note`` says so.
 
-    Releases from `release`, and from `read_releases` with their ledger, know their noise and their landmarks. So do
-    their frames, except for categories and for means over hidden numbers, which need ``policy``. Other frames need it
-    too.
+    Releases from `release`, and from `read_releases` with their ledger, include their noise and their landmarks. So do
+    their frames, except for categories and for means over hidden numbers, which need ``policy``. Other frames need
+    ``policy`` too.
 
     Raises:
         Error: for a frame without measurements, for a measurement with unknown noise or of an unknown kind of step
@@ -112,7 +112,7 @@ def _check_flags(measured: Sequence[MeasuredRelease]) -> None:
 
 
 def _check_bins(names: Sequence[object], measured: Sequence[MeasuredRelease]) -> None:
-    """Raise `Error` for hours or weekdays if the releases themselves have bins by local time."""
+    """Raise `Error` if a grouping uses hours or weekdays but the releases have bins of local time."""
     asked = next((name for name in names if isinstance(name, str) and name in {"hour", "weekday"}), None)
     if asked and any(release.of_units and isinstance(release.count, Mapping) for release, _ in measured):
         remedy = "use profile(), or group by series, day or a length of time"
@@ -126,7 +126,7 @@ def _check_bins(names: Sequence[object], measured: Sequence[MeasuredRelease]) ->
 def smooth(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
     """Return the true values over time, estimated from all measurements together.
 
-    Each step has ``smoothed``, ``low`` and ``high``. This is the offline version of the filter `level`: a Kalman
+    Each step has ``smoothed``, ``low`` and ``high``. The method is the offline version of the filter `level`: a Kalman
     smoother over the same models, which also uses later steps. ``low .. high`` is its 95 % band under these models. A
     category has the probability of each value.
 

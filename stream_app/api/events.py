@@ -1,4 +1,4 @@
-"""`read_events`: a file in any supported format, read as rows for `release`."""
+"""`read_events`: reads a file in any supported format into rows for `release`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,8 +38,8 @@ def read_events(  # noqa: PLR0913 - as many as `convert` has options, all but on
 ) -> Table:
     """Return the events in a file, oldest first: rows of ``series``, ``timestamp`` (ms) and ``value``.
 
-    The arguments are the options of `landmark-stream convert`. ``mapping`` names a shipped mapping or a TOML file; the
-    other arguments override it. A value of several parts is a dict. `release` accepts the rows as they are.
+    The arguments are the options of `landmark-stream convert`. ``mapping`` names a built-in mapping or a TOML file; the
+    other arguments override it. A value with several parts is a dict. `release` accepts the rows as they are.
 
     The rows contain raw values, so protect them like the file. The table's ``note`` says what was skipped.
 

@@ -1,4 +1,4 @@
-"""Conversion of callers' cells, numbers and file names to plain Python, and the library's one error."""
+"""Converts callers' values, numbers and file names to plain Python; defines the library's one error."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from stream_app.setup.settings import InvalidSettingsError
 
 
 class Error(ValueError):
-    """An invalid call; ``faults`` names each member, column or argument, what is wrong, and the remedy."""
+    """An invalid call; ``faults`` lists each member, column or argument with its problem and the remedy."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
@@ -33,7 +33,7 @@ class Error(ValueError):
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Raise the package's own errors as `Error`, with their fields."""
+    """Turn the package's own errors into an `Error` that names their fields."""
     try:
         yield
     except PolicyError as error:
@@ -51,16 +51,16 @@ def told() -> Iterator[None]:
 _PYTHONS: Final = frozenset({str, bool, int, float, dict, list, type(None)})
 LEAST_INTEGER: Final = -(2**63)
 END_OF_INTEGERS: Final = 2**64
-"""JSON readers keep integers from `LEAST_INTEGER` up to, but not including, this one.
+"""The end of the integers that JSON readers keep exact; they start at `LEAST_INTEGER`.
 
-They read others as doubles.
+Readers turn all other integers into doubles.
 """
 
 
 def unboxed(value: Any) -> Any:
-    """Return a numpy, pandas or polars value as plain Python; arrays as lists, decimals as doubles.
+    """Return a numpy, pandas or polars value as plain Python; arrays become lists.
 
-    Fractions become doubles too. A number thus becomes the same double as its digits in a file of events.
+    Decimals and fractions become doubles. A number thus becomes the same double as its digits in a file of events.
     """
     if type(value) in _PYTHONS:
         return value
@@ -86,7 +86,7 @@ def is_text(value: str) -> bool:
 
 
 def in_json(number: int) -> int | float:
-    """Return a whole number as JSON readers do: a large one as a double, or infinity if none can hold it."""
+    """Return a whole number as JSON readers do: a large one as a double, or infinity if it is too large."""
     is_whole = LEAST_INTEGER <= number < END_OF_INTEGERS
     return number if is_whole else float(number) if abs(number) < _DOUBLES else inf
 
@@ -95,12 +95,12 @@ _DOUBLES: Final = 10**308
 
 
 def is_missing(moment: datetime) -> bool:
-    """Return whether a moment is missing, like pandas' NaT, which is not equal to itself."""
+    """Return whether a moment is missing, such as pandas' NaT, which does not equal itself."""
     return moment != moment  # noqa: PLR0124 - that is what tells it
 
 
 def path_of(found: Any, member: str, instead: str) -> Path:
-    """Return a path; raises `Error` for anything else, with the remedy ``instead``."""
+    """Return ``found`` as a path; raise `Error`, which suggests ``instead``, for anything else."""
     if isinstance(found, str | PathLike) and "\0" not in str(found) and is_text(str(found)):
         return Path(found)
     raise Error.of(member, f"is of type {type(found).__name__}, not a file or folder; use {instead}")
@@ -117,7 +117,7 @@ def whole(found: Any, member: str, instead: str, least: int = 1) -> int:
 
 
 def length_of(found: Any, member: str) -> int:
-    """Return a length of time in milliseconds, at least 1; raises `Error` for anything else."""
+    """Return a duration in milliseconds, at least 1; raise `Error` for anything else."""
     remedy = 'use text such as "5min", a timedelta such as timedelta(hours=1), or milliseconds'
     if isinstance(found, str):
         length = length_ms(found)
@@ -139,7 +139,7 @@ _MOST: Final = 1e100
 
 
 def milliseconds_of(length: timedelta, member: str) -> int:
-    """Return a length of time in milliseconds; raises `Error` for fractions of one."""
+    """Return a duration in milliseconds; raise `Error` for a fraction of a millisecond."""
     found, rest = divmod(length, timedelta(milliseconds=1))
     if rest:
         raise Error.of(member, "is not a whole number of milliseconds; round it")
@@ -147,5 +147,5 @@ def milliseconds_of(length: timedelta, member: str) -> int:
 
 
 def keyed(found: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a mapping with texts as names, omitting names that cannot be encoded."""
+    """Return a mapping whose names are texts, omitting names that cannot be encoded."""
     return {str(name): each for name, each in found.items() if is_text(str(name))}

@@ -1,4 +1,4 @@
-"""`audit` and `standing`: what a ledger proves, and the budget of a series or person.
+"""`audit` and `standing`: the verdict on a ledger, and the budget of a series or person.
 
 Both use the audit's own code.
 """
@@ -36,7 +36,7 @@ class Audited(Page):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong, each with its code, series and sequence."""
+        """The faults found, each with its code, series and sequence."""
         return self._report.findings
 
     def document(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Audited(Page):
         return f"<Audited: {self._report.verdict}>"
 
     def html(self) -> Html:
-        """Return the verdict, what was read, and the first findings, as HTML."""
+        """Return the verdict, a summary of what was read, and the first findings as HTML."""
         cells = [[finding.code, finding.series, finding.sequence, finding.message] for finding in self.findings]
         found = table("Findings", ("code", "series", "sequence", "message"), cells) if cells else Html("")
         return Html(paragraph(self._report.verdict, "\n".join(self._report.summary())) + found)
@@ -107,13 +107,13 @@ def audit(
     public_keys: str | Path | Sequence[str | Path] = (),
     witness: str | Path | None = None,
 ) -> Audited:
-    """Return the verdict on a ledger: a file, a run's folder with releases, or what `release` returned.
+    """Return the verdict on a ledger: a file, a run's folder with releases, or the result of `release`.
 
-    The arithmetic is done again by code that shares nothing with the code that made the decisions. ``lifetime`` is the
+    The arithmetic is repeated by code that shares nothing with the code that made the decisions. ``lifetime`` is the
     epsilon that bounds all versions of a series together, if it is not in the ledger. ``heads`` is a file of signed
     heads, as `read heads` prints them: they show that nothing before them was cut off or rewritten. ``public_keys`` are
-    the files of the keys trusted to sign them, which must come from another place than the heads. All heads of
-    ``witness``, a file that was kept elsewhere, must be among them.
+    the files of the keys trusted to sign them; the keys must not come from the same place as the heads. The heads must
+    include all heads in ``witness``, a file that was kept elsewhere.
 
     Raises:
         Error: for an unreadable ledger, unreadable keys or heads, and for heads without keys.
@@ -161,7 +161,7 @@ def _lifetime(epsilon: float | None) -> int | None:
 def standing(ledger: str | Path | Released, name: str, *, lifetime: float | None = None, separator: str = "") -> Stands:
     """Return the budget report of the series or person with this name, from the ledger alone.
 
-    ``separator`` is the configured `member_separator`, if no limit in the ledger shows it.
+    ``separator`` is the configured `member_separator`; it is needed if no limit in the ledger shows it.
 
     Raises:
         Error: for a name that is not in the ledger, and for anything unreadable.

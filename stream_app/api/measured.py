@@ -1,4 +1,4 @@
-"""Releases in the forms of frames, tables and other programs, with their known policies."""
+"""Converts frames, tables and other programs' data to releases with their known policies."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -53,11 +53,11 @@ def measured_of(frame: Frame | Released, policy: Policy | None) -> list[Measured
 
 
 CHOOSE: Final = "choose rows by time, series, policy or landmark, never by measurement or value"
-"""The remedy for rows that were, or may have been, chosen by their noise."""
+"""The remedy for rows that were, or may have been, selected by their noise."""
 
 
 def _flagged(release: Release, given: core.Policy) -> Release:
-    """Return a release with its landmark flag by a given policy, which may predate a registration."""
+    """Return a release with its landmark flag set from a policy, which may predate a registration."""
     release = replace(release, of_units=given.units is not None)
     if release.landmark is not None:
         return release
@@ -73,7 +73,7 @@ _REMEDY: Final = "use the result of read_releases() or release()"
 
 
 def _release(row: Row, nth: int) -> Release:
-    """Return the release of a row; raises `Error` with the row and the missing or changed column."""
+    """Return the release in a row; raise `Error` with the row and the missing or changed column."""
 
     def read(column: str, of: Callable[[], T]) -> T:
         try:
@@ -108,7 +108,7 @@ def _release(row: Row, nth: int) -> Release:
         ),
         statistic=row.get("statistic"),
         count=read("count", lambda: _counted(count)),
-        # Records of contributors also have a count, and carry no noise of their own.
+        # Records of contributors also have a count, and have no noise of their own.
         of_units=count is not None and "items" not in row and noises is not None,
         landmark=row.get("landmark"),
         noises=noises,

@@ -1,7 +1,7 @@
 """The typed parts of a policy: value kinds, schemes, and parts for readings, contributors and dummies.
 
-Each part is frozen, has the names and defaults of the policy record, and is checked when a `Policy` is created from it.
-Parts omit defaults from the record.
+Each part is frozen, uses the names and defaults of the policy record, and is checked when a `Policy` is created from
+it. The record omits defaults.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ Time = int | str | date
 
 
 class Part:
-    """A part of a policy; ``NAMED`` is the member that identifies its type, and that member's value."""
+    """A part of a policy; ``NAMED`` is the record member that identifies its type, and its value."""
 
     NAMED: ClassVar[tuple[str, str] | None] = None
 
@@ -49,7 +49,7 @@ class Part:
 
 
 def plain(value: Any, member: str) -> Any:
-    """Return a value as JSON; raises `Error` for a time without a zone and anything a record cannot hold."""
+    """Return a value as JSON; raise `Error` for a time without a zone or anything a record cannot hold."""
     value = unboxed(value)
     if isinstance(value, Part):
         return value.record()
@@ -72,7 +72,7 @@ def plain(value: Any, member: str) -> Any:
 
 
 def moment_ms(moment: datetime, member: str) -> int:
-    """Return the milliseconds of a datetime; raises `Error` for one without a zone, and for NaT."""
+    """Return a datetime in milliseconds; raise `Error` for one without a zone, and for NaT."""
     if is_missing(moment):
         raise Error.of(member, "has no time; use a datetime with a zone, or omit it")
     if moment.utcoffset() is None:
@@ -150,7 +150,7 @@ class Category(Part):
 
 @dataclass(frozen=True, slots=True)
 class Vector(Part):
-    """Several named numbers of one moment."""
+    """Several named numbers measured at one moment."""
 
     NAMED = "kind", "vector"
     parts: Mapping[str, Range]
@@ -172,14 +172,14 @@ Kind = Number | Counts | Location | Category | Vector | Choice
 
 @dataclass(frozen=True, slots=True)
 class Uniform(Part):
-    """Gives every step the same share."""
+    """Gives every step the same share of epsilon."""
 
     NAMED = "name", "uniform"
 
 
 @dataclass(frozen=True, slots=True)
 class Adaptive(Part):
-    """Publishes more often if earlier releases moved."""
+    """Publishes more often if earlier releases changed."""
 
     NAMED = "name", "adaptive"
     _: KW_ONLY
@@ -190,7 +190,7 @@ class Adaptive(Part):
 
 @dataclass(frozen=True, slots=True)
 class Skip(Part):
-    """Spends nothing on landmarks, which shows where they are; requires ``accept_risk``."""
+    """Spends nothing on landmarks, which reveals where they are; requires ``accept_risk``."""
 
     NAMED = "name", "skip"
     _: KW_ONLY
@@ -256,7 +256,7 @@ class Collect(Part):
 
 @dataclass(frozen=True, slots=True)
 class Drawn(Part):
-    """Dummy landmarks from ``start`` to ``end``: one of many options, drawn by the exponential mechanism."""
+    """Dummy landmarks from ``start`` to ``end``: the exponential mechanism draws one of many options."""
 
     method: Literal["optimal", "heuristic", "partitioned"]
     start: Time
@@ -268,7 +268,7 @@ class Drawn(Part):
 
 @dataclass(frozen=True, slots=True)
 class Padding(Part):
-    """Dummy landmarks between ``start`` and ``end``: each other step is added with a probability."""
+    """Dummy landmarks between ``start`` and ``end``: each other step becomes one with some probability."""
 
     NAMED = "method", "padding"
     probability: float

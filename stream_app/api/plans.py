@@ -1,4 +1,4 @@
-"""`plan` and `verify`: a policy's cost and a lower bound on its privacy loss, before there are data."""
+"""`plan` and `verify`: a policy's cost and a lower bound on its privacy loss, before there is data."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -35,7 +35,8 @@ from stream_app.words.odds import in_odds
 class Plan(Page):
     """The cost of a policy under each scheme of its level; ``table`` has one row per scheme and side.
 
-    ``within`` says what each event may spend within the requested bound of temporal loss; None without a bound.
+    ``within`` says how much each event may spend to stay within the requested bound on temporal loss; it is None
+    without a bound.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Plan(Page):
 
 
 class Verified(Page):
-    """The verdict on a policy's noise; true if no bound exceeds the declared loss, but a control's does."""
+    """The verdict on a policy's noise; true if no bound exceeds the declared loss but a control's does."""
 
     def __init__(self, policy: Policy, found: Verdict) -> None:
         self.policy: Final = policy
@@ -133,25 +134,25 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     data: Frame | None = None,
     config: str | Path | None = None,
 ) -> Plan | PlanOfUnits:
-    """Return a policy's cost under each scheme, before there are data: budgets, noise and expected error.
+    """Return a policy's cost under each scheme, before there is data: budgets, noise and expected error.
 
-    For a policy whose steps contain units (``unit=``), it is the error of the statistic by unit, window and span
-    instead. Then ``error`` finds the epsilon, or the unit, with which a statistic over ``step`` ("day", "week", "30
-    days", a length of time; by default the policy's) has that mean error. ``data`` is a frame of raw readings with the
+    For a policy whose steps contain units (``unit=``), the plan is instead the error of the statistic by unit, window
+    and span. Then ``error`` finds the epsilon, or the unit, with which a statistic over ``step`` ("day", "week", "30
+    days", a duration; by default the policy's) has that mean error. ``data`` is a frame of raw readings with the
     columns ``series`` (optional), ``timestamp`` and ``value``. It adds the error of a constant baseline to each error,
     and warns of a unit shorter than the time for which values stay alike. Its results depend on raw values.
     ``statistic`` ("mean" or "sum"), ``step`` and ``data`` also work for a policy of single numbers, as if each step
     were a unit.
 
     ``steps`` is the number of events, ``every_ms`` the time between them, and ``start`` the time of the first; by
-    default they follow from the policy. ``correlation`` is a file from the command `correlate`; by default it is the
-    one that the policy names and the configuration file ``config`` contains. It is used to predict temporal loss.
-    ``bound`` finds the epsilon that keeps that loss within it. ``error`` finds how many contributors of collected data
-    bring the error of a release within it.
+    default they follow from the policy. ``correlation`` is a file from the command `correlate`, used to predict
+    temporal loss. By default it is the correlation that the policy names, from the configuration file ``config``.
+    ``bound`` finds the epsilon that keeps temporal loss within that bound. ``error`` finds how many contributors to
+    collected data are needed to keep the error of a release within it.
 
     Raises:
         Error: for a horizon that cannot be planned, for an unreadable correlation, for a bound without a correlation or
-            one that nothing keeps, and for an error of data that are not collected.
+            one that no epsilon meets, and for an error of data that is not collected.
     """
     found = compiled(policy)
     if isinstance(start, str | date) and not isinstance(plain(start, "start"), int):
@@ -211,14 +212,14 @@ def _adversary(
 def verify(policy: Policy, *, runs: int = 2_000) -> Verified:
     """Return the verdict on a policy's noise, from real decisions on synthetic neighbours.
 
-    Each history is run ``runs`` times. More runs find rarer faults; the command `verify` uses 20,000. It runs in this
+    Each history is run ``runs`` times. More runs find rarer faults; the command `verify` uses 20,000. All runs use this
     process only.
 
     Raises:
         Error: for a policy that cannot be verified.
     """
     runs = whole(runs, "runs", "use the number of runs of each history")
-    # PRIVACY: the data are made up, and the key comes from no key file and is discarded with the run.
+    # PRIVACY: the data is synthetic, and the key comes from no key file and is discarded with the run.
     try:
         tried = experiment(compiled(policy).parameters, keyfile.fresh_secret())
     except UnusableError as error:

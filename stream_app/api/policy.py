@@ -1,4 +1,4 @@
-"""`Policy`: the guarantee for a series, as a frozen value of the wire format's policy record."""
+"""`Policy`: the guarantee for a series, as an immutable form of the policy record."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -31,7 +31,7 @@ from stream_app.setup.configuration import Written, policies_from, policies_in
 from stream_app.words.promise import in_words
 
 Landmark = Time | tuple[Time, Time] | Mapping[str, Any]
-"""A moment, [start, end), or a landmark form from policy files, such as ``{"weekly": ..}``."""
+"""A moment, a [start, end) pair, or a landmark form from policy files, such as ``{"weekly": ..}``."""
 
 
 class Others(TypedDict, total=False):
@@ -70,18 +70,18 @@ class Members(Others, total=False):
 class Policy(Page):
     """The guarantee for each series that a glob matches, checked as by `landmark-stream check`.
 
-    ``Policy(epsilon=.., value=..)`` has level `landmark`; `event`, `user` and `w_event` create others. ``step`` is the
-    time between two readings, in milliseconds, as a timedelta or as a text such as "5min". You may omit it (1 ms) only
-    if its length changes nothing: if landmarks are single moments, and at level `event`.
+    ``Policy(epsilon=.., value=..)`` has level `landmark`; `event`, `user` and `w_event` create policies of the other
+    levels. ``step`` is the time between two readings, in milliseconds, as a timedelta or as a text such as "5min". You
+    may omit it (1 ms) only if its length changes nothing: if landmarks are single moments, and at level `event`.
 
     With ``unit``, a step contains many readings, and ``statistic`` is what is released about it. For example,
-    ``unit="1h", step="1d", statistic="mean"`` publishes daily means and protects any one hour, leaving out hours that a
+    ``unit="1h", step="1d", statistic="mean"`` publishes daily means and protects any one hour, omitting hours that a
     landmark touches. ``statistic`` is "mean", "sum", `Share`, `Histogram`, or "histogram" for categories. ``by``
     divides means and sums by "hour", "weekday" or "hour-of-week" in UTC or in ``local_zone``, with the offsets of the
-    20 years from ``local_from`` on. ``within`` is the value of a unit with several readings, ``window`` how many units
-    in a row are protected together, and ``offset`` when steps begin. The scheme is then `Uniform` by default. It has no
-    filter, so each release is the statistic with noise and contains no earlier release. Two policies are equal if their
-    records are equal.
+    20 years from ``local_from`` on. ``within`` is the value of a unit with several readings, ``window`` the number of
+    consecutive units protected together, and ``offset`` the time at which steps begin. The scheme is then `Uniform` by
+    default. It has no filter, so each release is the statistic with noise and contains no earlier release. Two policies
+    are equal if their records are equal.
     """
 
     __slots__ = ("_core", "_record")
@@ -92,7 +92,7 @@ class Policy(Page):
     def __init__(self, **members: Unpack[Members]) -> None: ...
 
     def __init__(self, record: Any = None, folder: Path | None = None, **members: Any) -> None:
-        """Take the members of a policy of level landmark, or a policy record as in a policy file.
+        """Create a policy from the members of a policy of level landmark, or from a policy record.
 
         ``folder`` contains the calendar files that the landmarks of a record name. Raises `Error` with every fault.
         """
@@ -158,7 +158,7 @@ class Policy(Page):
         """Return the policies in a file (one record, or one per line); raises `Error` with every fault."""
         path = path_of(file, "file", "a policy file with one record per line")
         with told():
-            policies_in(path)  # all faults of the file at once
+            policies_in(path)  # reports all faults of the file
             found: list[Any] = [line.document for line in documents.lines(path.read_bytes())]
         return tuple(cls(document, path.parent) for document in found)
 
@@ -170,7 +170,7 @@ class Policy(Page):
 
     @property
     def series(self) -> str:
-        """The series, or the glob that series match."""
+        """The series, or the glob that matches them."""
         return str(self.record["series"])
 
     @property
@@ -199,7 +199,7 @@ class Policy(Page):
 
 
 def compiled(policy: Policy) -> core.Policy:
-    """Return the core's form of a policy; raises `Error` for anything else."""
+    """Return a policy in its compiled core form; raise `Error` for anything else."""
     return _checked(policy)._core  # noqa: SLF001 - the library's own
 
 
@@ -213,7 +213,7 @@ def _checked(found: object) -> Policy:
 
 
 def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> tuple[DefaultPolicy, ...]:
-    """Return a run's default policies, of which the first match applies to a series; raises `Error`."""
+    """Return a run's default policies; the first match applies to a series. Raise `Error` if invalid."""
     if isinstance(policies, Policy) or not isinstance(policies, Iterable):
         policies = [_checked(policies)]
     if isinstance(policies, Mapping):
@@ -236,7 +236,7 @@ def _listed(landmarks: Any) -> list[Any]:
 
 
 def _check_stepless(protection: Mapping[str, Any], others: Mapping[str, Any]) -> None:
-    """Refuse a policy without a step if the guarantee or the split of the budget depends on its length."""
+    """Refuse a policy without a step if the guarantee or the budget split depends on the step's length."""
     # PRIVACY: 24 steps of 1 ms do not protect a day, and an hour of them splits epsilon over 3,600,000 landmarks.
     spans = any(not isinstance(each, int) for each in protection.get("landmarks", ()))
     counts = [name for name in ("window", "length") if protection.get(name) not in (None, 1)]
@@ -281,7 +281,7 @@ def _record(
 
 
 def _usual(others: Mapping[str, Any]) -> Scheme:
-    """Return the default scheme; with units, it is one whose releases no filter changes."""
+    """Return the default scheme; with units, it is one without a filter that changes releases."""
     return Balanced() if others.get("unit") is None else Uniform()
 
 

@@ -22,8 +22,8 @@ LEDGER, RELEASES = "ledger.jsonl", "releases.jsonl"
 class Releases(Table):
     """Releases, one per row: ``value``, ``measurement``, its interval ``low .. high``, ``landmark``, etc.
 
-    Intervals have 95 %; `docs/library.md` lists all columns. The table keeps the public policies, so that `mean` and
-    `smooth` are exact.
+    The intervals are 95 % intervals; `docs/library.md` lists all columns. The table keeps the public policies, so that
+    `mean` and `smooth` are exact.
     """
 
     def __init__(self, releases: Iterable[Release], policies: Policies, library: Library = "rows") -> None:
@@ -33,12 +33,12 @@ class Releases(Table):
 
     @property
     def columns(self) -> list[str]:
-        """The names of all columns: series and time, then value, measurement, and what is known of its noise."""
+        """The names of all columns: series and time, then value, measurement, and facts about its noise."""
         return list(self._columns)
 
     @property
     def measured(self) -> tuple[MeasuredRelease, ...]:
-        """Each release with its policy, as `stream_app.analysis` accepts them."""
+        """Each release with its policy, in the form that `stream_app.analysis` accepts."""
         return self._measured
 
 
@@ -54,7 +54,7 @@ def read_releases(
 
     For a file, ``ledger`` is the file with the policies. Without it, neither landmarks nor intervals are known, and
     `mean` does not accept the releases. ``config`` is the configuration file that says where the topics are; only
-    committed records are read. ``series`` selects one series. ``library`` is the library of ``frame``.
+    committed records are read. ``series`` selects one series. ``library`` is the library that ``frame`` uses.
 
     Raises:
         Error: for anything unreadable.
@@ -85,7 +85,7 @@ def _from_files(releases: Path, ledger: Path | None) -> tuple[list[Release], Pol
     for place, entry in _records(ledger) if ledger is not None else ():
         try:
             policies.entry(entry)
-        except (PolicyError, LookupError, TypeError, ValueError, AssertionError):  # whatever a foreign file has
+        except (PolicyError, LookupError, TypeError, ValueError, AssertionError):  # errors of foreign files
             raise Error.of(place, "is not a ledger entry; use the ledger beside the releases") from None
     for place, record in _records(releases):
         try:
@@ -132,7 +132,7 @@ async def _read_topics(settings: Settings) -> tuple[list[Release], Policies]:
 
     names, policies, releases = TopicNames.of(settings.prefix, settings.application), Policies(), list[Release]()
     try:
-        # Read the releases first, so that the ledger then already contains their policies.
+        # Read the releases first, so that the ledger already contains their policies when it is read.
         async for record in records_of(settings, names.releases):
             found: Any = wire.load(record.value)
             releases.append(Release.of(found))

@@ -1,4 +1,4 @@
-"""`release`: processes a frame into a folder, under the rules of `replay`, and returns the result."""
+"""`release`: processes a frame into a folder by the rules of `replay`, and returns the result."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,12 +37,12 @@ class Released(Page):
 
     @property
     def rejected(self) -> Mapping[str, int]:
-        """How many records were rejected, by reason."""
+        """The number of rejected records, by reason."""
         return {str(reason): count for reason, count in self._answered.rejected.items()}
 
     @property
     def clamped(self) -> int:
-        """How many new rows have a value outside their policy's range, which is published as the range's end.
+        """The number of new rows with a value outside their policy's range; the range's end is published.
 
         The number is computed from raw values: keep it as private as they are. Nothing else reveals it.
         """
@@ -50,7 +50,7 @@ class Released(Page):
 
     @property
     def substituted(self) -> int:
-        """How many new rows have a value that is not of the policy's kind, so that ``invalid`` replaces it.
+        """The number of new rows whose value is not of the policy's kind, so ``invalid`` replaces it.
 
         The number is computed from raw values, like ``clamped``.
         """
@@ -70,7 +70,7 @@ class Released(Page):
         return f"<Released: {len(self.releases):,} releases in {self.folder}>"
 
     def html(self) -> Html:
-        """Return the result of the run and the first releases as HTML."""
+        """Return a summary of the run and the first releases as HTML."""
         return Html(paragraph("Released", str(self)) + self.releases.html())
 
 
@@ -97,18 +97,22 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
     rejects input in which an earlier row was changed, unless ``replace`` moves its files aside; then both budgets are
     spent.
 
-    ``policy`` applies to the series that its glob matches; of several, the first match applies. A mapping gives one
-    policy per series. ``series`` is the series of all rows if no column has it. Several ``value_columns`` are a
-    location, counts, or the parts of a vector. ``contributor_column`` makes rows the items of contributors, for
-    policies that collect. A row with a ``type`` is an event record as it is, such as a watermark. ``config`` is a
-    configuration file, ``key`` the key file of a worker.
+    ``policy`` applies to the series that its glob matches; if there are several, the first match applies. A mapping
+    gives one policy per series. ``series`` is the series of all rows if no column contains it. Several
+    ``value_columns`` are a location, counts, or the parts of a vector. ``contributor_column`` turns rows into items of
+    contributors, for policies that collect. A row with a ``type`` is already an event record, such as a watermark.
+    ``config`` is a configuration file, ``key`` the key file of a worker.
 
-    New rows that look wrong as a whole are refused, unless ``accept`` names the reason: ``"landmarks"`` (no landmark
-    step of a series has an event), ``"times"`` (they look like seconds or digits of a date, or are after tomorrow),
-    ``"order"`` (a row is before an earlier row of its series, so that a worker would never accept it: sort by time),
-    ``"substituted"`` (the policy's ``invalid`` replaces more than 1 % of the values), ``"clamped"`` (most values are
-    beyond one end of their range), ``"refused"`` (more than 1 % are refused for another reason). ``late="reject"``
-    accepts ``"order"``.
+    New rows that look wrong as a whole are refused, unless ``accept`` names the reason:
+
+    * ``"landmarks"``: no landmark step of a series has an event.
+    * ``"times"``: the times look like seconds or digits of a date, or are after tomorrow.
+    * ``"order"``: a row is before an earlier row of its series, so a worker would never accept it. Sort by time.
+    * ``"substituted"``: the policy's ``invalid`` replaces more than 1 % of the values.
+    * ``"clamped"``: most values are beyond one end of their range.
+    * ``"refused"``: more than 1 % are refused for another reason.
+
+    ``late="reject"`` accepts ``"order"``.
 
     Raises:
         Error: for columns, times or policies that cannot be used, for a folder that rejects the input, for rows that
@@ -119,7 +123,7 @@ def release(  # noqa: PLR0913 - as many as `replay` has options, all but two by 
         raise Error.of("late", 'is neither "refuse" nor "reject"; omit it to refuse a frame with late rows')
     accepted = _accepted(accept) | ({"order"} if late == "reject" else set())
     columns = Columns(series_column, timestamp_column, value_columns, contributor_column)
-    # PRIVACY: from here, raw values go only into the records that the decisions read; no error shows one.
+    # PRIVACY: from here, raw values go only into the records that the decisions read; no error shows a raw value.
     rows = rows_of(frame)
     events = events_of(rows, columns, series, seeds=key is None)
     if not events:
@@ -182,7 +186,7 @@ def _fault(
 
 
 def _late(answered: RunResult, events: Sequence[bytes], library: Library, columns: Columns) -> str:
-    """Say which rows came late, and how to sort a frame so that later rows still come at the end."""
+    """Return a message that says which rows were late, and how to sort a frame to keep rows in order."""
     # PRIVACY: which rows are late follows only from series and times, which releases show.
     count, seen, repeated = answered.rows.refused["late"], set[tuple[str, ...]](), 0
     for event in events:
@@ -205,7 +209,7 @@ def _late(answered: RunResult, events: Sequence[bytes], library: Library, column
 
 
 def _texts(rows: Sequence[Row], columns: Columns) -> Iterator[str]:
-    """Yield remedies for value columns of text only, as CSV readers return, and for names without text."""
+    """Yield remedies for value columns that contain only text, as from CSV, and for names without text."""
     whose = [name for name in (columns.series, columns.contributor) if name and any(name in row for row in rows)]
     for name in whose:
         if not any(isinstance(row.get(name), str) for row in rows):

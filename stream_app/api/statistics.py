@@ -1,4 +1,4 @@
-"""`profile`, `time_in_range` and `compare`: results of statistics of units, with 95 % intervals.
+"""`profile`, `time_in_range` and `compare`: results from statistics of units, with 95 % intervals.
 
 PRIVACY: all of them use only releases and public policies, so they are free post-processing: nothing is spent.
 """
@@ -40,8 +40,8 @@ _NOT_OF_UNITS: Final = (
 def profile(frame: Frame | Released, *, policy: Policy | None = None) -> Table:
     """Return the mean of a unit by bin of local time, from statistics ``by`` hour, weekday or week hour.
 
-    One row per series and bin: ``mean``, ``standard_error``, ``low``, ``high``, ``steps`` and ``units``. The bins of
-    several steps are averaged with their numbers of units as weights; sums are divided by these numbers.
+    One row per series and bin contains ``mean``, ``standard_error``, ``low``, ``high``, ``steps`` and ``units``. The
+    bins of several steps are averaged with their numbers of units as weights; sums are divided by these numbers.
 
     Raises:
         Error: for releases without such statistics.
@@ -70,9 +70,9 @@ def time_in_range(
 ) -> Table:
     """Return the share of units whose value is in a range: from ``low`` up to, but excluding, ``high``.
 
-    It comes from the statistic ``share``, whose range is the policy's, or from a ``histogram`` that has ``low`` and
-    ``high`` among its edges. Without both, a histogram has one row per bin or category. ``share`` is unbiased, so it
-    may be slightly below 0 or above 1.
+    The share comes from the statistic ``share``, whose range is the policy's, or from a ``histogram`` that has ``low``
+    and ``high`` among its edges. If both are omitted, a histogram has one row per bin or category. ``share`` is
+    unbiased, so it may be slightly below 0 or above 1.
 
     Raises:
         Error: for other releases, and for a range whose ends are not edges.
@@ -97,12 +97,12 @@ def compare(
 ) -> Table:
     """Return by how much the mean of one span exceeds that of another, with its 95 % interval.
 
-    One row per series and part: the means ``before`` and ``after``, their ``difference``, its ``standard_error``,
-    ``low`` and ``high``, and the number of units in each span. A step belongs to the span that contains its start.
-    ``zone`` applies to days and to times without a zone.
+    One row per series and part contains the means ``before`` and ``after``, their ``difference``, its
+    ``standard_error``, ``low`` and ``high``, and the number of units in each span. A step belongs to the span that
+    contains its start. ``zone`` applies to days and to times without a zone.
 
     Raises:
-        Error: for releases without statistics of units, for spans that overlap, and for one without a release.
+        Error: for releases without statistics of units, for spans that overlap, and for a span without a release.
     """
     spans = [_span(each, name, zone) for name, each in (("before", before), ("after", after))]
     if max(spans[0][0], spans[1][0]) < min(spans[0][1], spans[1][1]):
@@ -157,7 +157,7 @@ def _reach(moment: Any, name: str, clocks: Any) -> tuple[int, int]:
 def _ranges(
     series: str, group: Sequence[MeasuredRelease], low: float | None, high: float | None
 ) -> dict[str, tuple[str, ...]]:
-    """Return the parts of a measurement that each range consists of, by the range's label."""
+    """Return, by the label of each range, the parts of a measurement that belong to the range."""
     release, ruling = group[0]
     kind = ruling.kind if ruling is not None else None
     if release.statistic == "share" and (kind is None or isinstance(kind, Share)):

@@ -1,4 +1,4 @@
-"""Input and output of pandas and polars frames and lists of dicts, and their rows as event records.
+"""Converts pandas and polars frames and lists of dicts, and turns their rows into event records.
 
 No library is required, and none is imported before it is used. The records equal those of `replay` and `send`, byte for
 byte.
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Library = Literal["pandas", "polars", "rows"]
 Frame: TypeAlias = Union["pd.DataFrame", "pl.DataFrame", "Table", Iterable[Row]]
-"""Any input of rows: a frame of pandas or polars, a table of this library, or dicts, one per row."""
+"""Any input of rows: a pandas or polars frame, a table of this library, or dicts, one per row."""
 
 
 class Table(Page, Sequence[Row]):
     """Rows of results; ``frame`` returns them in the library of the input.
 
-    A row has a key for each column that applies to it. ``note`` is a remark on the rows, shown below them.
+    A row has a key for each column that applies to it. ``note`` is a remark about the rows, shown below them.
     """
 
     def __init__(self, rows: Iterable[Row], library: Library = "rows", title: str = "", note: str = "") -> None:
@@ -48,7 +48,7 @@ class Table(Page, Sequence[Row]):
 
     @property
     def frame(self) -> Any:
-        """The rows in the library of the input: a frame of pandas or polars, or a list of dicts."""
+        """The rows in the library of the input: a pandas or polars frame, or a list of dicts."""
         match self._library:
             case "pandas":
                 return self.to_pandas()
@@ -110,7 +110,7 @@ _MISSING: Final = "is not installed; run pip install {0}, or use rows()"
 
 
 def library_of(frame: object) -> Library:
-    """Return the library of a frame; anything else is "rows"."""
+    """Return the library of a frame, or "rows" for anything else."""
     if isinstance(frame, Table):
         return frame._library  # noqa: SLF001 - the class' own
     of = type(frame).__module__.split(".", maxsplit=1)[0]
@@ -118,10 +118,10 @@ def library_of(frame: object) -> Library:
 
 
 def rows_of(frame: Frame) -> list[Row]:
-    """Return the rows of a frame; raises `Error` for anything else.
+    """Return the rows of a frame; raise `Error` for anything else.
 
-    Missing pandas values are omitted from their rows, times stay as the library represents them, and a named pandas
-    index becomes a column.
+    Missing pandas values are omitted from their rows, times keep the library's type, and a named pandas index becomes a
+    column.
     """
     found: Any = frame
     match library_of(frame):
@@ -164,15 +164,16 @@ SEED_BYTES: Final = 32
 TYPES: Final = frozenset(
     {"observation", "contribution", "policy", "landmarks", "watermark", "intrusion", "close", "member"}
 )
-"""Record types; a row with one of these is a record as it is."""
+"""Record types; a row with one of these types is already an event record."""
 
 
 def events_of(rows: Sequence[Row], columns: Columns, series: str | None, *, seeds: bool) -> list[bytes]:
-    """Return the event records of rows; ``series`` applies to all rows, or None if a column has it.
+    """Return the event records of rows; ``series`` applies to all rows, or is None if a column has it.
 
-    ``seeds`` gives watermarks and intrusions without a seed one by their position, if it is mixed with a secret key.
+    ``seeds`` gives each watermark and intrusion without a seed one from its position. Use it only if that seed is mixed
+    with a secret key.
 
-    A row with a ``type`` in `TYPES` is an event record as it is, such as a watermark; its time may be a datetime.
+    A row with a ``type`` in `TYPES` is already an event record, such as a watermark; its time may be a datetime.
 
     Raises:
         Error: for columns that no row has, and for the first invalid time; it names no value.
@@ -270,7 +271,7 @@ def _timestamp(found: Any, nth: int) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON; numbers that JSON lacks become null, which is refused like any null."""
+    """Return a value as JSON; numbers that JSON cannot represent become null, which is refused as usual."""
     value = unboxed(value)
     if isinstance(value, int):
         value = in_json(value)

@@ -1,4 +1,4 @@
-"""The plan of a statistic of units: error by unit, window and span, and the cost of a wanted error."""
+"""The plan of a statistic of units: error by unit, window and span, and the cost of a target error."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -38,11 +38,11 @@ class PlanOfUnits(Page):
 
     @property
     def warning(self) -> str:
-        """A warning if values stay alike for longer than what is protected; empty if not, or without data."""
+        """A warning if values stay alike for longer than the protected time; empty otherwise or without data."""
         return self._found.warning
 
     def picture(self, path: str | Path) -> Path:
-        """Write a picture of the errors by unit, in the format of its suffix, and return its path.
+        """Plot the errors by unit into a file, in the format of its suffix, and return its path.
 
         Raises `Error`.
         """

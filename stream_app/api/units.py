@@ -1,4 +1,4 @@
-"""The members of a policy whose steps contain units, in the library's form and in the record's."""
+"""Converts the members of a policy with units between the library's form and the record's form."""
 
 import time
 import warnings
@@ -41,7 +41,7 @@ class Histogram(Part):
 
 
 Statistic = Literal["mean", "sum", "histogram"] | Share | Histogram
-"""What is released about the units of a step."""
+"""The statistic that is released about the units of a step."""
 
 
 OF_UNITS: Final = ("statistic", "by", "offset", "open_steps", "local_zone", "local_from")
@@ -72,7 +72,7 @@ def with_units(others: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def value_of(value: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record's `value` member with its statistic; raises `Error`."""
+    """Return the record's `value` member with its statistic; raise `Error` for invalid arguments."""
     statistic, by = others.get("statistic"), others.get("by")
     found = dict(value)
     if isinstance(statistic, Part):
@@ -106,7 +106,7 @@ def _day(first: Any) -> Any:
 
 
 def warn_of_days(record: Mapping[str, Any], policy: Policy) -> None:
-    """Warn if steps of whole days do not match the zone that a valid record names."""
+    """Warn if steps of whole days do not match the time zone of a valid record."""
     zone = zone_in(record)
     if zone is not None and (warning := days_cut_by(policy, zone, time.time_ns() // 1_000_000)):
         warnings.warn(f"protection.offset: {warning}", stacklevel=3)

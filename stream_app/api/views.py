@@ -1,4 +1,4 @@
-"""The display of results: as text, by rich in a terminal, and as HTML in a notebook.
+"""Displays results: as text, with rich in a terminal, and as HTML in a notebook.
 
 PRIVACY: only results are shown, which are releases, public policies and what follows from them: never a raw value.
 Whatever a file or a policy named is escaped.
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Html = NewType("Html", str)
 """Markup in which all texts are escaped."""
 SHOWN: Final = 48
-"""Rows shown in a table: two for each hour of a day, with landmarks separate; it states the total."""
+"""Rows shown in a table: two for each hour of a day, with landmarks separate. It states the total."""
 LONGEST_CELL: Final = 40
-"""The most characters of a cell that HTML never breaks."""
+"""The longest cell, in characters, that HTML never breaks."""
 
 
 class Page(ABC):
@@ -28,7 +28,7 @@ class Page(ABC):
 
     @abstractmethod
     def html(self) -> Html:
-        """Return HTML without its own colours, because it is read on light and dark pages."""
+        """Return HTML without its own colours, so that it is readable on light and dark pages."""
 
     def _repr_html_(self) -> str:
         return self.html()
@@ -89,7 +89,7 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], below: It
 
 
 def shown(cell: object) -> str:
-    """Return a cell for display; a name can neither break its line nor control the terminal."""
+    """Return a cell as text that cannot break its line or control the terminal."""
     match cell:
         case None:
             return ""

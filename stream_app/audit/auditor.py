@@ -1,4 +1,4 @@
-"""The audit of many series at once, in one pass: lines of ledger and releases in, findings out."""
+"""The audit of many series in one pass, from lines of the ledger and the releases to findings."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,12 +24,12 @@ from stream_app.audit.series import Series, beside_bases
 class Auditor:
     """Audits ledger entries and optionally releases as they arrive; `finish` returns the report.
 
-    `compare` means that the releases will be passed in, too. `lifetime_nano` is the bound on the total over policy
+    Set `compare` if the releases will be passed in, too. `lifetime_nano` is the bound on the total over policy
     versions, in nano-epsilon; None means each series' first epsilon. `keys` are the keys that may have signed
     checkpoints (heads), and `topic` is the ledger's name in them. If `keys` is None, so is `heads`. Otherwise pass the
     checkpoints' records to `heads`, all of them before the first entry. `live` is called with each finding as soon as
     it is certain; checkpoints may then also follow the entries they name. `aside` is called with each remark and each
-    change of a series' key, which are not faults. `rules` holds what applies to all series: bounds and persons.
+    change of a series' key, which are not faults. `rules` contains the bounds and persons that apply to all series.
     """
 
     def __init__(
@@ -87,12 +87,12 @@ class Auditor:
 
     @property
     def entries_read(self) -> int:
-        """The number of entries read, without copies."""
+        """The number of entries read, excluding copies."""
         return self._tally.others + sum(self._tally.decisions.values())
 
     @property
     def series_read(self) -> int:
-        """The number of series in the entries so far, without the persons' chains."""
+        """The number of series in the entries so far, excluding the persons' chains."""
         return len(self._series) - self.rules.members.chains
 
     def followed(self) -> Iterable[Series]:
@@ -108,7 +108,7 @@ class Auditor:
             yield SeriesLoss(series.name, spent.budget_nano, spent.landmark_nano, spent.peak_nano, spent.closed_nano)
 
     def finish(self, judged: set[tuple[str, int]] | None = None) -> Report:
-        """Return the report; if `judged` is given, it limits which unpaired releases and entries are reported."""
+        """Return the report; if given, `judged` limits which unpaired releases and entries are reported."""
         tally, pairing = self._tally, self._pairing
         largest, name = 0, ""
         keys: Counter[str] = Counter()
@@ -171,7 +171,7 @@ class Auditor:
             self._openings.keep(data, series)
 
     def _opens(self, data: bytes) -> bool:
-        """Try to accept an entry that opens a series as earlier ones did; return whether it is one."""
+        """Try to accept an entry that opens a series as earlier ones did; return whether it was accepted."""
         opened = self._openings.open(data)
         if opened is None or opened[0] in self._series:
             return False
@@ -206,7 +206,7 @@ class Auditor:
     def _tell(
         self, entry: ReleaseEntry, terms: Terms | None, source_ms: int | None, books: Books | None = None
     ) -> None:
-        """Pass a release entry with a place in a chain to the comparison with its release."""
+        """Pass a release entry that has a place in a chain to the comparison with its release."""
         if self._pairing is not None:
             left_out = NO_LANDMARKS if books is None or books.terms.units is None else books.landmarks
             self._tally.add(*self._pairing.entry(CoveredEntry(entry, terms, source_ms, left_out)))

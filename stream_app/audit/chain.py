@@ -1,7 +1,8 @@
-"""The hash chain of one series: every entry names the hash of the entry before it, and its own hash.
+"""The hash chain of one series: each entry names its own hash and that of the entry before it.
 
 The digests of the latest entries distinguish a repeated entry from a conflicting one. In a longer run of repeats (a
-batch that was written twice), the links do: an entry whose hash a known entry names is also known.
+batch that was written twice), the links distinguish them: if a known entry names the hash of an entry, that entry is
+also known.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ HASH_MEMBER: Final = b',"hash":"'
 TAIL_BYTES: Final = len(HASH_MEMBER) + 64 + len(b'"}')
 DIGEST_BYTES: Final = 32
 WINDOW: Final = 64
-"""How many entries back a copy can be compared; up to twice as many digests are remembered."""
+"""How far back a copy of an entry can be compared; up to twice as many digests are remembered."""
 MOST_BYTES: Final = 2 * WINDOW * DIGEST_BYTES
 _MISSING: Final = bytes(DIGEST_BYTES)
 NO_FINDINGS: Final[tuple[Finding, ...]] = ()
@@ -40,10 +41,10 @@ class Chain:
     hash: str = ZEROS
     key: str = ""
     epoch: int = 0
-    former: dict[str, int] | None = None  # the latest epochs of earlier keys, if there are any
-    link: str = ""  # key and epoch as every release entry spells them, from the release's hash to `previous`
+    former: dict[str, int] | None = None  # the latest epoch of each earlier key, if any
+    link: str = ""  # key and epoch as written in every release entry, from the release's hash to `previous`
     digests: bytearray = field(default_factory=bytearray)  # of the latest entries; zeros for a missing one
-    old_repeat: tuple[int, str] | None = None  # sequence and hash of a repeat not proven yet
+    old_repeat: tuple[int, str] | None = None  # sequence and hash of an unproven repeat
 
     def forget(self) -> None:
         """Drop the digests of all but the latest entries."""
@@ -67,7 +68,7 @@ def digest_of(data: bytes) -> bytes:
 
 
 def follow(chain: Chain, entry: Entry, digest: bytes) -> tuple[Place, tuple[Finding, ...]]:
-    """Locate an entry in its chain, advance the chain's end, and return what is wrong with the link."""
+    """Locate an entry in its chain, advance the end of the chain, and return any faults in the link."""
     expected = chain.sequence + 1
     if (
         entry.sequence == expected
@@ -125,7 +126,7 @@ def _advance(chain: Chain, entry: Entry, digest: bytes) -> None:
     if len(chain.digests) > MOST_BYTES:
         chain.forget()
     chain.sequence = entry.sequence
-    # Use the hash that the entry claims, not the computed one, so that a changed entry is not reported again at its
+    # Use the hash stated by the entry, not the computed one, so that a changed entry is not reported again at its
     # successor.
     chain.hash = entry.hash
     if entry.key != chain.key and chain.key:

@@ -1,12 +1,11 @@
-"""The fast path for most entries: a release entry that is exactly the one that must come next.
+"""The fast path for most entries: it accepts a release entry that is exactly the expected next one.
 
 It writes the entry that must come next and compares bytes, so it accepts nothing that the full check (chain.py,
 series.py) would reject. Every other entry goes to the full check, which names what is wrong. Tests audit every ledger
-with and without the fast path. It is one flat function because function calls are noticeable at hundreds of thousands
-of entries a second.
+with and without the fast path. It is one flat function because the cost of function calls is noticeable at hundreds of
+thousands of entries a second.
 
-Most series have figures that other series had before, so the text that must come next is already written
-(books/written.py).
+Most series have figures that other series had before, so the expected text is already written (books/written.py).
 """
 
 import re
@@ -26,9 +25,9 @@ from stream_app.audit.report.report import Tally
 from stream_app.audit.series import Series
 
 MOST: Final = 1_000
-_MOST_TEXT: Final = 4_096  # bytes; a longer text is not kept
+_MOST_TEXT: Final = 4_096  # bytes; longer texts are not kept
 _OPENING: Final = re.compile(rb'(\{"series":"([ !#-\[\]-~]+))","sequence":1,"entry":"policy",')
-"""The first entry up to its policy; the name has no character that JSON can spell in another way."""
+"""Matches the start of a first entry, up to its policy; JSON can write such a name in only one way."""
 _HASH_AT: Final = -HASH_DIGITS - len(b'"}')
 
 
@@ -43,7 +42,7 @@ class _Opening(NamedTuple):
 
 
 class Openings:
-    """The results of first entries, by their text from the policy's version to the name of the hash.
+    """Checked first entries, keyed by their text from the policy version to the hash field's name.
 
     Most series use one of a few policies, and checking a policy in full takes as long as checking several releases.
     Only an entry without findings or remarks is kept, because its series then follows from its text alone.
@@ -53,12 +52,12 @@ class Openings:
         self._known: dict[bytes, _Opening] = {}
 
     def keep(self, data: bytes, series: Series) -> None:
-        """Keep the result of an entry that opened `series` without any finding or remark."""
+        """Keep the result of a first entry that opened `series` with no findings or remarks."""
         found, books, chain = _OPENING.match(data), series.books, series.chain
         if found is None or len(data) > _MOST_TEXT or chain.sequence != 1 or books is None or books.window is not None:
             return
         if books.terms.neighbours or series.view:
-            return  # such a series is looked up among those of members (books/members.py, books/views.py)
+            return  # these series must be found among those of members (books/members.py, books/views.py)
         if len(self._known) >= MOST:
             self._known.clear()
         self._known[data[found.end() : _HASH_AT]] = _Opening(
@@ -66,7 +65,7 @@ class Openings:
         )
 
     def open(self, data: bytes) -> tuple[bytes, Series] | None:
-        """Return the series that an entry opens and its entries' prefix, if its text opened another series."""
+        """Return the prefix of the series' entries and its series if an entry with this text was kept."""
         found = _OPENING.match(data)
         known = None if found is None else self._known.get(data[found.end() : _HASH_AT])
         if found is None or known is None:
@@ -86,7 +85,7 @@ Tell = Callable[[ReleaseEntry, Terms | None, int | None], None]
 """Called with an entry, its policy's terms, and the last perturbed step (ms) before it."""
 
 _SERIES_AT: Final = len('{"series":"')
-_HASHER: Final = blake2b(digest_size=DIGEST_BYTES)  # copying it takes half the time of making a new one
+_HASHER: Final = blake2b(digest_size=DIGEST_BYTES)  # a copy takes half the time of a new one
 _COVER_BYTES: Final = 2 * HASH_DIGITS + len('"') + TAIL_BYTES
 """Bytes from the release's hash to the entry's end, without the link between it and `previous`."""
 _ZEROS: Final = b"0" * HASH_DIGITS
@@ -102,9 +101,10 @@ def advance(  # noqa: C901, PLR0912, PLR0915 - see above
     written: WrittenTexts,
     tell: Tell | None = None,
 ) -> int:
-    """Move series past their entries from `lines[place]` on; return the index of the first other line.
+    """Advance series over their entries from `lines[place]` on; return the index of the first other line.
 
-    That line needs the full check and has changed nothing. `known` maps the prefix of a series' entries to the series.
+    That line needs the full check, and it has not changed any state. `known` maps the prefix of a series' entries to
+    the series.
     """
     perturbed = approximated = withheld = spent_nano = 0
     heads, times = written.heads, written.times

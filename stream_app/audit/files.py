@@ -1,4 +1,4 @@
-"""The ledger and its releases from JSON Lines files, read in turns so that neither gets far ahead."""
+"""Reads the ledger and its releases from JSON Lines files in turns, so that neither gets far ahead."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -7,19 +7,19 @@ from typing import BinaryIO, Final
 
 from stream_app.audit.auditor import Auditor
 
-LONGEST_LINE: Final = 1024 * 1024  # bytes in a line; a longer one is no record and is not kept in memory
+LONGEST_LINE: Final = 1024 * 1024  # bytes; a longer line is not a record and is not kept in memory
 BLOCK: Final = 128 * 1024  # bytes read from one file before the other has its turn
 
 UNCOMMITTED: Final = b'{"ledger":"uncommitted"}'
 """The first line printed by `read ledger --uncommitted`, whose output also contains aborted entries."""
 
-Feed = Callable[[Sequence[bytes]], None]  # accepts records as they come, some at once
+Feed = Callable[[Sequence[bytes]], None]  # accepts records as they arrive, in batches
 Progress = Callable[[int, int], None]
 """Called with the amount read and the total: bytes of files or offsets of topics."""
 
 
 class UncommittedError(Exception):
-    """A ledger that also contains aborted entries, which an audit would count as forks and spends."""
+    """A ledger that contains aborted entries, which an audit would count as forks and epsilon spent."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -29,14 +29,14 @@ class UncommittedError(Exception):
 
 
 class LineReader:
-    """Feeds the lines of a file block by block, without line ends and empty lines; `size` is in bytes."""
+    """Feeds a file's lines block by block, without line ends or empty lines; `size` is in bytes."""
 
     def __init__(self, file: BinaryIO, size: int, feed: Feed) -> None:
         self._file = file
         self._size = max(size, 1)
         self._feed = feed
         self._rest = b""  # the beginning of a line that has not ended yet
-        self._passing = False  # whether that line is longer than any record: only its beginning is fed
+        self._passing = False  # whether that line is too long for a record: only its start is fed
         self.read = 0  # bytes
         self.count = 0  # lines fed
         self.ended = False
@@ -47,7 +47,7 @@ class LineReader:
         return 2.0 if self.ended else self.read / self._size
 
     def turn(self) -> None:
-        """Feed the lines that end in the next block, and the last line at the end of the file."""
+        """Read the next block and feed the lines that end in it; at the end of the file, feed the last line."""
         block = self._file.read(BLOCK)
         self.read += len(block)
         self.ended = not block
@@ -80,7 +80,7 @@ def read_files(auditor: Auditor, ledger: Path, releases: Path | None, progress: 
 
 
 def read_lines(path: Path, feed: Feed, progress: Progress | None = None) -> None:
-    """Feed the lines of one file; raises `OSError` if the file cannot be read, and `UncommittedError`."""
+    """Feed the lines of one file; raise `OSError` if it cannot be read, or `UncommittedError`."""
     _read([(path, feed)], progress)
 
 

@@ -1,7 +1,7 @@
-"""The report of an audit: a finding for each fault, with code, series and sequence; remarks and keys.
+"""The report of an audit: findings with their code, series and sequence; remarks; and noise keys.
 
-Remarks name versions that protect less, do not wait for a window or miss a renewal. They are not findings, because the
-ledger is still valid: old ledgers have such versions without a mark, and a new key may be intended.
+Remarks name policy versions that protect less, do not wait for a window or miss a renewal. They are not findings,
+because the ledger is still valid: old ledgers contain such versions without a mark, and a new key may be intended.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ MOST_BROKEN: Final = 200_000  # up to this number, violated guarantees come afte
 _Overspent = Literal["theorem", "lifetime", "claim", "member-cap", "cap-raised"]
 """More was spent than the limit of a series or a person, or such a limit was raised."""
 _Again = Literal["step-order", "conflicting-duplicate", "fork", "signed-twice"]
-"""A step was published again, later or in another entry or chain, which no sum counts."""
+"""A step was published again, later or in another entry or chain, and the sums do not count it."""
 _Beside = Literal["view-landmarks", "view-protection"]
-"""A view spent on something that its base protects differently, so no sum counts it as its base does."""
+"""A view spent on something that its base protects differently, so the sums do not match the base's."""
 _OfRecord = Literal["malformed-entry", "unknown-entry", "unknown-terms", "unlisted"]
 _OfChain = Literal["bad-hash", "broken-chain", "truncated", "gap", "out-of-order", "stale-duplicate", "epoch-backwards"]
 _OfPolicy = Literal["no-policy", "policy-version", "policy-landmarks", "after-close", "budget", "refused-landmark"]
@@ -113,7 +113,7 @@ CODES: Final[dict[Code, str]] = {
     "head-chain": "a head does not name the hash of the previous head",
     "head-conflict": "two heads with different bytes have the same number",
     "head-order": "a head has an earlier time or ledger offset than the previous head",
-    # What the heads sign.
+    # The contents that the heads sign.
     "head-leaves": "the leaves do not have the signed Merkle root",
     "head-place": "a head of another ledger or partition",
     "signed-missing": "an entry that a head names is missing from the ledger: it was cut off or deleted",
@@ -129,7 +129,7 @@ _BROKEN: Final = frozenset((*get_args(_Overspent), *get_args(_Again), *get_args(
 
 
 def kind_of(code: Code) -> Kind:
-    """Return the kind of finding that a code stands for.
+    """Return whether a code means a violated guarantee or an integrity error.
 
     *books*: a correct worker does not write this; the sums keep to the guarantee but do not prove that it was kept.
     """
@@ -153,7 +153,7 @@ Told = TypeVar("Told")
 
 
 class Kept(Generic[Told]):
-    """Findings, remarks or key changes: counts all, keeps the first `LISTED`, and calls `tell` with each."""
+    """Findings, remarks or key changes: counts all, lists the first `LISTED`, and passes each to `tell`."""
 
     def __init__(self, tell: Callable[[Told], None] | None = None) -> None:
         self._tell = tell
@@ -161,7 +161,7 @@ class Kept(Generic[Told]):
         self.count = 0
 
     def add(self, told: Told, most: int = LISTED) -> None:
-        """Count a finding, remark or key change and pass it on; list it unless ``most`` are listed already."""
+        """Count a finding, remark or key change and pass it on; list it if fewer than ``most`` are listed."""
         self.count += 1
         if self._tell is not None:
             self._tell(told)
@@ -197,7 +197,7 @@ class Remark(NamedTuple):
 
 
 class KeyChange(NamedTuple):
-    """An entry under a noise key other than that of the previous entry in its series."""
+    """An entry whose noise key differs from that of the previous entry in its series."""
 
     series: str
     sequence: int
@@ -206,15 +206,15 @@ class KeyChange(NamedTuple):
 
 
 class KeysUsed(NamedTuple):
-    """The noise keys of a ledger, and the places where series changed their key."""
+    """The noise keys of a ledger, and the entries at which series changed their key."""
 
-    series: dict[str, int]  # number of series whose chains use it, by fingerprint
+    series: dict[str, int]  # number of series that use it, by fingerprint
     changes: tuple[KeyChange, ...] = ()  # the first ones
     changed: int = 0  # total number
     changed_series: int = 0
 
     def document(self) -> dict[str, Any]:
-        """Return the keys as in `--json`."""
+        """Return the keys as they appear in the `--json` report."""
         return {
             "used": self.series,
             "changed_series": self.changed_series,

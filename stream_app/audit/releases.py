@@ -1,7 +1,7 @@
-"""The comparison of releases with the entries that cover them, while both are read.
+"""Compares releases with the entries that cover them while both are read.
 
-In each series, both come in the order of steps, so a record has no partner if its step is before the first one waiting
-on the other side. Memory grows with how far one side is read ahead of the other.
+In each series, both arrive in the order of steps, so a record has no partner if its step is before the first one
+waiting on the other side. Memory grows with the distance that one side is read ahead of the other.
 """
 
 from array import array
@@ -28,7 +28,7 @@ class CoveredEntry(NamedTuple):
     entry: ReleaseEntry
     terms: Terms | None  # None if the policy is unknown
     source_ms: int | None  # the last step perturbed before it
-    landmarks: LandmarkSet = NO_LANDMARKS  # units that it leaves out
+    landmarks: LandmarkSet = NO_LANDMARKS  # units that it omits
 
 
 class RecentDigests:
@@ -37,7 +37,7 @@ class RecentDigests:
     __slots__ = ("_digests", "_forgotten", "_numbers")
 
     def __init__(self) -> None:
-        self._forgotten = -1  # the highest number that is no longer held
+        self._forgotten = -1  # the highest number that was dropped
         self._numbers = array("q")
         self._digests = bytearray()
 
@@ -51,7 +51,7 @@ class RecentDigests:
         self._digests += digest
 
     def get(self, number: int) -> bytes | None:
-        """Return the digest under `number`, or None if it was never added or was forgotten."""
+        """Return the digest under `number`, or None if it was never added or was discarded."""
         place = bisect_left(self._numbers, number)
         if place == len(self._numbers) or self._numbers[place] != number:
             return None
@@ -73,14 +73,14 @@ class _Series:
     points: Points | None = None  # of those terms
 
     def points_of(self, terms: Terms) -> Points:
-        """Return the points of the terms; they are created once while the terms stay the same."""
+        """Return the points of the terms; they are computed once while the terms stay the same."""
         if self.points is None or self.terms is not terms:
             self.terms, self.points = terms, points_under(terms)
         return self.points
 
 
 class Pairing:
-    """Pairs releases with their entries and reports findings as soon as they are certain."""
+    """Pairs releases with their entries and reports each finding as soon as it is certain."""
 
     def __init__(self) -> None:
         self._series: dict[str, _Series] = {}
@@ -91,7 +91,7 @@ class Pairing:
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """How many entries and how many releases wait for their partner."""
+        """The number of entries and the number of releases that wait for their partner."""
         return self._entries, self._releases
 
     def entry(self, covered: CoveredEntry) -> list[Finding]:
@@ -114,7 +114,7 @@ class Pairing:
         return self._join(series)
 
     def pending(self) -> set[tuple[str, int]]:
-        """Return (series, timestamp) of everything that has no partner yet."""
+        """Return the (series, timestamp) of each entry and release that has no partner yet."""
         return {
             (name, timestamp)
             for name, series in self._series.items()
@@ -125,7 +125,7 @@ class Pairing:
         }
 
     def finish(self, judged: set[tuple[str, int]] | None = None) -> list[Finding]:
-        """Return a finding for each entry and release without a partner; `judged` limits them to those in it."""
+        """Return a finding for each entry and release without a partner, limited to `judged` if given."""
         findings = []
         for name, series in self._series.items():
             missing = {covered.entry.timestamp: _without_release(covered) for covered in series.entries}
@@ -171,7 +171,7 @@ class Pairing:
             if covered.entry.timestamp < release.timestamp:
                 findings.append(_without_release(covered))
                 if covered.entry.decision == PERTURBED:
-                    series.value = None  # later releases may repeat it, but it is unknown
+                    series.value = None  # later releases may repeat the unknown value
             elif covered.entry.timestamp > release.timestamp:
                 findings.append(_without_entry(release))
             else:
@@ -215,8 +215,8 @@ def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> l
     elif release.decision == APPROXIMATED:
         if release.source != source and terms is not None:
             faults.append(f"the release repeats step {release.source}, but the last perturbed step is {source}")
-        # Compare texts: in Python 1, 1.0 and true are equal, as are reordered objects, which would be free bits for a
-        # cheat.
+        # Compare texts: in Python 1, 1.0 and true are equal, as are reordered objects. A cheat could hide bits in these
+        # forms.
         elif repr(release.value) != repr(series.value) and series.value is not None:
             faults.append(f"the release does not repeat what step {release.source} published")
     return faults
@@ -225,7 +225,7 @@ def _faults(covered: CoveredEntry, release: ReleaseRecord, series: _Series) -> l
 def _value_faults(terms: Terms, points: Points, release: ReleaseRecord, epsilon_nano: int) -> list[str]:
     faults = []
     due = scale_of(terms, epsilon_nano, release.items)
-    if repr(release.scale) != repr(due):  # objects in another order are other bytes
+    if repr(release.scale) != repr(due):  # another member order gives other bytes
         faults.append(f"the release names scale {release.scale}, but expected {due}")
     return faults + points.faults(release.value, release.measurement, release.items)
 

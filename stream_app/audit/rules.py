@@ -15,28 +15,28 @@ MOST_TERMS: Final = 1_000  # policies whose terms are kept for later series
 
 
 class Rules:
-    """State shared by all series, what they need and have used; most share the terms of a few policies."""
+    """State shared by all series: what they need and have used. Most share the terms of a few policies."""
 
     def __init__(self, lifetime_nano: int | None, remark: Callable[[Remark], None] | None = None) -> None:
         self.lifetime_nano = lifetime_nano
-        self.needed_nano = 0  # the smallest lifetime that suffices for every series; no ledger names its own
-        self.needy = ""  # the series that needs all of it
-        self.replaced = False  # whether any series had a further policy version; if not, epsilon is its lifetime
+        self.needed_nano = 0  # the smallest lifetime sufficient for every series; ledgers do not state it
+        self.needy = ""  # the series that needs it
+        self.replaced = False  # whether any series had a further policy version; if not, its lifetime is epsilon
         self.remark = remark or (lambda _: None)  # called with each remark
         self.members = Members()  # adds up what each person's series reserve
-        self.used: UsedBudget | None = None  # the noted policy version with the largest share used
+        self.used: UsedBudget | None = None  # the policy version with the largest share used
         self._known: dict[str, Terms] = {}
-        self._alike: dict[str, Terms] = {}  # some terms by their policy without its epsilon
+        self._alike: dict[str, Terms] = {}  # terms by their policy without its epsilon
 
     def need(self, promised_nano: int, series: str) -> None:
-        """Record a series' total guarantee."""
+        """Record a series' total guarantee if it is the largest so far."""
         if promised_nano > self.needed_nano:
             self.needed_nano, self.needy = promised_nano, series
 
     def use(self, series: str, policy: int, spent: Guarantee) -> None:
         """Record how much of its epsilon a policy version used by its end or the ledger's end.
 
-        Do nothing before any policy.
+        Do nothing if the series has no policy yet.
         """
         if spent.budget_nano:
             used = UsedBudget(series, policy, spent.period_nano, spent.budget_nano)

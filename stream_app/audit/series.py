@@ -1,4 +1,4 @@
-"""One series under audit: its chain, the books of the current period, and its guarantee overall."""
+"""One series under audit: its chain, the accounts of the current period, and its overall guarantee."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -42,11 +42,11 @@ class Series:
     version: int = 0  # of the policy in force
     end_ms: int = 0  # end of the last step processed under earlier policies
     closed: bool = False
-    member: bool = False  # whether it is the chain of a person's limit, no series
-    # The last spends of earlier versions, known after a version with windows asked for them.
+    member: bool = False  # whether it is a person's limit chain, not a series
+    # The last amounts spent by earlier versions, known once a version with windows needs them.
     earlier: EarlierSpends = field(default_factory=EarlierSpends)
     view: bool = False  # of another series
-    first_ms: int = -1  # of a view: start of the first step it spent on
+    first_ms: int = -1  # start of a view's first step that it spent on
     held: Held = NOTHING_HELD  # of earlier versions, as needed to compare a base and its views
     exposed: ExposedSteps | None = None  # None: no intrusion announced
     ready: Books | None = None  # the books, if the next entry may take the fast path (fastpath.py)
@@ -63,21 +63,21 @@ class Series:
             self.ready = books if self.chain.sequence < MAX_SEQUENCE else None
 
     def doubt(self) -> None:
-        """Stop checking figures until they are known again: an entry is missing, unknown or out of place."""
+        """Stop checking figures until they are known again, after a missing, unknown or misplaced entry."""
         if self.books is not None:
             self.books.sure = False
             if self.books.window is not None:
                 self.books.window.miss()
 
     def place(self, entry: Entry, digest: bytes) -> tuple[Place, tuple[Finding, ...]]:
-        """Locate an entry in the chain and return what is wrong with the link; figures after a gap are unsure."""
+        """Locate an entry in the chain and return findings about its link; figures after a gap are unsure."""
         place, findings = follow(self.chain, entry, digest)
         if place is Place.JUMP:
             self.doubt()
         return place, findings
 
     def account(self, entry: Entry, rules: Rules) -> Findings:
-        """Check an entry that follows in the chain against all earlier ones, and return what is wrong."""
+        """Check the next entry in the chain against all earlier ones, and return the findings."""
         findings: Findings = []
         if self.closed:
             note(findings, "after-close", entry, "the series was closed before this entry")
@@ -103,7 +103,7 @@ class Series:
         return findings
 
     def spent_nano(self, entry: Entry) -> int:
-        """Return the epsilon spent by an entry that was accounted for; docs/accounting.md defines what counts."""
+        """Return the epsilon spent by a counted entry; docs/accounting.md defines what counts."""
         if isinstance(entry, DummiesEntry):
             return entry.charged_nano
         if not isinstance(entry, ReleaseEntry):
@@ -132,16 +132,16 @@ class Series:
             _theorem(findings, entry, self.guarantee.lose(loss, entry.epsilon_nano))
 
     def _renewal(self, books: Books, entry: ReleaseEntry, rules: Rules) -> None:
-        """Remark on a bound at which the version should have been renewed; only budget is lost."""
+        """Remark that the version was not renewed at a bound; the only loss is budget."""
         bound_ms = books.bound(entry.timestamp)
         if bound_ms is not None and books.sure and self.guarantee.has_room(rules.lifetime_nano):
             message = f"continues at {entry.timestamp}, although the bound {bound_ms} renews it and there is room"
             rules.remark(Remark("unrenewed", *entry[:2], message))
 
     def _early(self, books: Books, entry: ReleaseEntry, rules: Rules, findings: Findings) -> None:
-        """Check a release that spends while windows hold its step and one that an earlier version spent on.
+        """Check a release that spends on a step that shares a window with a step an earlier version spent on.
 
-        Older releases of the worker wrote versions without windows that never waited; such a version is accepted.
+        Older releases of the worker wrote versions without windows that never waited. The check accepts such a version.
         """
         if books.window is None and not books.waited:
             what = f"until {books.opens_ms}, windows of an earlier version contain steps on which that version spent"
@@ -192,7 +192,7 @@ class Series:
             self.books.window = Window(terms.frame)
 
     def _hold(self, entry: PolicyEntry, before: Books | None, terms: Terms, findings: Findings) -> None:
-        """Keep the facts that compare a base with its views; `before` has just ended."""
+        """Keep the facts needed to compare a base with its views; `before` has just ended."""
         if before is not None:
             self.held = self.held.after(before, terms, weaker=entry.weaker, view=self.view)
         if entry.sequence == 1:
@@ -201,12 +201,12 @@ class Series:
             note(findings, "view", entry, "says that a view begins, but only the first entry of a series may say so")
 
     def _claim(self, entry: PolicyEntry, before: Books | None, terms: Terms, rules: Rules, findings: Findings) -> None:
-        """Check and count what the series reserves, which only its first entry says; `before` has just ended."""
+        """Check and count the amount that a series reserves in its first entry; `before` has just ended."""
         faults = claim_faults(entry, terms)
         collected = before is not None and before.terms.neighbours != ""
         if entry.sequence == 1:
             self.guarantee.claim_nano = entry.lifetime_nano
-        if terms.neighbours or collected:  # collected data are of many people and count towards no limit
+        if terms.neighbours or collected:  # collected data span many people and count towards no limit
             faults += rules.members.beside(self.name, collects=terms.neighbours != "")
         elif entry.sequence == 1:
             faults += rules.members.claim(self.name, entry.lifetime_nano)
@@ -223,7 +223,7 @@ class Series:
             note(findings, code, entry, sentence)
 
     def _succeed(self, before: Books, entry: PolicyEntry, rules: Rules) -> None:
-        """Remark on a version that protects less together than the version of `before`, or that says so."""
+        """Remark on a version whose joint protection is weaker than that of `before`, or that says so."""
         assert self.books is not None, "a version whose terms are known has books"
         terms = self.books.terms
         self.books.carried = carried_into(before, terms, self.end_ms)
@@ -242,7 +242,7 @@ class Series:
         return before
 
     def _within(self, books: Books, entry: DummiesEntry | LandmarksEntry | IntrusionEntry, findings: Findings) -> None:
-        """Check an entry that changes the contents or the exposure of the policy in force, given its books."""
+        """Check an entry that changes the landmarks or the exposure of the policy in force, given its books."""
         marks, units = books.terms.marks, books.terms.units
         match entry:
             case DummiesEntry():
@@ -265,7 +265,7 @@ class Series:
     def _in_force(
         self, entry: ReleaseEntry | DummiesEntry | LandmarksEntry | IntrusionEntry | CloseEntry, findings: Findings
     ) -> Books | None:
-        """Return the books of the policy that an entry names; None, usually with a finding, if it is not in force."""
+        """Return the books of the policy an entry names; None, usually with a finding, if it is not in force."""
         if entry.policy == self.version:
             return self.books
         if not self.version:
@@ -283,7 +283,7 @@ def _theorem(findings: Findings, entry: Entry, sentence: str) -> None:
 
 
 def beside_bases(followed: Iterable[Series], rules: Rules) -> Iterator[Finding]:
-    """Yield what is wrong with views, compared with the series that they are views of."""
+    """Yield findings about views that have no valid base or do not agree with it."""
     known = {series.name: series for series in followed}
     for view in known.values():
         if not view.view:

@@ -1,4 +1,4 @@
-"""Committed records of the ledger, releases and heads topics, to the end or beside a live worker.
+"""Reads committed ledger, releases and heads records, to the end or beside a live worker.
 
 The audit has its own readers, so that someone who does not trust the worker can run it without the worker's code.
 """
@@ -27,7 +27,7 @@ Waiting = set[tuple[str, int]]  # (series, timestamp in ms) of entries and relea
 
 
 class TopicError(LookupError):
-    """A missing topic, or one whose start was deleted; the message names it and the remedy."""
+    """A topic is missing, or its start was deleted; the message names the topic and the remedy."""
 
 
 async def read_topics(
@@ -35,9 +35,9 @@ async def read_topics(
 ) -> Waiting:
     """Feed both topics to `auditor`; return the (series, timestamp) to judge for a missing partner.
 
-    `client` holds the arguments that any aiokafka client needs. A live worker keeps writing: what it committed to one
-    topic shortly before the end may appear in the other topic shortly after it. So entries and releases without a
-    partner at the end get time for it to arrive, and later ones are not judged. Raises `TopicError`, and
+    `client` contains the arguments that any aiokafka client needs. A live worker keeps writing: a record committed to
+    one topic shortly before the end may have its partner in the other topic shortly after it. So entries and releases
+    without a partner at the end get time for it to arrive, and later ones are not judged. Raises `TopicError`, and
     `aiokafka.errors.KafkaError` if the brokers cannot be reached or refuse.
     """
     stopped = asyncio.Event()
@@ -46,7 +46,7 @@ async def read_topics(
 
 
 class FollowedTopics(NamedTuple):
-    """The topics to follow; None for omitted ones."""
+    """The topics to follow; omitted topics are None."""
 
     ledger: str
     releases: str | None
@@ -58,11 +58,11 @@ async def follow_topics(
 ) -> Waiting:
     """Feed the topics to `auditor` until `stop`, then up to their ends; return what `read_topics` returns.
 
-    `seen` is called after each turn with how many offsets were read and how many there are. The auditor reports each
-    finding at once (`live`). Its memory grows with the number of series, a few kilobytes each, and, if heads are
-    followed, by 40 bytes for each entry that no head covers yet. It never grows with the length of the ledger. A worker
-    commits an entry and its release together and signs what it has committed, so heads are read to their end before the
-    ledger. Raises what `read_topics` raises.
+    `seen` is called after each turn with the number of offsets read and the total. The auditor reports each finding at
+    once (`live`). Its memory grows with the number of series, a few kilobytes each, and, if heads are followed, by 40
+    bytes for each entry that no head covers yet. It never grows with the length of the ledger. A worker commits an
+    entry and its release together and signs what it has committed, so heads are read to their end before the ledger.
+    Raises what `read_topics` raises.
     """
     feeds = {topics.ledger: auditor.entries, topics.releases: auditor.releases}
     async with AsyncExitStack() as stack:
@@ -110,10 +110,10 @@ async def read_ledger_topic(
 
 
 async def read_head_topic(client: Mapping[str, Any], topic: str, feed: Callable[[bytes, int], None]) -> None:
-    """Feed each committed record of the heads with its partition, up to the topic's current end.
+    """Feed each committed heads record with its partition, up to the topic's current end.
 
-    A head is begun only after everything that it covers was committed, so a ledger that is read later contains every
-    entry it names. Raises what `read_topics` raises.
+    A worker starts a head only after everything that it covers was committed, so a ledger that is read later contains
+    every entry it names. Raises what `read_topics` raises.
     """
     async with reading(client, [topic]) as consumer:
         await check_whole(consumer, topic)
@@ -180,7 +180,7 @@ async def check_whole(consumer: Any, ledger: str) -> None:
 async def fetch(
     consumer: Any, take: Take, places: Sequence[TopicPartition], wait_ms: int, most: int = FETCH_RECORDS
 ) -> None:
-    """Take the records that arrive within the time, from all partitions or only those in `places`."""
+    """Pass on the records that arrive within `wait_ms`, from all partitions or only those in `places`."""
     fetched = await consumer.getmany(*places, timeout_ms=wait_ms, max_records=most)
     for place, records in fetched.items():
         take(place, [record.value or b"" for record in records])
@@ -193,14 +193,14 @@ async def read_to_end(
     turn: Callable[[list[TopicPartition]], list[TopicPartition]] = lambda unread: unread,
     most: int = FETCH_RECORDS,
 ) -> None:
-    """Take every topic up to its current end; `turn` chooses the next ones among the unread partitions."""
+    """Read every topic up to its current end; `turn` chooses which unread partitions come next."""
     # For a read-committed consumer, this is the last stable offset: records of open transactions come after it.
     ends: dict[TopicPartition, int] = await consumer.end_offsets(list(consumer.assignment()))
     total = sum(ends.values())
     reached = {partition: await consumer.position(partition) for partition in ends}
     while unread := [partition for partition, end in ends.items() if reached[partition] < end]:
         await fetch(consumer, take, turn(unread), END_WAIT_MS, most)
-        for partition in unread:  # the position also moves past transaction markers, which are no records
+        for partition in unread:  # the position also passes transaction markers, which are not records
             reached[partition] = await consumer.position(partition)
         if progress is not None:
             progress(sum(reached.values()), total)

@@ -1,1 +1,1 @@
-"""Local times, days, weeks and calendars as integers of milliseconds; no clock, no files."""
+"""Local times, days, weeks and calendars as integers of milliseconds; uses no clock and no files."""

@@ -1,6 +1,6 @@
-"""iCalendar files (RFC 5545) as spans in milliseconds: events with recurrences; the rest is skipped.
+"""Reads the events and recurrences of iCalendar files (RFC 5545) as spans in ms; ignores the rest.
 
-The package icalendar reads a file, python-dateutil expands its rules in local time, and `localtime` converts local
+The package icalendar parses a file, python-dateutil expands its rules in local time, and `localtime` converts local
 times to moments.
 """
 
@@ -34,7 +34,7 @@ from stream_app.calendar.localtime import (
 SINGLE = ("DTSTART", "DTEND", "DURATION", "RECURRENCE-ID")  # properties that an event has at most once
 TOO_FINE = ("SECONDLY", "MINUTELY")
 BEGINS, ENDS = (re.compile(rb"^%s:" % word, re.MULTILINE | re.IGNORECASE) for word in (b"BEGIN", b"END"))
-"""The package skips a component that does not end, along with its contents."""
+"""Counted because the package skips a component that does not end, along with its contents."""
 BEYOND = f"use times from {FIRST_DAY} to {LAST_DAY}"
 
 
@@ -47,7 +47,7 @@ class Start(NamedTuple):
 
     @property
     def identity(self) -> object:
-        """What distinguishes it from other occurrences of its event."""
+        """Return the key that distinguishes this occurrence from others of its event."""
         return self.local.date() if self.is_day else readings(self.local, self.zone).usual
 
 
@@ -58,7 +58,7 @@ class Length(NamedTuple):
     elapsed_ms: int
 
     def after(self, start: Start) -> Iterable[int | tuple[int, int]]:
-        """Return the span of an occurrence up to the later of its two ends, or moments if it lasts no time."""
+        """Return an occurrence's span up to the later of its two ends, or its moments if it has no duration."""
         end = start.local + self.clocks
         if start.is_day:
             return [span(start.local, end, start.zone)]
@@ -95,8 +95,9 @@ def spans_in(content: bytes, zone: tzinfo | None) -> Iterator[int | tuple[int, i
     """Yield the spans of all events of a calendar; days and times without a zone are in ``zone``.
 
     Raises:
-        WrongTimesError: with every fault, by event number from 0: content that is not a calendar, has no event, a rule
-            without end, an unknown zone, or a change of all later occurrences at once.
+        WrongTimesError: with every fault, by event number from 0. Faults are content that is not a calendar, no event,
+            a
+            rule without end, an unknown zone, and a change of all later occurrences at once.
     """
     wrongs = Wrongs()
     events = [
@@ -253,7 +254,7 @@ def _more(component: Any, zone: tzinfo | None) -> Iterator[tuple[Start, Length |
 
 
 def _each(found: Any) -> list[Any]:
-    """Return the properties of one name: icalendar has a list for several and the property itself for one."""
+    """Return the properties of one name as a list; icalendar returns a single property without a list."""
     return [] if found is None else found if isinstance(found, list) else [found]
 
 

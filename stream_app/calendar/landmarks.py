@@ -1,6 +1,6 @@
 """Landmarks as people write them: ISO 8601, days, weekly hours, calendar files or milliseconds.
 
-A span covers everything its local times may mean: it is better to protect more than was meant than less.
+A span covers every possible meaning of its local times: it is better to protect too much than too little.
 """
 
 import re
@@ -42,7 +42,7 @@ FORMS = 'use ms, ISO 8601 (a time, a day, or a list of two), or an object with "
 
 
 class Hours(NamedTuple):
-    """Start and end of a span as times of day; an end that is not later is on the next day."""
+    """Start and end of a span as times of day; an end that is not later than the start is on the next day."""
 
     start: timedelta
     end: timedelta
@@ -54,7 +54,7 @@ class Hours(NamedTuple):
 
 
 def is_plain(landmarks: object) -> bool:
-    """Return whether landmarks are in the form of records, without texts or objects."""
+    """Return whether landmarks are in the form that records use, without strings or objects."""
     return not isinstance(landmarks, list) or not any(map(_is_said, landmarks))
 
 
@@ -63,11 +63,11 @@ def _is_said(landmark: object) -> bool:
 
 
 def spans_of(landmarks: Iterable[object], zone: tzinfo | None, read: Reader) -> tuple[Span, ...]:
-    """Return landmarks in ms, sorted and joined where they meet; times without a zone are in ``zone``.
+    """Return landmarks in ms, sorted and merged if they touch; times without a zone are in ``zone``.
 
     Raises:
         WrongTimesError: with every fault, under the number of its landmark, from 0 on; also for more than
-            `MOST_INTERVALS` intervals before joining.
+            `MOST_INTERVALS` intervals before merging.
     """
     wrongs, found = Wrongs(), list[Span]()
     for number, landmark in enumerate(landmarks):
@@ -137,7 +137,7 @@ def _between(start: object, end: object, zone: tzinfo | None) -> Span:
 
 
 def reach(part: object, zone: tzinfo | None) -> tuple[int, int]:
-    """Return the first moment and the end of the time that a part of a span names."""
+    """Return the start and end of the time that one part of a span names."""
     if isinstance(part, int) and not isinstance(part, bool):
         return part, part
     named = local_time(part, zone)

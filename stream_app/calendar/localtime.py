@@ -1,7 +1,7 @@
-"""Local times of a zone as moments, and the faults in times that people wrote.
+"""Converts local times of a zone to moments, and describes the faults in times that people wrote.
 
-A fault has a member, what was found, and the remedy. If clocks skip a time, it moves forward; if they go back over it,
-it means two moments.
+A fault has a member, the text found, and the remedy. If a clock change skips a time, it moves forward; if a clock
+change repeats a time, it means two moments.
 
 All moments are integers of milliseconds since 1970-01-01 UTC. The rules of the zones come from the machine's time zone
 database or otherwise from the package ``tzdata``.
@@ -23,17 +23,17 @@ class Wrong(NamedTuple):
     remedy: str
 
     def under(self, member: str) -> "Wrong":
-        """Return the same fault as seen from the object that contains ``member``."""
+        """Return the same fault with a path relative to the object that contains ``member``."""
         return self._replace(member=f"{member}.{self.member}" if self.member else member)
 
     @property
     def message(self) -> str:
-        """Say what was found and what to do."""
+        """Return a message that says what was found and what to do."""
         return f"found {self.found}; {self.remedy}"
 
 
 class WrongTimesError(ValueError):
-    """Text or forms that contain no valid times; ``wrongs`` lists every fault."""
+    """Raised for text or forms that contain no valid times; ``wrongs`` lists every fault."""
 
     def __init__(self, wrongs: Iterable[Wrong]) -> None:
         self.wrongs = tuple(wrongs)
@@ -60,7 +60,7 @@ class Wrongs(list[Wrong]):
     """The faults found so far, so that all of them are reported at once."""
 
     def unless(self, member: str, read: Callable[[], T]) -> T | None:
-        """Return what ``read`` returns; if it raises, keep its faults under ``member`` and return None."""
+        """Return the result of ``read``; if it raises, keep its faults under ``member`` and return None."""
         try:
             return read()
         except WrongTimesError as error:
@@ -85,7 +85,7 @@ MILLISECOND = timedelta(milliseconds=1)
 DAY = timedelta(days=1)
 DAY_MS = 86_400_000
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9999, 12, 28)
-"""First and last day that, like both of their neighbours, lie within the calendar in every zone."""
+"""First and last day that, like the days before and after, lie within the calendar in every zone."""
 ZONE_NEEDED = 'add a zone, as in "zone":"Europe/Paris", or an offset, as in 2026-01-31T08:00:00+01:00'
 
 
@@ -110,7 +110,7 @@ def zone_of(name: object) -> ZoneInfo:
     """Return the zone with an IANA name; raise `WrongTimesError` if there is none."""
     try:
         return ZoneInfo(name if isinstance(name, str) else "")
-    except (KeyError, ValueError, OSError):  # unknown; an invalid path, such as ../etc; a folder, such as Europe
+    except (KeyError, ValueError, OSError):  # unknown; an invalid path (../etc); a folder (Europe)
         remedy = "use a zone from the IANA database, such as Europe/Paris"
         raise WrongTimesError.of(name, remedy) from None
 
@@ -121,11 +121,11 @@ def milliseconds(moment: datetime) -> int:
 
 
 class ClockReadings(NamedTuple):
-    """The moments that a local time may mean, in ms; all are equal unless clocks change then."""
+    """The moments that a local time may mean, in ms; they differ only near a clock change."""
 
     first: int  # the earlier of two; if clocks skip it, the moment of the jump
     usual: int
-    """The reading of RFC 5545 (3.3.5): the earlier of two, or moved forward by the jump if clocks skip it."""
+    """The moment according to RFC 5545 (3.3.5): the earlier of two, or moved forward if clocks skip it."""
     last: int
 
     @property
@@ -137,10 +137,10 @@ class ClockReadings(NamedTuple):
 def readings(local: datetime, zone: tzinfo) -> ClockReadings:
     """Return the moments that a local time without offset may mean in a zone.
 
-    The zone is only asked what its clocks show, because zones of calendar files do not know `fold` (PEP 495).
+    It uses only the zone's conversion from UTC, because zones of calendar files do not support `fold` (PEP 495).
     """
     utc = milliseconds(local.replace(tzinfo=UTC))
-    before, after = _ahead(utc - DAY_MS, zone), _ahead(utc + DAY_MS, zone)  # no clocks are a day ahead or behind
+    before, after = _ahead(utc - DAY_MS, zone), _ahead(utc + DAY_MS, zone)  # no zone changes its offset by a day
     if before == after:
         return ClockReadings(utc - before, utc - before, utc - before)
     found = [utc - ahead for ahead in (before, after) if _ahead(utc - ahead, zone) == ahead]
@@ -157,13 +157,13 @@ def readings(local: datetime, zone: tzinfo) -> ClockReadings:
 def span(start: datetime, end: datetime, zone: tzinfo) -> tuple[int, int]:
     """Return ``[start, end)``, from the first reading of ``start`` to the last reading of ``end``.
 
-    It contains what was meant, and is empty if clocks skip all of it.
+    It contains every span that may be meant, and is empty if clocks skip all of it.
     """
     return readings(start, zone).first, readings(end, zone).last
 
 
 def shown(moment_ms: int, zone: tzinfo) -> datetime:
-    """Return what a zone's clocks show at a moment."""
+    """Return the local time in a zone at a moment."""
     return (EPOCH + moment_ms * MILLISECOND).astimezone(zone).replace(tzinfo=None, fold=0)
 
 
@@ -175,7 +175,7 @@ YEARS: Final = 20
 """Years for which a zone's transitions are listed; governments change the rules of later years."""
 
 Transitions = tuple[tuple[int, int], ...]
-"""Moments in milliseconds, ascending, each with the offset from UTC, in ms, from then on."""
+"""Ascending moments in ms, each with the offset from UTC, in ms, from that moment on."""
 
 
 def transitions(zone: tzinfo, first_ms: int) -> Transitions:
@@ -212,7 +212,7 @@ def local_time(text: object, zone: tzinfo | None = None) -> ZonedTime:
     A time may have an offset, and a zone in brackets may follow: ``2026-03-29T17:00[Europe/Paris]``.
 
     Raises:
-        WrongTimesError: for anything else, a day before 1970 or after 9999-12-28, or if no zone is given.
+        WrongTimesError: for any other text, for a day before 1970 or after 9999-12-28, or if no zone is given.
     """
     written, bracket, name = text.partition("[") if isinstance(text, str) else ("", "", "")
     when = _parsed(written)

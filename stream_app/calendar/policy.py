@@ -24,14 +24,14 @@ from stream_app.calendar.localtime import (
 from stream_app.calendar.words import days_cut, length_ms
 from stream_app.privacy.policy import Policy
 
-MOST_RENEWALS = 1_000  # bounds in the member `renew` of a policy record
+MOST_RENEWALS = 1_000  # maximum number of bounds in `renew` of a policy
 MEMBERS = ("every", "zone", "first", "until")
 
 
 class RenewalPeriod(NamedTuple):
-    """The local time between bounds, and a function from a day to the midnight that begins its period."""
+    """The length of a renewal period, and a function from a day to the midnight that begins its period."""
 
-    length: Mapping[str, int]  # a day beyond a month's end becomes its last day
+    length: Mapping[str, int]  # a day past a month's end becomes its last day
     begins: Callable[[datetime], datetime]
 
 
@@ -49,7 +49,7 @@ class _PolicyForm(NamedTuple):
     period: RenewalPeriod
     zone: tzinfo
     first: datetime
-    after_ms: int  # bounds are later; -1 if `first` is the first of them
+    after_ms: int  # bounds are later; -1 if `first` is the first
     until_ms: int  # bounds are earlier
 
 
@@ -59,7 +59,7 @@ def renewals(form: Mapping[str, object], after_ms: int | None = None) -> tuple[i
     An example is ``{"every":"month","zone":"Europe/Paris","until":"2027-12-31"}``. `every` is day, week, month or year.
     `first` is the first bound, a date or a time. Without it, the bounds are the local midnights after ``after_ms`` at
     which such a period begins (weeks begin on Mondays). `until` is inclusive: a day is included to its end. A local
-    time that does not exist moves forward; of two the earlier is taken.
+    time that does not exist moves forward; if it occurs twice, the earlier moment is used.
 
     Raises:
         WrongTimesError: with every fault; also for no bound, and for more than `MOST_RENEWALS`.
@@ -128,13 +128,13 @@ def _behind(until: ZonedTime) -> int:
 def in_integers(
     document: Mapping[str, Any], read: Reader, after_ms: int | None = None
 ) -> tuple[Mapping[str, Any], list[Wrong]]:
-    """Return a policy record with all its times in ms but without its faulty members, and the faults.
+    """Return a policy record with all times in ms and without its faulty members, and the faults.
 
-    A length of time may be a text, such as "5min" or "1d".
+    A length of time may be a string, such as "5min" or "1d".
 
     A record that contains only integers is returned unchanged. `protection.zone` applies to landmarks that name no
     zone, and to statistics by hour or weekday. ``read`` returns the calendar files that landmarks name. Without
-    ``after_ms``, a renewal must give its first bound, and local times must say from when on their offsets are needed.
+    ``after_ms``, a renewal must give its first bound, and local times must give the first time of their offsets.
     """
     wrongs = Wrongs()
     found = dict(document)
@@ -159,17 +159,18 @@ def in_integers(
 
 
 def zone_in(document: Mapping[str, Any]) -> tzinfo | None:
-    """Return the zone of landmarks that name none; raise `WrongTimesError` if the zone is invalid."""
+    """Return the zone of landmarks that do not name one; raise `WrongTimesError` if it is invalid."""
     protection = document.get("protection")
     return zone_of(protection["zone"]) if isinstance(protection, Mapping) and "zone" in protection else None
 
 
 def days_cut_by(policy: Policy, zone: tzinfo, now_ms: int) -> str:
-    """Return a warning if a policy's whole-day steps are not the days of a zone, otherwise "".
+    """Return a warning if a policy's whole-day steps do not match the days of a zone, otherwise "".
 
     It checks the step of the first landmark, or the current step if there are no landmarks.
     """
-    # PRIVACY: landmarks that dummies hide are not among the policy's landmarks, so the warning shows nothing of them.
+    # PRIVACY: landmarks that dummies hide are not among the policy's landmarks, so the warning reveals nothing about
+    # them.
     marked = policy.landmarks.intervals
     at_ms = policy.grid.span_of(marked[0])[0] if marked else now_ms
     offset_ms = None if policy.units is None else policy.offset_ms
@@ -227,15 +228,15 @@ NO_CLOCK: Final = 'add the first day, as in "transitions":{"first":"2026-01-01"}
 def resolved(value: Mapping[str, Any], zone: tzinfo | None, after_ms: int | None) -> dict[str, Any]:
     """Return the member `value` of a policy record with its `transitions` in integers.
 
-    They are the transitions of ``transitions.zone``, or else of ``zone``, from ``transitions.first`` or else
-    ``after_ms`` on. A value without `by` has no transitions, and integers are kept. Without a zone, local time is UTC,
-    which has no transitions.
+    They are the transitions of ``transitions.zone``, or of ``zone`` if it is missing, from ``transitions.first``, or
+    ``after_ms`` if it is missing. A value without `by` has no transitions, and integers are kept. Without a zone, local
+    time is UTC, which has no transitions.
 
     Raises:
         WrongTimesError: with every fault, under its member.
     """
     found, form = dict(value), value.get("transitions")
-    is_utc = zone is None or zone.utcoffset(None) == timedelta(0)  # None: the offset changes
+    is_utc = zone is None or zone.utcoffset(None) == timedelta(0)  # None if the offset changes
     if "by" not in value or isinstance(form, list) or (form is None and is_utc):
         return found
     if form is not None and not isinstance(form, Mapping):

@@ -1,4 +1,4 @@
-"""Milliseconds as people read them: ISO 8601 moments, durations in units, and suspected seconds."""
+"""Converts ms to readable moments and durations, and warns of times that look like seconds."""
 
 import re
 from datetime import UTC, tzinfo
@@ -15,7 +15,7 @@ SECONDS_BEGIN, SECONDS_END = 300_000_000, 100_000_000_000
 def moment_in_words(moment_ms: int, zone: tzinfo = UTC) -> str:
     """Return a moment as ISO 8601 with offset, as short as possible, such as 2026-03-29T17:00+02:00.
 
-    The year 10000, which no calendar has but in which the last step may end, stays a number of ms.
+    The last step may end in the year 10000, which is beyond the calendar; such a moment is returned as a number of ms.
     """
     try:
         moment = EPOCH + moment_ms * MILLISECOND
@@ -43,7 +43,7 @@ LENGTH: Final = re.compile(r"(?:([1-9][0-9]{0,11}) ?)?([A-Za-z]+)", re.ASCII)
 
 
 def length_ms(text: str) -> int | None:
-    """Return the milliseconds of a length such as 5min, 1 h, 1D, week or 30 days; None if invalid."""
+    """Return a length such as 5min, 1 h, 1D, week or 30 days in ms, or None if it is invalid."""
     found = LENGTH.fullmatch(text.strip())
     if found is None:
         return None
@@ -69,7 +69,7 @@ def moment_as_seconds(moment_ms: int) -> str:
 
 
 def days_cut(step_ms: int, start_ms: int, zone: tzinfo, offset_ms: int | None) -> str:
-    """Return a warning if steps of whole days start at midnight of a zone in no season, otherwise "".
+    """Return a warning if steps of whole days never start at midnight in a zone, otherwise "".
 
     ``start_ms`` is the start of one of the steps, ``offset_ms`` the policy's offset, or None if it cannot have one.
     """

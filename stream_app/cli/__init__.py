@@ -35,7 +35,7 @@ KINDS = {"int": "a whole number", "float": "a number", "Path": "a path"}
 
 
 class HelpLines(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of descriptions, and wraps those wider than the terminal."""
+    """Keeps line breaks in descriptions, and wraps lines wider than the terminal."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n".join(folded(indent + line, width, 2 * line.startswith(" ")) for line in text.splitlines())
@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {said}{more}\n")
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the arguments; the command's parser reports unknown ones."""
+        """Return the arguments; unknown ones are reported by the parser of the command."""
         found, left = self.parse_known_args(args, namespace)
         if left:
             self._of(getattr(found, "command", None)).error(f"unrecognized arguments: {' '.join(left)}")
@@ -99,7 +99,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command: the package in ``cli`` with the module of the command's name, and a line on what it does."""
+    """A command: the package in ``cli`` that contains its module, and one line on what it does."""
 
     room: str
     summary: str
@@ -154,7 +154,7 @@ class UsageError(Exception):
 
 @contextmanager
 def mendable(*errors: type[Exception], by: str = "") -> Iterator[None]:
-    """Raise errors that name the remedy as `UsageError`, with their text after ``by``."""
+    """Turn the given errors, whose text names the remedy, into `UsageError`, with ``by`` before the text."""
     try:
         yield
     except errors as error:
@@ -162,7 +162,7 @@ def mendable(*errors: type[Exception], by: str = "") -> Iterator[None]:
 
 
 def printable(text: str) -> str:
-    """Return a message without control characters except line ends, so quotes cannot affect terminals."""
+    """Return a message with control characters other than line ends escaped, so it cannot affect terminals."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
@@ -172,7 +172,7 @@ def module_of(command: str) -> ModuleType:
 
 
 def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
-    """Return the parser of all commands, with arguments (and modules loaded) only for the named ones."""
+    """Return the parser of all commands; only the named ones get arguments (and have modules loaded)."""
     parser = Parser(prog="landmark-stream", description="Landmark-private time series over Kafka.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -185,14 +185,14 @@ def parser_of(named: Collection[str]) -> argparse.ArgumentParser:
 
 
 def _terminated(_number: int, _frame: object) -> None:
-    """Exit on a signal as on an error; otherwise, half-written files would remain."""
+    """Exit on SIGTERM in the same way as on an error, so that no half-written files remain."""
     raise SystemExit(128 + signal.SIGTERM)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not hide a verdict
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot encode must not hide a verdict
             stream.reconfigure(errors="backslashreplace")
     words = list(sys.argv[1:] if argv is None else argv)
     parser = parser_of(words[:1])
@@ -201,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     alone = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if alone and arguments.command in INTERRUPTED:
-        signal.signal(signal.SIGTERM, _terminated)  # unfinished output is removed as at Ctrl-C
+        signal.signal(signal.SIGTERM, _terminated)  # removes unfinished output, as Ctrl-C does
     try:
         code = int(module_of(arguments.command).run(arguments))
         sys.stdout.flush()
@@ -218,7 +218,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _unprinted(command: str, error: OSError) -> int:
-    """Exit if output is impossible: its reader, such as `head`, has closed it, or the disk is full."""
+    """Return the exit code when output fails: its reader (such as `head`) closed it, or the disk is full."""
     is_full = error.errno in {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
     if not is_full and not isinstance(error, BrokenPipeError):
         raise error

@@ -1,4 +1,4 @@
-"""Exit codes: their meanings for every command, more exact for some; ``--help`` ends with them."""
+"""Exit codes: general meanings, and more precise ones for some commands; ``--help`` ends with them."""
 
 from typing import Final
 
@@ -81,7 +81,7 @@ OWN: Final[dict[str, dict[int, str]]] = {
     "keys erase": {0: "erased (with --dry-run: can be erased)", 1: "refused"},
     "check": {0: "no problems", 2: "problems, all of which are printed"},
 }
-"""More exact meanings of codes for single commands."""
+"""More precise meanings of the codes of some commands."""
 
 
 _ANEW = "nothing was written; run the same command again"
@@ -100,9 +100,9 @@ INTERRUPTED: Final[dict[str, str]] = {
     "topics": "topics that were created stay; the same command creates the missing ones",
     "demo": "everything that the demo started was stopped; run the same command again",
 }
-"""What Ctrl-C left behind and how to continue.
+"""What an interrupted command left behind, and how to continue.
 
-Commands that are missing here are meant to be ended that way, or say it themselves.
+Commands that are not listed are normally ended with Ctrl-C, or print this information themselves.
 """
 
 

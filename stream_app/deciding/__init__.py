@@ -1,1 +1,1 @@
-"""Turns one input record into its decision; pure."""
+"""Turns one input record into its decision, without side effects."""

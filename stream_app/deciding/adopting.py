@@ -30,7 +30,7 @@ def adopt_own(
     found: PolicyRecord,
     record: InputRecord,
 ) -> Decided | Rejection:
-    """Start the version that a policy record brings."""
+    """Start the version that a policy record contains."""
     policy = policy_from(context, row, found)
     if isinstance(policy, Rejection):
         return policy
@@ -41,7 +41,7 @@ def adopt_own(
 
 
 def policy_from(context: Context, row: SeriesRow | None, found: PolicyRecord) -> Policy | Rejection:
-    """Return the policy that a record brings; ``row`` is the row of its series."""
+    """Return the policy that a record contains; ``row`` is the row of its series."""
     if row is not None and row.state.closed:
         return Rejection("closed")
     if not context.limits.accept_policies:
@@ -60,7 +60,7 @@ def adopt_version(
     found: PolicyRecord,
     record: InputRecord,
 ) -> Decided | Rejection:
-    """Start a version that a record brings; open steps stay in memory, whether they continue or not."""
+    """Start the version that a record contains; open steps stay in memory, whether they continue or not."""
     may_weaken = found.weaker and context.limits.accept_weaker_policies
     policy, renewed = (policy, "") if row is None else succeeding(row, policy)
     return _adopt(context, row, find_member, found.series, policy, None, record, may_weaken=may_weaken, renewed=renewed)

@@ -1,7 +1,7 @@
 """Checks of a record before its series processes it, each for one record and for many.
 
-Closed by default: if a check does not cover many records, or a limit is set that `LIMITS` does not name, nothing is
-processed or counted together.
+If a check does not support many records, or a limit is set that `LIMITS` does not name, no records are processed or
+counted together.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ LIMITS: Final = frozenset({
     "lifetime_nano", "max_epsilon_nano", "accept_policies", "accept_weaker_policies", "max_future_ms",
     "member_separator", "member_nano",
 })  # fmt: skip
-"""Limits that do not affect observations or contributions, or that a check covers for many.
+"""Limits that do not affect observations or contributions, or that some check covers in bulk.
 
 If any other limit is set, each record is processed by itself.
 """
 _TIMED: Final = (Observation, Watermark)
-"""Records that advance event time; those of an open step never do, whatever the limit is by now.
+"""Records that can advance event time; a record of an open step never does, even if the limit changed.
 
 A tuple, because a union would be created again for each record.
 """
@@ -40,22 +40,25 @@ class Many(NamedTuple):
     series: Sequence[str]
     times_ms: Ints
     appended_ms: Ints
-    """When the broker appended each, in ms."""
+    """The time at which the broker appended each observation, in ms."""
 
 
 class Check(NamedTuple):
-    """A check of a record, as ``decision``, columns, counting and recalls apply it; None: not defined."""
+    """A check of a record, in the forms that ``decision``, columns, counting and recalls use.
+
+    A form that is not defined is None.
+    """
 
     one: Callable[[Context, SeriesRow | None, EventRecord, InputRecord], Reason | None]
     """Returns why a record is refused."""
     many: Callable[[Context, Many], Flag] | None = None
-    """Returns which observations are refused; None: no observation is processed with others."""
+    """Returns which observations are refused; if None, no observations are processed together."""
     counted: Callable[[Context, SeriesRow], bool] | None = None
-    """Returns whether a contribution to an open step may be refused; None: each is processed by itself."""
+    """Returns whether a contribution to an open step may be refused; if None, each is processed by itself."""
     recalled: bool | None = None
-    """Whether a record processed before is checked again; False if the answer may change, None means yes.
+    """Whether a recall repeats the check; False if its answer may change. None means yes.
 
-    If False, `refusal` accepts what belongs to an open step, because a recall would accept what was refused there.
+    If False, `refusal` accepts records of open steps, because a recall would accept a record that was refused then.
     """
 
 
@@ -69,7 +72,7 @@ def refusal(context: Context, row: SeriesRow | None, found: EventRecord, record:
 
 
 def _belongs(row: SeriesRow, found: EventRecord) -> bool:
-    """Return whether a record belongs to an open step, whatever the configuration is by now."""
+    """Return whether a record belongs to an open step, even if the configuration has changed."""
     return _is_open(row, found.timestamp_ms) if isinstance(found, Observation) else is_recalled(row, found)
 
 
@@ -99,7 +102,7 @@ def was_refused(context: Context, row: SeriesRow, found: EventRecord, record: In
 
 
 def _misnamed(context: Context, series: str) -> Reason | None:
-    """Return why a series' name does not name a person as it should."""
+    """Return why a series' name does not name a person as required, or None."""
     separator = context.limits.member_separator
     return None if separator is None else misnamed(series, separator)
 
@@ -125,7 +128,7 @@ def _in_views_many(context: Context, many: Many) -> Flag:
 
 
 def _misplaced(context: Context, row: SeriesRow | None, found: EventRecord, record: InputRecord) -> Reason | None:
-    """Return why a record must not be on this partition; a series with a row was routed before."""
+    """Return why a record must not be on this partition; a series with a row was already routed."""
     if context.partition_of is None:
         return None
     key = context.key_of(found.series) if row is None or context.limits.member_separator is not None else row.key
@@ -165,7 +168,7 @@ def is_read(row: SeriesRow, timestamp_ms: int) -> bool:
 
 
 def _asked(_context: Context, _many: Many | SeriesRow) -> bool:
-    """Return that nothing is refused: the check is for other records, or was made when these were chosen."""
+    """Return False: the check is for other records, or was already made when these were selected."""
     return False
 
 
@@ -176,7 +179,7 @@ CHECKS: Final = (
         counted=lambda context, row: _misnamed(context, row.series) is not None,
         recalled=False,
     ),
-    # A row that mentions views keeps its series out of columns anyway.
+    # Series whose rows mention views are never in columns.
     Check(_for_base, _in_views_many, lambda context, row: context.is_view(row, row.series), recalled=True),
     Check(_seedless, _asked, _asked, recalled=True),  # only for watermarks
     # `formats.columns.observations` and `columns.counting` only accept records that have the right keys.

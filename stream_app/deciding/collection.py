@@ -24,7 +24,7 @@ from stream_app.privacy.values import Raw, RawCells
 MEMBER_DIGEST_BYTES = 16
 PERSON = b"landmark-members"
 _SPARE: Final = 64
-"""Closed steps kept, besides one per open step, before they are removed."""
+"""The number of closed steps kept, besides one per open step, before they are removed."""
 
 
 class LostCountersError(Exception):
@@ -54,13 +54,13 @@ class Counters:
     looks: int = 0  # announced intrusions so far
 
     def hidden(self, member: bytes) -> bytes:
-        """Return a contributor's digest at this step, which differs from that at any other step."""
+        """Return a contributor's digest at this step, which differs from their digest at any other step."""
         keyed = self._keyed.copy()
         keyed.update(member)
         return keyed.digest()
 
     def count(self, member: bytes, item: Raw) -> Reason | None:
-        """Count one contributor's item, or return why not and change nothing."""
+        """Count one contributor's item, or return the reason for refusing it and change nothing."""
         keyed = self._keyed.copy()
         keyed.update(member)
         digest = keyed.digest()
@@ -78,7 +78,7 @@ class Counters:
         return None
 
     def closed(self) -> RawCells:
-        """Return the cells that the counters give."""
+        """Return the cells computed from the counters."""
         return self._gathers.closed(self.cells, len(self.members))
 
     def see(self, noise: Iterable[int]) -> None:
@@ -98,16 +98,17 @@ class Readings:
     offset: int  # of the record that opened the step
     times: set[int] = field(default_factory=set)
     _latest_ms: int = -1
-    _kept: RawCells | None = None  # nothing before the first reading
+    _kept: RawCells | None = None  # None before the first reading
 
     def count(self, timestamp_ms: int, value: Raw) -> Reason | None:
-        """Add a reading, or return why not and change nothing."""
+        """Add a reading, or return the reason for refusing it and change nothing."""
         # PRIVACY: a second reading at the same time is refused before its value is looked at.
         if timestamp_ms in self.times:
             return "duplicate"
         if len(self.times) >= MOST_READINGS:
             return "too-large"
-        # PRIVACY: this branch shows whether the value was valid, and nothing else; a substitute in `invalid` closes it.
+        # PRIVACY: this branch shows whether the value was valid, and nothing else; with a substitute in `invalid`, it
+        # is never taken.
         part = self._within.read(self._kind, value)
         if part is None:
             return "invalid-value"
@@ -122,13 +123,13 @@ class Readings:
         return None if self._kept is None else self._within.aggregated(self._kind, self._kept, len(self.times))
 
     def __repr__(self) -> str:
-        """Return a text that only says where it was opened."""
-        # PRIVACY: anything that prints it, including a traceback, shows neither the values nor how many there are.
+        """Return text that says only where the step was opened."""
+        # PRIVACY: anything that prints this object, including a traceback, shows neither the values nor their number.
         return f"Readings({self.offset})"
 
 
 Open = Counters | Readings
-"""What an open step holds in memory: a closed union."""
+"""The contents of an open step in memory: a closed union."""
 
 
 @final
@@ -136,7 +137,7 @@ class Collection:
     """The open steps of all series of a partition; empty at first.
 
     ``key`` (32 random bytes, different for each object) hides contributors in their digests. The readings of steps of
-    units are in ``units``, which are stored rows: nothing of them is only in memory.
+    units are in ``units``, whose rows a worker stores with each batch, so none of them is lost with the memory.
     """
 
     __slots__ = ("_collected", "_count", "_keyed", "_opened", "_series", "units")
@@ -194,7 +195,7 @@ class Collection:
         self._forget(len(self._series.pop(series, ())))
 
     def _forget(self, closed: int) -> None:
-        """Count steps as closed, and remove closed steps from the heap once they are most of it."""
+        """Count steps as closed, and remove closed steps from the heap once they are the majority."""
         self._count -= closed
         if len(self._opened) > 2 * self._count + _SPARE:
             self._opened[:] = sorted(
@@ -222,7 +223,7 @@ class Collection:
     def floor(self) -> int | None:
         """Return the offset of the oldest record whose step is still open, or None if no step is open.
 
-        The input must be read again from there to restore this memory, so it is acknowledged no further.
+        Restoring this memory requires reading the input again from there, so no later input is acknowledged.
         """
         heap = self._opened
         while heap:

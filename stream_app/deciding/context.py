@@ -1,4 +1,4 @@
-"""What decisions depend on besides the log: keys, default policies, limits and series routing."""
+"""The inputs of decisions besides the log: keys, default policies, limits and series routing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -37,14 +37,14 @@ class DefaultPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The operator's limits; None if a limit is not set."""
+    """The operator's limits; a limit that is not set is None."""
 
-    lifetime_nano: int | None = None  # None: the epsilon of a series' first policy
+    lifetime_nano: int | None = None  # None for the epsilon of a series' first policy
     max_epsilon_nano: int | None = None
     accept_policies: bool = True
     accept_weaker_policies: bool = False
-    max_future_ms: int | None = None  # against the broker's append time
-    member_separator: str | None = None  # one ASCII character; None: each series stands alone, reserves nothing
+    max_future_ms: int | None = None  # after the broker's append time
+    member_separator: str | None = None  # one ASCII character; if None, series are independent, reserve nothing
     member_nano: int | None = None  # limit of a new person
 
     def ahead(self, timestamp_ms: Whole, appended_ms: Whole) -> Flag:
@@ -54,13 +54,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Everything a decision reads besides the record and its series' row."""
+    """All inputs of a decision besides the record and its series' row."""
 
     keys: KeyRing
     defaults: tuple[DefaultPolicy, ...] = ()
     limits: Limits = Limits()
-    partition_of: Callable[[bytes], int] | None = None  # None: records are not routed, as in `replay`
-    correlations: Mapping[str, Envelope] = field(default_factory=dict)  # backward, by name; no decision reads them
+    partition_of: Callable[[bytes], int] | None = None  # None if records are not routed, as in `replay`
+    correlations: Mapping[str, Envelope] = field(default_factory=dict)  # backward, by name; not used by decisions
     fingerprint: str = field(init=False)
     views: tuple[DefaultPolicy, ...] = field(init=False, repr=False, compare=False)  # those for views
 
@@ -76,12 +76,12 @@ class Context:
             limits.accept_policies,
             limits.max_future_ms,
         ]
-        # Settings of later releases are included only if they are not the default, so an upgrade changes no
+        # Settings added in later versions are included only if they are not the default, so an upgrade changes no
         # fingerprint.
         caps += ["accept_weaker_policies"] if limits.accept_weaker_policies else []
         members = (("member_separator", limits.member_separator), ("member_epsilon", limits.member_nano))
         caps += [part for named in members if named[1] is not None for part in named]
-        # Without views, the defaults look as they did before views existed.
+        # Without views, the defaults have the same form as before views existed.
         defaults = [[one.glob, one.digest, *([one.view] if one.view else [])] for one in self.defaults]
         document = [self.keys.epoch_ms, defaults, caps]
         digest = blake2b(wire.dump(document), digest_size=FINGERPRINT_BYTES).hexdigest()
@@ -89,7 +89,7 @@ class Context:
         object.__setattr__(self, "views", tuple(default for default in self.defaults if default.view))
 
     def key_of(self, series: str) -> bytes:
-        """Return the record key of a series' events: the person it belongs to."""
+        """Return the record key of a series' events: the name of the person it belongs to."""
         return member_of(series, self.limits.member_separator).encode()
 
     def default_for(self, series: str) -> DefaultPolicy | None:
@@ -98,9 +98,9 @@ class Context:
         return next(matching, None)
 
     def views_of(self, base: str) -> dict[str, DefaultPolicy]:
-        """Return the views, by id and in order, that the configuration defines for a series that is no view.
+        """Return the configured views of a series that is not a view, by id and in order.
 
-        A view is omitted if its id would be longer than any series id may be.
+        A view is omitted if its id would exceed the maximum length of a series id.
         """
         found: dict[str, DefaultPolicy] = {}
         for default in self.views:
@@ -110,7 +110,7 @@ class Context:
         return found
 
     def base_of(self, series: str) -> str | None:
-        """Return the series whose view has the id ``series`` in the configuration, or None."""
+        """Return the series that has a configured view with the id ``series``, or None."""
         if not self.views or self.limits.member_separator is None:
             return None
         base, separator, _ = series.rpartition(self.limits.member_separator)
@@ -119,7 +119,7 @@ class Context:
         return base
 
     def is_view(self, row: SeriesRow | None, series: str) -> bool:
-        """Return whether an id is that of a view: by its row if it has one, otherwise by the configuration."""
+        """Return whether an id is a view's, according to its row if it has one, otherwise the configuration."""
         return row.view if row is not None else self.base_of(series) is not None
 
     def of_views(self, row: SeriesRow | None, series: str) -> bool:
@@ -129,11 +129,11 @@ class Context:
         return bool(self.views) and (bool(self.views_of(series)) or self.base_of(series) is not None)
 
     def backward_loss(self, row: SeriesRow, timestamp_ms: int, spend_nano: int) -> float | None:
-        """Return the backward loss after a step that spends; None without a correlation.
+        """Return the backward loss after a step that spends, or None without a correlation.
 
-        ``row`` is the row before the step. Guarantee: at least the backward loss of the named correlation over all
-        releases since it has been named without a break, in any versions (Cao et al. 2017, equation 13). If less is
-        known, nothing fades: under a name that the configuration lacks, and from one period to the next.
+        ``row`` is the row before the step. Guarantee: the result is at least the backward loss of the named correlation
+        over all releases since the policy has named it without a break, in any versions (Cao et al. 2017, equation 13).
+        If less is known, nothing fades: neither if the configuration lacks the name, nor from one period to the next.
         """
         name = row.policy.correlation
         if name is None:

@@ -16,29 +16,29 @@ from stream_app.formats.records import InputRecord
 from stream_app.privacy.reason import Reason
 
 INPUT_HEADER = "input"
-"""Header with the offset of the input record that caused an output record; outside every hash."""
+"""Header with the offset of the input record that caused an output record; not part of any hash."""
 
 MOST_BULK_BYTES = 16 * 1024 * 1024
-"""Bytes of output of watermarks and renewals after which a batch accepts no more records.
+"""The number of output bytes from watermarks and renewals after which a batch accepts no more records.
 
 The outputs of a single record are never split.
 """
 
 Headers = list[tuple[str, bytes]]
 Append = Callable[[bytes | None, bytes, int, Headers], None]
-"""Accepts an output record: key, value, timestamp in milliseconds, headers."""
+"""Writes an output record, given its key, value, timestamp in milliseconds, and headers."""
 Extend = Callable[[Sequence[bytes | None], Sequence[bytes], Sequence[int], Sequence[Headers]], None]
-"""Accepts many output records as columns of equal length."""
+"""Writes many output records, given as columns of equal length."""
 Settle = Callable[[bytes, tuple[SealedEntry, ...]], None]
-"""Compares a record's entries, given its key, with those that bind; raises if one differs."""
+"""Compares a record's entries, given its key, with the binding entries; raises if one differs."""
 
 
 @final
 class Outlets:
-    """Where a batch's output records go, one topic each.
+    """The destinations of a batch's output records, one topic each.
 
-    ``settle`` sees ledger entries before their topic does; it is None if no entry binds. ``many`` accepts ledger
-    entries and releases as columns; by default they go where single ones go.
+    ``settle`` receives ledger entries before they are written; it is None if no entry binds. ``many`` accepts ledger
+    entries and releases as columns; by default they go to the same outlets as single ones.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ def _extend(
 class Decider:
     """The results of a batch's records so far: rows changed, decisions counted, budget spent.
 
-    ``find`` returns a series' row from before the batch, ``find_member`` the row of a person; ``collection`` holds the
-    partition's open counters.
+    ``find`` returns a series' row from before the batch, ``find_member`` the row of a person; ``collection`` contains
+    the partition's open counters.
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class Decider:
         self.decisions: dict[tuple[str, str, str], int] = {}  # by decision, scheme and digest of the default policy
         self.rejected: dict[Reason, int] = {}  # by reason
         self.spent: dict[tuple[str, str], int] = {}  # nano-epsilon by scheme and digest of the default policy
-        self.renewals: dict[Renewal, int] = {}  # of bounds that were due, by outcome
+        self.renewals: dict[Renewal, int] = {}  # due renewal bounds, by outcome
         self.passed = 0
-        """Records times views that were refused before and are refused again."""
+        """The number of refused views that were already refused before, counted for each record."""
         self._context: Final = context
         self._find: Final = find
         self._find_member: Final = find_member
@@ -105,7 +105,7 @@ class Decider:
     def decide(self, records: Iterable[InputRecord]) -> bool:
         """Process ``records`` in order and write their outputs; raise what ``settle`` raises.
 
-        Return whether the batch can take more records. A watermark can close thousands of steps, and a renewed version
+        Return whether the batch accepts more records. A watermark can close thousands of steps, and a renewed version
         can name as many landmarks, so a few such records fill a batch.
         """
         context, lookup, collection, find_member = self._context, self.lookup, self._collection, self._member
@@ -146,7 +146,7 @@ class Decider:
     def _undecided(
         self, outcome: Rejected | Counted | Advanced | Joined, record: InputRecord, headers: Headers
     ) -> None:
-        """Write the outputs of any other outcome."""
+        """Write the outputs of an outcome that is not a decision."""
         match outcome:
             case Rejected(reason=reason):
                 self._outlets.reject(outcome.key, outcome.value, record.timestamp_ms, headers)
@@ -171,7 +171,7 @@ class Decider:
         self._outlets.ledger(member.key, entry.value, entry.timestamp_ms, headers)
 
     def _control(self, row: SeriesRow) -> str:
-        """Return the name that counts a record between steps; keep the last row of a version that it ends."""
+        """Return "control", which counts a record between steps; keep the last row of an ended version."""
         self._succeed(row)
         return "control"
 
@@ -222,11 +222,11 @@ class Decider:
         return pairs + [member.dump() for member in self.members.values()]
 
     def claims(self) -> list[Claims]:
-        """Return each changed person before and after the batch; before is None if unknown."""
+        """Return each changed person before and after the batch; the person before is None if unknown."""
         return [(self._members_before[chain], member) for chain, member in self.members.items()]
 
     def losses(self) -> list[tuple[float | None, float | None]]:
-        """Return the backward loss before and after for every changed series that had or has one."""
+        """Return the backward losses before and after the batch for changed series that had or have one."""
         found: list[tuple[float | None, float | None]] = []
         for series, row in self.changed.items():
             before = self._before[series]
@@ -238,7 +238,7 @@ class Decider:
     def used(self) -> dict[tuple[str, str], int]:
         """Return the increase of the budget in use, ``S + M`` over all changed series, in nano-epsilon.
 
-        The amounts are by scheme and digest of the default policy. Only policies that can be used up
+        The amounts are grouped by scheme and digest of the default policy. Only policies whose budget can be exhausted
         (`Policy.exhaustible`) count.
         """
         found: dict[tuple[str, str], int] = {}

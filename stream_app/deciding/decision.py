@@ -1,4 +1,4 @@
-"""The pure path from one record to its decision, which the worker and ``replay`` share.
+"""The pure path from one record to its decision, shared by the worker and ``replay``.
 
 Checks run in this order: envelope and routing, time, state, value. A rejected record changes nothing.
 """
@@ -41,7 +41,7 @@ def decide(
 ) -> Outcome:
     """Process one record and return its outcome.
 
-    ``lookup`` finds a series' row, and ``collection`` holds the partition's open counters. ``find_member`` is called
+    ``lookup`` finds a series' row, and ``collection`` contains the partition's open counters. ``find_member`` is called
     only if series belong to persons.
 
     Never raises because of a record's content.
@@ -73,10 +73,10 @@ def decide(
 
 
 def _is_read_by_view(context: Context, lookup: Lookup, row: SeriesRow, found: EventRecord) -> bool:
-    """Return whether a reading is of a step that a view of the series has open in memory.
+    """Return whether a reading belongs to a step that a view of the series has open in memory.
 
-    A restart accepts every reading of such a step (`recall`) and checks no clock. Steps kept in memory are as long as
-    those of the base, so the base could also have reached the step.
+    A restart accepts every reading of such a step (`recall`) and checks no clock. Steps in memory are as long as those
+    of the base, so the base could also have reached the step.
     """
     if not isinstance(found, Observation):
         return False
@@ -85,7 +85,7 @@ def _is_read_by_view(context: Context, lookup: Lookup, row: SeriesRow, found: Ev
 
 
 def recall(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> None:
-    """Process an already processed record again: write nothing, but restore what is still open.
+    """Process an already processed record again to restore what is still open, without writing anything.
 
     ``lookup`` finds rows as they are stored now, after all recalled records. Start with an empty ``collection`` and
     pass every record in order, from the previous worker's `Collection.floor` to the first unprocessed one. The
@@ -97,7 +97,7 @@ def recall(context: Context, lookup: Lookup, collection: Collection, record: Inp
     base = lookup(found.series)
     if base is None or was_refused(context, base, found, record):
         return
-    # The record was handed to the views of its series as well.
+    # The record was also processed for the views of its series.
     views = (lookup(base.id_of(name, context.limits.member_separator)) for name in base.views.begun)
     for row in (base, *views):
         if row is not None and row.open_steps is not None:

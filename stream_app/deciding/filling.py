@@ -1,11 +1,11 @@
-"""Steps that fill up: items enter open steps, and items or watermarks close steps into releases.
+"""Fills steps from many records: items enter open steps, and items or watermarks close steps.
 
-An item is a contributor's contribution or a reading at a moment. It is stored in the open step of its time, under the
-key it belongs to: its contributor, its moment or its unit. Checks run in the usual order: time, state, value. An item's
-content changes only its open step; what it closes, and when, follows from its time.
+An item is a contributor's contribution or a reading at a moment. It is stored in the open step of its time, under its
+contributor, its moment or its unit. Checks run in the usual order: time, state, value. An item's content changes only
+its open step. Its time alone determines which steps it closes, and when.
 
 These records change a series' row and the partition's `Collection` together. `recalled` restores the memory from
-records processed earlier, and the result is what a worker without a crash would have.
+records processed earlier, and the result equals the memory of a worker that did not crash.
 """
 
 from collections.abc import Iterable
@@ -88,7 +88,7 @@ def recalled(row: SeriesRow, collection: Collection, found: Observation | Collec
     """Process again a record from before ``row`` was stored, to refill the steps that are still open.
 
     Items and intrusions before the record that opened a step do not find the step, and steps that have closed since are
-    never opened. So every step takes the same items as the first time, in the same order.
+    never opened. So every step accepts the same items as the first time, in the same order.
     """
     policy, opened, series = row.policy, row.open_steps, row.series
     if opened is None:
@@ -111,7 +111,7 @@ def recalled(row: SeriesRow, collection: Collection, found: Observation | Collec
 
 
 def is_recalled(row: SeriesRow, found: EventRecord) -> bool:
-    """Return whether `recalled` uses a record: a contribution to an open step, an intrusion during one."""
+    """Return whether `recalled` uses a record: a contribution to an open step or an intrusion during one."""
     match found:
         case Contribution():
             steps = row.open_steps
@@ -125,7 +125,7 @@ def is_recalled(row: SeriesRow, found: EventRecord) -> bool:
 def _moves(
     keys: KeyRing, row: SeriesRow, collection: Collection, found: Observation | Contribution | Watermark, offset: int
 ) -> _Moves | Rejection | None:
-    """Return the effect of an item or a watermark on steps; None if it was counted and has none."""
+    """Return the effect of an item or a watermark on steps, or None if it was counted and has no effect."""
     policy = row.policy
     if policy.units is not None and not isinstance(found, Contribution):
         units = taking.opened(keys, row, collection.units, found, offset)
@@ -200,8 +200,8 @@ def _decided(
 ) -> Decided | None:
     """Return the decision of a closing step, under a renewed version if a renewal is due.
 
-    ``before`` is the row that says what was open, and ``row`` the row after the steps closed so far. None means that
-    the step is skipped and renews nothing.
+    ``before`` is the row with the steps that were open, and ``row`` the row after the steps closed so far. The result
+    is None if the step is skipped and does not cause a renewal.
     """
     keys, start_ms = context.keys, row.policy.start_of(index)
     cells = _cells(keys, before, row, collection, index)
@@ -220,7 +220,7 @@ def _decided(
 def _cells(keys: KeyRing, before: SeriesRow, row: SeriesRow, collection: Collection, index: int) -> RawCells | None:
     """Return the values of a closing step.
 
-    None means that none of its units counts, or that it is empty and the estimate is repeated.
+    The result is None if none of its units counts, or if it is empty and the estimate is repeated.
     """
     policy, opened = row.policy, before.open_steps
     if before.open_units is not None:
@@ -244,7 +244,7 @@ def _intrude(
     if row.state.closed:
         return Rejection("closed")
     if policy.collect is None or policy.collect.intrusion_nano is None:
-        return Rejection("invalid-policy")  # bare counters were seen; noise is too late
+        return Rejection("invalid-policy")  # bare counters were seen; too late for noise
     counted = range(0) if opened is None else opened.counted
     if not counted:
         return Rejection("early")

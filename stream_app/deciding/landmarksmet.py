@@ -1,4 +1,4 @@
-"""Count the landmark steps that met an event; none often means a wrong time zone or unit (seconds)."""
+"""Counts the landmark steps with an event; none often means a wrong time zone or unit (seconds)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -18,19 +18,19 @@ FAR_APART = 100
 
 
 class _Series:
-    """The known landmarks of one series, and those that met an event.
+    """The known landmarks of one series, and the number of them with an event.
 
-    Both are counted in steps, or in units if steps hold units.
+    Both are counted in steps, or in units if steps contain units.
     """
 
     def __init__(self) -> None:
         self.policy: Policy | None = None  # in force
         self.grid, self.landmarks = Grid(1, 0), NO_LANDMARKS
         self.met = 0
-        self.first_ms = self.newest_ms = -1  # of all events; -1: none
+        self.first_ms = self.newest_ms = -1  # of all events; -1 if none
         self.events = 0  # steps with an event
-        self.gap_ms = 0  # shortest gap between events of different steps; 0 before two
-        self.reach_ms: tuple[int, int] | None = None  # of all known landmarks
+        self.gap_ms = 0  # shortest gap between steps with events; 0 if fewer than two
+        self.reach_ms: tuple[int, int] | None = None  # span of known landmarks
         self._over = 0  # landmark steps of earlier versions
         self._newest = -1  # the newest step with an event
         self._first_open = 0  # first step that may still get an event
@@ -66,7 +66,7 @@ class _Series:
             self.reach_ms = min(before[0], found[0]), max(before[1], found[1])
 
     def _close_before(self, step: int) -> None:
-        """Note that no step before ``step`` (a step of the policy) takes events any more."""
+        """Record that no step before ``step`` (a step of the policy) accepts events any more."""
         first_open = step if self.policy is None else step * (self.policy.step_ms // self.grid.length_ms)
         if first_open > self._first_open:
             self._seen >>= first_open - self._first_open
@@ -79,7 +79,7 @@ class _Series:
         return self.policy.first_open_after(self.policy.index_of(timestamp_ms))
 
     def add(self, spans: Iterable[int | Interval]) -> None:
-        """Register landmarks, except those of past steps: whether such a step had an event is unknown here."""
+        """Register landmarks, except those of past steps, because it is unknown whether those had an event."""
         added, first_open = aligned(spans, self.grid.length_ms, self.grid.origin_ms), self._first_open
         following = LandmarkSet.of((max(first, first_open), end) for first, end in added.intervals if end > first_open)
         self.met += sum(step in following and step not in self.landmarks for step in self._steps_seen())
@@ -87,7 +87,7 @@ class _Series:
         self._reach(following)
 
     def event(self, timestamp_ms: int) -> None:
-        """Register an event; a late event or a second one in its step changes no count."""
+        """Register an event; a late event, or another event in the same step, changes no count."""
         step = self.grid.index_of(timestamp_ms)
         if step < self._first_open:
             return
@@ -115,7 +115,7 @@ class LandmarksMet:
     """Counts the landmark steps with an event, over all series, as events are sent or a ledger is read.
 
     PRIVACY: whether a step has an event is a public fact, which releases show (docs/guarantee.md). With dummies, which
-    landmarks are true is secret: a policy then has none before they are drawn, and a ledger has the drawn ones.
+    landmarks are true is secret: a policy then has no landmarks before they are drawn, and a ledger has the drawn ones.
     """
 
     def __init__(self, defaults: Sequence[DefaultPolicy] = (), said: Callable[[int], str] = moment_in_words) -> None:
@@ -154,7 +154,7 @@ class LandmarksMet:
         try:
             policy = policy_of(record.parameters, record.version)
         except PolicyError:
-            return  # worker will reject it
+            return  # a worker will reject it
         self._of(record.series).begin(policy)
 
     def taken(self, series: str, timestamp_ms: int) -> None:
@@ -186,9 +186,9 @@ class LandmarksMet:
 
     @property
     def missed(self) -> list[str]:
-        """The series with landmarks and events, but without a landmark step that met an event.
+        """The series that have landmarks and events, but no event in a landmark step.
 
-        If no series has a met landmark step, series without events are included: their name may be wrong.
+        If no series has an event in a landmark step, series without events are included: their name may be wrong.
         """
         series = self._series.values()
         if not any(each.events for each in series):
@@ -198,9 +198,9 @@ class LandmarksMet:
 
     @property
     def sentence(self) -> str:
-        """The counts in words, and the series whose landmarks met no event.
+        """The counts in words, and the series whose landmark steps had no event.
 
-        It is empty if no landmark is known or no event came.
+        It is empty if no landmark is known or there was no event.
         """
         counts = self.document()
         if not counts or not any(each.events for each in self._series.values()):
@@ -218,7 +218,7 @@ class LandmarksMet:
         return f"{told}{reach}; check time zones and units (milliseconds)" if reach else told
 
     def _reach(self, series: Sequence[_Series]) -> str:
-        """Say when the events and the landmarks of these series are."""
+        """Return the times of the events and of the landmarks of these series, in words."""
         reaches = [each.reach_ms for each in series if each.reach_ms is not None]
         if not reaches:
             return ""
@@ -230,9 +230,9 @@ class LandmarksMet:
         )
 
     def step_sentence(self, duplicates: int) -> str:
-        """Say that a step looks too long or too short for its events, or return an empty string.
+        """Return a warning that a step looks too long or too short for its events, otherwise "".
 
-        ``duplicates`` is how many records came for a step that already had one.
+        ``duplicates`` is the number of records for a step that already had one.
         """
         seen = {name: each for name, each in self._series.items() if each.events}
         if duplicates and seen and all(each.events == 1 for each in seen.values()):
@@ -257,5 +257,5 @@ def _stored(parameters: bytes, version: int) -> Policy:
 
 
 def _spans(written: Iterable[Any]) -> Iterator[int | Interval]:
-    """Yield landmarks in the form of records."""
+    """Yield landmarks written in the form that records use."""
     yield from (each if isinstance(each, int) else (each[0], each[1]) for each in written)

@@ -1,4 +1,4 @@
-"""Persons: one budget bounds all series of a person; their names, rows and reservations.
+"""Persons and their names, rows and reservations; one budget bounds all series of a person.
 
 A person (or household) owns several series. A person's name is the part of a series id before the first separator, or
 the whole id if it has none. The limit is stored in a separate chain, named person + separator; no series may have that
@@ -16,13 +16,13 @@ from stream_app.privacy.published import MemberEntry
 from stream_app.privacy.reason import Reason
 
 MOST_SERIES = 1000
-"""Most series of a person that may reserve."""
+"""The maximum number of a person's series that may reserve budget."""
 
 
 class Member(NamedTuple):
     """One person's state between two records.
 
-    ``sequence`` is the number of the last entry in its chain (0 before the first), and ``previous`` that entry's hash.
+    ``sequence`` is the number of the last entry in the person's chain (0 before the first), and ``previous`` its hash.
     """
 
     chain: str
@@ -54,7 +54,7 @@ class Member(NamedTuple):
 Claims = tuple[Member | None, Member]
 """A person before (None if unknown) and after a batch."""
 FindMember = Callable[[str], Member | None]
-"""Find a person by the name of its chain; return None if it is unknown so far."""
+"""Finds a person by the name of its chain; returns None if the person is unknown so far."""
 
 
 def no_member(_chain: str) -> None:
@@ -74,7 +74,7 @@ def stored_member(stored: bytes, chain: str = "") -> Member:
 
 
 class Joined(NamedTuple):
-    """A person after a record, and the chain entry that the record caused (None: the limit is unchanged)."""
+    """A person after a record, and the chain entry it caused, or None if the limit is unchanged."""
 
     member: Member
     entry: SealedEntry | None
@@ -86,7 +86,7 @@ def member_of(series: str, separator: str | None) -> str:
 
 
 def misnamed(series: str, separator: str) -> Reason | None:
-    """Return why an id is no series of a person, or None."""
+    """Return why an id cannot be the id of a person's series, or None."""
     if series.startswith(separator) or series.endswith(separator):
         return "malformed"
     too_long = separator not in series and len(series.encode()) >= wire.LARGEST_SERIES_BYTES
@@ -96,7 +96,7 @@ def misnamed(series: str, separator: str) -> Reason | None:
 def claimed(
     found: Member | None, chain: str, claim_nano: int, cap_nano: int | None, keys: KeyRing, appended_ms: int
 ) -> Joined | Reason:
-    """Return the person after a new series reserves budget, or a reason.
+    """Return the person after a new series reserves budget, or the reason for refusing it.
 
     ``cap_nano`` is the configured limit of a new person.
 

@@ -25,9 +25,9 @@ class Decided:
     """A record that changed its series: the new row, its ledger entries in order, and a release, if any.
 
     The release has the step and timestamp of the last entry; ``decision`` is None without a release. ``spent_nano`` is
-    the spend on measurements, in nano-epsilon: the release, its private dissimilarity, the draw of dummies. A landmark
-    registered late adds nothing, because its step has spent already. ``renewal`` is None if no renewal was due.
-    ``joined`` is the person's new state if the record brought a first policy; its entry comes first.
+    the nano-epsilon spent on measurements: the release, its private dissimilarity, and the draw of dummies. A landmark
+    registered late adds nothing, because its step has already spent. ``renewal`` is None if no renewal was due.
+    ``joined`` is the person's new state if the record began a first policy; the person's entry comes first.
     """
 
     row: SeriesRow
@@ -40,7 +40,7 @@ class Decided:
 
 
 class Rejected(NamedTuple):
-    """A record that changed nothing: the reason, and the output's key and bytes.
+    """A record that changed nothing: the reason, and the key and bytes of the output.
 
     The output has the record's timestamp.
     """
@@ -52,14 +52,14 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A contribution that was counted: it changed only memory, no row, and produces no output."""
+    """A contribution that was counted: it changed only memory, not a row, and produces no output."""
 
 
 class Advanced(NamedTuple):
     """A watermark that advanced its series: the row after it, and the steps it closed, in order.
 
-    ``adopted`` is the adoption of a default policy that begins with it. It comes before the steps, each of which has a
-    release and one entry.
+    ``adopted`` is the adoption of a default policy that begins with the watermark. It comes before the steps, each of
+    which has a release and one entry.
     """
 
     row: SeriesRow
@@ -72,7 +72,7 @@ Single = Decided | Rejected | Counted | Advanced
 
 
 class Handed(NamedTuple):
-    """A record that was handed to a series and its views, with the outcome for each, in that order.
+    """A record processed for a series and its views, with the outcome for each, in that order.
 
     ``passed`` counts the views that were refused earlier and are refused again; no output shows them.
     """
@@ -88,7 +88,7 @@ Outcome = Single | Joined | Handed
 def rejected(
     series: str | None, timestamp_ms: int | None, reason: Reason, record: InputRecord, member: str | None = None
 ) -> Rejected:
-    """Return the output for a rejected record; its key is ``series``, or else ``member``, if known."""
+    """Return the output for a rejected record; its key is ``series``, or ``member`` if no series is known."""
     value = encoding.encode_reject(series, timestamp_ms, reason, record.topic, record.partition, record.offset)
     key = series or member
     return Rejected(reason, key.encode() if key else None, value)
@@ -105,8 +105,8 @@ def seal(
     """Return the outcome of a record: the result of the fold, sealed into the chain of ``row``.
 
     ``row`` is the row before the record. ``earlier`` is the outcome that led to ``row`` if the same record caused it;
-    its entries come first. ``appended_ms`` is when the broker appended the record, which entries without a step use as
-    their timestamp.
+    its entries come first. ``appended_ms`` is the time at which the broker appended the record. Entries without a step
+    use it as their timestamp.
     """
     series, policy, keys, state, sequence = row.series, row.policy, context.keys, moved.state, row.sequence + 1
     decided_ms = state.clock.decided_ms

@@ -1,6 +1,6 @@
-"""Rebuild rows from ledger and releases alone: the same fold, fed with published noisy values.
+"""Rebuilds rows from ledger and releases alone: the same fold, applied to published noisy values.
 
-All content of a row follows from releases, so losing a state table loses nothing while its ledger and releases exist.
+All content of a row follows from releases, so a lost state table can be rebuilt while its ledger and releases exist.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import State
 
 NO_LIFETIME = 2**200
-"""The ledger holds only what was allowed when it was written, so no limit applies again."""
+"""Replaces the lifetime in a rebuild: the ledger contains only what was allowed when written."""
 GIVEN_UP: Final = b""
 """Marks a release that no longer exists and whose loss was accepted."""
 _WITHOUT_RELEASE = (
@@ -32,7 +32,7 @@ _OTHERWISE = "was written with a different `member_separator`: set it back"
 
 
 class RebuildError(Exception):
-    """An entry that does not follow from the earlier ones; ``series`` and ``sequence`` identify it."""
+    """Raised for an entry that does not follow from earlier ones; ``series`` and ``sequence`` identify it."""
 
     def __init__(self, series: str, sequence: int, problem: str) -> None:
         self.series, self.sequence = series, sequence
@@ -40,10 +40,10 @@ class RebuildError(Exception):
 
 
 def restored(context: Context, row: SeriesRow | None, entry: bytes, releases: Mapping[str, bytes]) -> SeriesRow:
-    """Return the row after a ledger entry, from the row before it (None: the first entry of its series).
+    """Return the row after a ledger entry, from the row before it (None for a series' first entry).
 
     ``releases`` maps a hash to release bytes, or to `GIVEN_UP`. An entry that the row already covers changes nothing.
-    Raises `RebuildError` for an entry that does not follow.
+    Raises `RebuildError` for an entry that does not follow from the row.
     """
     return _restored(context, row, wire.load(entry), releases)
 
@@ -65,13 +65,13 @@ def _restored(context: Context, row: SeriesRow | None, found: Any, releases: Map
 
 
 class Rebuilt:
-    """The rows that result from a ledger's entries, taken one by one; each chain must be in order.
+    """The rows that result from a ledger's entries, applied one by one; each chain must be in order.
 
     A person's limits come from the person's own chain, and reservations from the first entries of the series.
     """
 
     def __init__(self, context: Context, rows: Mapping[str, SeriesRow], members: Mapping[str, Member]) -> None:
-        """Begin with these rows, and with these persons by the names of their chains."""
+        """Begin with these rows, and with these persons, keyed by the names of their chains."""
         self.rows, self.members = dict(rows), dict(members)
         self._context, self._separator = context, context.limits.member_separator
 
@@ -177,7 +177,7 @@ def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases:
         case "landmarks":
             outcome = fold.register(policy, row.state, [(start, end) for start, end in found["add"]])
         case "intrusion":
-            return row  # it moves no budget; open data are lost with the memory anyway
+            return row  # no budget changes; open data are lost with the memory anyway
         case "close":
             outcome = fold.close(policy, row.state)
         case other:

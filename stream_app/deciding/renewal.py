@@ -1,9 +1,9 @@
 """Renewal: at public bounds in time, a new version of a policy begins over its remaining landmarks.
 
-A renewal is an ordinary version, numbered one higher. It has the same parameters, but only the landmarks and bounds
-that are still to come. These include landmarks that were registered late, and spare is whole again, because unknown
-landmarks arise anew in each period. Everything the previous version protects together stays protected together, so no
-renewal is weaker. The lifetime bounds what all versions spend together.
+A renewal is an ordinary version, numbered one higher. It has the same parameters, but only the remaining landmarks and
+bounds. These include landmarks that were registered late. The spare budget is full again, because new unknown landmarks
+occur in each period. Everything the previous version protects together stays protected together, so no renewal is
+weaker. The lifetime bounds what all versions spend together.
 
 A bound counts if it lies between two processed steps of one version: after the start of the earlier and at or before
 the start of the later. So each bound is checked once, at the first step processed at or after it, whether or not the
@@ -23,7 +23,7 @@ from stream_app.privacy.state import NEVER, State
 
 def bounds_to_come(policy: Policy, state: State, start_ms: int) -> int | None:
     """Return how many bounds remain after the step at ``start_ms`` if a bound is due there, else None."""
-    # PRIVACY: bounds are in the policy, and steps follow from what was processed: no value takes part.
+    # PRIVACY: bounds are in the policy, and steps follow from what was processed: no value has any influence.
     bounds, clock = policy.renew, state.clock
     if not bounds or clock.last_step == NEVER or state.closed or policy.version >= LARGEST_VERSION:
         return None
@@ -32,7 +32,7 @@ def bounds_to_come(policy: Policy, state: State, start_ms: int) -> int | None:
 
 
 def next_bound_ms(policy: Policy, state: State) -> int | None:
-    """Return the first bound after the last processed step, from which on a renewal is due, or None."""
+    """Return the first bound after the last processed step, when a renewal becomes due, or None."""
     bounds, clock = policy.renew, state.clock
     if not bounds or clock.last_step == NEVER or policy.version >= LARGEST_VERSION:
         return None
@@ -62,7 +62,7 @@ def renewed(policy: Policy, landmarks: LandmarkSet, bounds: int) -> Policy:
 
 
 def may_renew(policy: Policy, before: Policy) -> bool:
-    """Return whether ``policy`` looks like a renewal of ``before``, apart from what depends on the state."""
+    """Return whether ``policy`` could be a renewal of ``before``, ignoring what depends on the state."""
     bounds = len(policy.renew)
     follows = policy.version == before.version + 1 and policy.step_ms == before.step_ms
     return follows and bounds < len(before.renew) and policy.renew == before.renew[len(before.renew) - bounds :]

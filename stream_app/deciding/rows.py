@@ -1,9 +1,10 @@
 """A series' row: its chain position, its policy, its state, and its bytes in the state table.
 
-Table keys: ``s`` + series holds chain, state and backward loss, and is written at every change. ``p`` + series holds
-the series' own policy and landmarks, and is written when they change. ``d`` + name holds a default policy, shared by
-all series under it; the name is its digest, and for a renewal also a dot and the renewal's digest. These rows hold only
-released values, counts and budgets. Readings of open unit steps are in separate, sealed rows (`units.sealed`).
+Table keys: ``s`` + series contains chain, state and backward loss, and is written at every change. ``p`` + series
+contains the series' own policy and landmarks, and is written when they change. ``d`` + name contains a default policy,
+shared by all series that use it; the name is its digest, and for a renewal also a dot and the renewal's digest. These
+rows contain only released values, counts and budgets. Readings of open unit steps are in separate, sealed rows
+(`units.sealed`).
 """
 
 from collections.abc import Callable, Mapping
@@ -25,23 +26,23 @@ DIGEST_BYTES = 16
 MOST_TWICE = 32_768
 """The most landmark intervals that a row stores both in its policy and in its state.
 
-With more, it stores them only in the state. A renewed policy also names late landmarks: 65,536 of them stored twice
-would make a row too large for any topic.
+If there are more, it stores them only in the state. A renewed policy also names late landmarks: storing 65,536 of them
+twice would make a row too large for any topic.
 """
 
 
 class Views(NamedTuple):
-    """The views of a series: those that began, then those whose refusal was reported."""
+    """The views of a series: first those that began, then those whose refusal was reported."""
 
     begun: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
 
     def with_begun(self, name: str) -> "Views":
-        """Return the views with one more that began."""
+        """Return the views with ``name`` added to those that began."""
         return Views((*self.begun, name), tuple(one for one in self.refused if one != name))
 
     def with_refused(self, name: str) -> "Views":
-        """Return the views with one more that was refused."""
+        """Return the views with ``name`` added to those that were refused."""
         return Views(self.begun, (*self.refused, name))
 
 
@@ -50,7 +51,7 @@ NO_VIEWS: Final = Views()
 
 @frozen
 class SeriesRow:
-    """One series between two records, as an immutable value."""
+    """The state of one series between two records, as an immutable value."""
 
     series: str
     key: bytes  # UTF-8 series id: the record key
@@ -59,9 +60,9 @@ class SeriesRow:
     policy: Policy
     default: str  # name of the default policy in force; empty for the series' own policy
     state: State
-    backward_loss: float | None = None  # at the last processed step; None: no correlation in the policy
-    open_steps: OpenSteps | None = None  # of collected data; None: no open step
-    open_units: OpenUnits | None = None  # of unit statistics; None: no reading so far
+    backward_loss: float | None = None  # at the last processed step; None if policy has no correlation
+    open_steps: OpenSteps | None = None  # of collected data; None if none is open
+    open_units: OpenUnits | None = None  # of unit statistics; None without readings
     view: bool = False  # whether it is a view of another series
     views: Views = NO_VIEWS  # of it
 
@@ -71,13 +72,13 @@ class SeriesRow:
 
 
 Lookup = Callable[[str], SeriesRow | None]
-"""Find the row of a series; return None if it has none yet."""
+"""Finds the row of a series; returns None if it has none yet."""
 
 
 def dump(row: SeriesRow, before: SeriesRow | None, shared: set[str]) -> list[tuple[bytes, bytes]]:
-    """Return the table rows to write so that ``row`` replaces ``before`` (None: nothing stored).
+    """Return the table rows to write so that ``row`` replaces ``before`` (None if nothing is stored).
 
-    ``shared`` holds the digests of default policies already returned; new ones are added to it.
+    ``shared`` contains the digests of default policies already returned; new ones are added to it.
     """
     pairs = [(b"s" + row.key, wire.dump(layout.written(stored_of(row))))]
     if (
@@ -165,7 +166,7 @@ def _own_document(policy: Policy) -> dict[str, object]:
 
 
 def default_policy(get: Callable[[bytes], bytes | None], digest: str, defaults: dict[str, Policy]) -> Policy:
-    """Return the default policy with this name in the table, like `load`; raises `LookupError` if absent."""
+    """Return the default policy with this name in the table, like `load`; raise `LookupError` if absent."""
     if digest in defaults:
         return defaults[digest]
     stored = get(b"d" + digest.encode())
@@ -226,7 +227,7 @@ def stored_of(row: SeriesRow) -> StoredRow:
 
 
 def row_of(series: str, stored: StoredRow, policy: Policy, promise: Promise) -> SeriesRow:
-    """Return the row from its stored form; ``promise`` is that of ``stored`` with the series' landmarks."""
+    """Return the row from its stored form; ``promise`` belongs to ``stored`` and the series' landmarks."""
     window = _window(stored)
     if window.opens_ms and policy.windows is None:
         window = window.of_single_steps(stored.source_ms)
@@ -267,7 +268,7 @@ def row_of(series: str, stored: StoredRow, policy: Policy, promise: Promise) -> 
 
 def _window(stored: StoredRow) -> Window:
     if not (stored.opens_ms or stored.spent_end_ms or stored.reach_ms or stored.spends or stored.late or stored.whole):
-        return NO_WINDOW  # one object shared by all empty
+        return NO_WINDOW  # shared by all empty windows
     peak_nano, *last = stored.late or (0,)
     return Window(
         opens_ms=stored.opens_ms,

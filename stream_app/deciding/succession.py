@@ -1,7 +1,7 @@
 """The version that renews a row's policy, and the name under which the state table shares it.
 
-A renewed default policy stays shared: it depends only on the default policy and on what is to come. So all series that
-renew at the same bound share one version, in memory and in the table.
+A renewed default policy stays shared: it depends only on the default policy and on its remaining landmarks and bounds.
+So all series that renew at the same bound share one version, in memory and in the table.
 """
 
 from collections.abc import Mapping
@@ -40,10 +40,10 @@ def _renewed_default(default: _Default, left: int, bounds: int) -> Succession:
 
 
 def succeeding(row: SeriesRow, policy: Policy) -> Succession:
-    """Return ``policy`` as it begins in ``row``: as a renewal if it equals one, else as it is.
+    """Return ``policy`` as it begins in ``row``: as a renewal if it equals one, otherwise unchanged.
 
-    So ledger and rows need not mark renewals: drawn landmarks stay fixed in them, and default policies stay shared,
-    whatever began the version.
+    So the ledger and the rows need not mark renewals. Drawn landmarks stay fixed in them, and default policies stay
+    shared, whatever began the version.
     """
     if may_renew(policy, row.policy):
         found = next_version(row, len(policy.renew))

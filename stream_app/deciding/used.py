@@ -1,4 +1,4 @@
-"""How much of the guaranteed epsilon was used, by a ledger's entries: the worst version of all series."""
+"""The used share of the guaranteed epsilon, from a ledger's entries: the worst version of any series."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,17 +9,17 @@ from stream_app.words.amount import UsedBudget
 class MostUsed:
     """Finds the policy version that used the largest share of its epsilon, while entries are written.
 
-    An entry's figures are those after it, and they never fall within a version: ``landmark_spent_nano`` is S, and
-    ``regular_peak_nano`` is the largest cost of another step or window. So the last entry of a version says what it
-    used.
+    The figures in an entry include that entry, and they never fall within a version: ``landmark_spent_nano`` is S, and
+    ``regular_peak_nano`` is the largest cost of another step or window. So the last entry of a version shows how much
+    the version used.
     """
 
     def __init__(self) -> None:
         self.policies = 0
-        """Policy versions of all series."""
+        """The number of policy versions of all series."""
         self._over: UsedBudget | None = None  # of replaced versions
-        self._versions: dict[str, tuple[int, int]] = {}  # by series: version in force, its budget
-        self._used_nano: dict[str, int] = {}  # by series, of its version in force
+        self._versions: dict[str, tuple[int, int]] = {}  # by series: current version, its budget
+        self._used_nano: dict[str, int] = {}  # by series, of its current version
 
     @property
     def series(self) -> int:
@@ -51,7 +51,7 @@ class MostUsed:
         return worst
 
     def _worst(self, than: UsedBudget | None, series: str) -> UsedBudget:
-        """Return how much of the series' current version is used, or ``than`` if that is worse."""
+        """Return the usage of the series' current version, or ``than`` if that is worse."""
         version, budget_nano = self._versions[series]
         used = UsedBudget(series, version, self._used_nano[series], budget_nano)
         return used if than is None or used.worse(than) else than
@@ -63,6 +63,6 @@ class MostUsed:
 
     @property
     def sentence(self) -> str:
-        """The result in words; empty if no series had a policy."""
+        """The result as a sentence; empty if no series had a policy."""
         found = self.found
         return "" if found is None else found.sentence(self.series, versions=self.policies > self.series)

@@ -1,4 +1,4 @@
-"""Files of JSON documents, one per file or per line: each with its line number and its fault, if any."""
+"""Parse files of JSON documents, one per file or per line, with the line number and fault of each."""
 
 import re
 from typing import NamedTuple
@@ -18,7 +18,7 @@ MOST_FAULTS = 5  # invalid lines that are reported
 
 
 class Line(NamedTuple):
-    """A document and its line number, from 1; for invalid JSON it is None and has a ``fault``."""
+    """A document and its line number, from 1; for invalid JSON, the document is None and ``fault`` is set."""
 
     number: int
     document: object
@@ -31,7 +31,7 @@ def lines(content: bytes) -> list[Line]:
     content = content.removeprefix(MARK)
     if content.startswith(_UTF_16):
         return [Line(1, None, content, "is text in UTF-16; save it as UTF-8")]
-    whole: Line | None = None  # the fault of one document over several lines, at its line
+    whole: Line | None = None  # the fault of a multi-line document, at its line
     if len(content.strip().splitlines()) > 1:
         begins = content[: len(content) - len(content.lstrip())].count(b"\n") + 1
         try:
@@ -45,9 +45,9 @@ def lines(content: bytes) -> list[Line]:
 
 
 def _few(found: list[Line]) -> list[Line]:
-    """Return the lines, but only a few invalid ones; the last of these says how many more there are.
+    """Return the lines with at most a few invalid ones; the last of these counts those left out.
 
-    If no line is an object, the first stands for all and says what the file looks like.
+    If no line is an object, only the first is returned, and it says what the file looks like.
     """
     wrong = [each for each in found if each.fault]
     if wrong and len(wrong) == len(found) and found[1:] and wrong[0].fault == NO_OBJECT:
@@ -61,7 +61,7 @@ def _few(found: list[Line]) -> list[Line]:
 
 
 def _like(written: bytes) -> str:
-    """Say what a file looks like, judging by its first line."""
+    """Describe a file's apparent format, judging by its first line."""
     if b"=" in written:
         return "it looks like a configuration, for --config; specify a file of policies"
     if any(mark in written for mark in (b",", b";", b"\t")):
@@ -78,7 +78,7 @@ def line(text: bytes, number: int) -> Line:
 
 
 def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
-    """Return why text is invalid JSON, without the text, which may be private."""
+    """Return why a text is invalid JSON, without quoting it, because it may be private."""
     # PRIVACY: the message says nothing about the text there except JSON's own marks.
     text = content.decode(errors="replace")
     if "\ufffd" in text:

@@ -1,4 +1,4 @@
-"""Encode records as bytes, purely: releases, ledger entries sealed into their chain, rejected records.
+"""Encode releases, chained ledger entries and rejected records as bytes, without side effects.
 
 Bytes are canonical: the order of fields is fixed, so the same release or entry has the same hash on every machine.
 """
@@ -40,11 +40,11 @@ from stream_app.privacy.values import ReleasedCells
 HASH_BYTES = 32
 _fresh: Final = blake2b(digest_size=HASH_BYTES).copy  # faster than a new hash
 NO_HASH = "0" * (2 * HASH_BYTES)
-"""The previous hash of a chain's first entry."""
+"""The ``previous`` hash in the first entry of a chain."""
 
 
 def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells, ReleasedCells]:
-    """Return noisy value and estimate of a published (perturbed) release read from JSON."""
+    """Return the noisy value and the estimate of a published (perturbed) release read from JSON."""
     match kind:
         case Mean():
             measurement = kind.read(found["measurement"], found["count"])
@@ -62,7 +62,7 @@ def released_cells(kind: Kind, found: Mapping[str, Any]) -> tuple[ReleasedCells,
 class SealedEntry(NamedTuple):
     """A ledger entry as bytes, and its position in its series' chain.
 
-    ``hash`` is in hex, and is the next entry's ``previous``. ``timestamp_ms`` is the record's timestamp.
+    ``hash`` is in hex and becomes ``previous`` in the next entry. ``timestamp_ms`` is the record's timestamp.
     """
 
     sequence: int
@@ -83,7 +83,7 @@ Output = tuple[bytes, int, bytes, bytes]
 
 
 class Texts(NamedTuple):
-    """The texts of processed steps: one column for each of the last arguments of `written`."""
+    """The texts of processed steps, with one column for each of the last arguments of `written`."""
 
     chain: Iterable[int]
     key: Iterable[bytes]
@@ -138,10 +138,10 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
     """Return the output of a step that is ``published``, ``repeated`` from an earlier release, or neither.
 
     ``fingerprint`` is that of the noise key. ``links`` maps each chain to its last entry's hash, in hex, and is
-    updated. ``policy`` is the JSON field of that name. ``statistic`` holds further fields of releases of collected data
-    or of units, each after a comma. The other arguments are JSON, with budgets in nano-epsilon. Arguments that a
-    decision does not write may be anything: ``value`` if withheld, ``source`` unless approximated, and ``measurement``,
-    ``spend`` and ``scale`` unless perturbed.
+    updated. ``policy`` is the JSON field of that name. ``statistic`` contains further fields of releases of collected
+    data or of units, each after a comma. The other arguments are JSON, with budgets in nano-epsilon. Arguments that a
+    decision does not use may have any value: ``value`` if withheld, ``source`` unless approximated, and
+    ``measurement``, ``spend`` and ``scale`` unless perturbed.
     """
     paid = ""
     if published:
@@ -229,7 +229,7 @@ def _json(found: object) -> str:
 
 
 def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
-    """Return the text of any other entry, in the form that `sealed` expects."""
+    """Return the text of any entry that is not a release, in the form that `sealed` expects."""
     record: dict[str, object] = {"series": series, "sequence": sequence}
     match entry:
         case PolicyEntry():
@@ -274,11 +274,11 @@ def control_entry(series: str, sequence: int, entry: ControlEntry) -> str:
 
 
 def sealed(text: str, fingerprint: str, epoch: int | str, previous: str) -> tuple[bytes, str]:
-    """Return an entry and its hash: linked to the previous entry, and ending in the hash of all before it.
+    """Return an entry, linked to the previous one and ending in its own hash, and that hash.
 
     ``fingerprint`` is that of the noise key.
     """
-    state = _fresh()  # not `digest`: one call fewer per event
+    state = _fresh()  # avoids one call of `digest` per event
     state.update(body := f'{text},"key":"{fingerprint}","epoch":{epoch},"previous":"{previous}"'.encode())
     found = state.hexdigest()
     return body + f',"hash":"{found}"}}'.encode(), found
@@ -287,7 +287,7 @@ def sealed(text: str, fingerprint: str, epoch: int | str, previous: str) -> tupl
 def encode_reject(
     series: str | None, timestamp_ms: int | None, reason: Reason, topic: str, partition: int, offset: int
 ) -> bytes:
-    """Return the bytes for a rejected record: they name record and reason, never a value or payload."""
+    """Return the bytes for a rejected record: its identity and the reason, never a value or payload."""
     return orjson.dumps(
         {
             "series": series,

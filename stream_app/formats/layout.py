@@ -11,7 +11,7 @@ from stream_app.formats import wire
 
 
 class StoredRow(NamedTuple):
-    """A stored row; fields with a default are stored only as far as the series needs them."""
+    """A stored row; fields with a default are stored only if the series needs them or a later field."""
 
     sequence: int
     previous: str
@@ -39,25 +39,25 @@ class StoredRow(NamedTuple):
     spent_end_ms: int = 0
     reach_ms: int = 0
     spends: Sequence[Sequence[int]] = ()
-    late: Sequence[int] | None = None  # m, then step and spend of the last regular publication
+    late: Sequence[int] | None = None  # m, then step and cost of the last regular publication
     claim_nano: int | None = None
     whole: bool = False  # window's
     open_units: Sequence[Any] | None = None
     view: bool = False  # whether the series is a view
-    views: Sequence[Any] | None = None  # names of the series' views, then of the refused ones
+    views: Sequence[Any] | None = None  # names of the series' views, then of refused views
 
 
 PLAIN: Final = len(StoredRow._fields) - len(StoredRow._field_defaults)
-"""How many fields a row has if all optional ones have their defaults."""
+"""The number of fields in a row whose optional fields all have their defaults."""
 _ENDS: Final = tuple(
     (end := StoredRow._fields.index(name) + 1, tuple(StoredRow._field_defaults.values())[end - PLAIN :])
     for name in ("closed", "backward_loss", "open_steps", "spends", "late", "claim_nano", "whole", "open_units")
 )
-"""Where a stored row may end: at the first of these points after which all fields have their defaults."""
+"""The lengths that a stored row may have: it ends where all further fields have their defaults."""
 
 
 def written(row: StoredRow) -> tuple[Any, ...]:
-    """Return the fields of a row to store."""
+    """Return the fields of a row that must be stored."""
     for end, defaults in _ENDS:
         if row[end:] == defaults:
             return row[:end]
@@ -65,11 +65,11 @@ def written(row: StoredRow) -> tuple[Any, ...]:
 
 
 def read(stored: bytes) -> StoredRow:
-    """Return the row from stored bytes, including those of earlier versions."""
+    """Return the row from stored bytes, which an earlier version may have written."""
     fields: Any = wire.load(stored)
     return StoredRow(*fields)
 
 
 def picked(*names: str) -> Callable[[Sequence[Any]], Any]:
-    """Return a getter of these fields of a plain row: a tuple, or for one name the field itself."""
+    """Return a getter of these fields of a plain row: it returns a tuple, or the field if there is one."""
     return itemgetter(*map(StoredRow._fields.index, names))

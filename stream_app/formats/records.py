@@ -1,6 +1,6 @@
-"""The records of the events topic: as received from the broker, and in decoded form.
+"""The records of the events topic, both as received from the broker and in decoded form.
 
-Raw values are in `Observation` and `Contribution`, whose printed forms therefore hide them.
+Raw values are in `Observation` and `Contribution`, so their printed forms hide them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ class Records:
 
     @classmethod
     def of(cls, records: Iterable[InputRecord], topic: str = "", partition: int = -1) -> "Records":
-        """Return records of one partition as columns; ``topic`` and ``partition`` apply if there are none."""
+        """Return records of one partition as columns; if there are none, use ``topic`` and ``partition``."""
         found = list(records)
         if found:
             topic, partition = found[0].topic, found[0].partition
@@ -61,7 +61,7 @@ class Records:
 
     @classmethod
     def joined(cls, stretches: "list[Records]") -> "Records":
-        """Return consecutive stretches joined into one; a single one is returned itself."""
+        """Return consecutive stretches joined into one; a single stretch is returned as it is."""
         if not stretches:
             return cls("", -1, [], [], [], [])
         first = stretches[0]
@@ -80,7 +80,7 @@ class Records:
         return replace(self, parsed=parsed)
 
     def pairs(self) -> "Iterator[tuple[bytes, bytes | None]]":
-        """Yield key and value of each record; all have a key, as in a compacted topic."""
+        """Yield the key and value of each record; every record has a key, as in a compacted topic."""
         return zip(cast("list[bytes]", self.keys), self.values, strict=True)
 
     def __len__(self) -> int:
@@ -133,7 +133,7 @@ class Observation:
     value: Raw
 
     def __repr__(self) -> str:
-        """Return only series and timestamp."""
+        """Return only the series and the timestamp."""
         # PRIVACY: no printed form of an observation, including a traceback, shows its value.
         return f"Observation({self.series!r}, {self.timestamp_ms})"
 
@@ -142,7 +142,7 @@ class Observation:
 class PolicyRecord:
     """A policy version; ``parameters`` are its other fields, unchecked.
 
-    ``weaker``: the sender accepts that it protects less together than the previous version.
+    If ``weaker``, the sender accepts that this version and the previous one protect less together.
     """
 
     series: str
@@ -178,7 +178,7 @@ class Contribution(NamedTuple):
     value: Raw
 
     def __repr__(self) -> str:
-        """Return only series and timestamp."""
+        """Return only the series and the timestamp."""
         # PRIVACY: no printed form of a contribution, including a traceback, shows its contributor or value.
         return f"Contribution({self.series!r}, {self.timestamp_ms})"
 
@@ -186,7 +186,7 @@ class Contribution(NamedTuple):
 class Watermark(NamedTuple):
     """Closes every step that ends at or before it and opens the next ones; its repr hides the seed.
 
-    ``seed`` is fresh and kept by nobody; pan-private noise is expanded from it. Watermarks of plain series need none.
+    ``seed`` is fresh and nobody keeps it; pan-private noise is expanded from it. Watermarks of plain series need none.
     """
 
     series: str
@@ -194,12 +194,12 @@ class Watermark(NamedTuple):
     seed: bytes | None
 
     def __repr__(self) -> str:
-        """Return only series and timestamp."""
+        """Return only the series and the timestamp."""
         return f"Watermark({self.series!r}, {self.timestamp_ms})"
 
 
 class Intrusion(NamedTuple):
-    """Announces that somebody saw the worker's memory up to this point; its repr hides the seed.
+    """Announces that somebody has seen the worker's memory up to this point; its repr hides the seed.
 
     Fresh noise for the counters of open steps is expanded from ``seed``.
     """
@@ -214,7 +214,7 @@ class Intrusion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MemberRecord:
-    """A person's limit: what all series of the person may reserve together."""
+    """A person's limit: the most that all series of the person may reserve together."""
 
     member: str
     cap_nano: int
@@ -226,7 +226,7 @@ EventRecord = Observation | PolicyRecord | LandmarksRecord | CloseRecord | Colle
 
 @dataclass(frozen=True, slots=True)
 class MalformedRecord:
-    """Bytes that are not a valid record; series (or person) and timestamp if they could be read."""
+    """Bytes that are not a valid record, with the series (or person) and timestamp if they were readable."""
 
     reason: Reason
     series: str | None = None
@@ -237,7 +237,7 @@ class MalformedRecord:
 Seen = tuple[str, int, Raw]
 """Series, timestamp and value of an observation, which columns use directly."""
 Parsed = Seen | dict[str, Any] | MalformedRecord
-"""The content of a record's value: an observation, another JSON object, or the reason for neither."""
+"""The content of a record's value: an observation, another JSON object, or why it is malformed."""
 
 E = TypeVar("E", bound=EventRecord)
 

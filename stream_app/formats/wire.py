@@ -1,4 +1,4 @@
-"""Decode bytes to event records, and convert plain JSON both ways; `encoding` writes the outputs.
+"""Decode bytes to event records, and convert plain JSON both ways; `encoding` encodes the outputs.
 
 Input bytes are hostile: `decode` returns a record or `MalformedRecord` for every byte string, and never raises.
 """
@@ -68,7 +68,7 @@ def parsed_all(values: Sequence[bytes | None]) -> list[Parsed]:
 
 
 def _observed(documents: Iterable[Any]) -> list[Parsed]:
-    """Return the parsed form of JSON documents; extra fields of observations are dropped."""
+    """Return the parsed form of JSON documents, without extra fields of observations."""
     made: list[Parsed] = []
     take = made.append
     for found in documents:
@@ -97,7 +97,7 @@ def _too_large(series: str) -> bool:
 
 
 def contributed(found: Parsed) -> tuple[str, int, str, Raw] | None:
-    """Return series, timestamp, contributor and value of a contribution; the series name may be invalid."""
+    """Return a contribution's series (possibly invalid), timestamp, contributor and value."""
     if type(found) is not dict or "value" not in found or found.get("type") != "contribution":
         return None
     series, timestamp_ms, member = found.get("series"), found.get("timestamp"), found.get("member")
@@ -180,7 +180,7 @@ def _decode_collected(
 
 
 def _spans(found: object) -> tuple[int | Interval, ...]:
-    """Return timestamps and intervals, or nothing if any item is neither."""
+    """Return the timestamps and intervals, or an empty tuple if any item is neither."""
     if not isinstance(found, list):
         return ()
     spans: list[int | Interval] = []
@@ -200,7 +200,7 @@ def _is_timestamp(found: object) -> bool:
 
 def dump(document: object) -> bytes:
     """Return the JSON bytes of plain lists, dicts, strings, numbers and booleans."""
-    # Copy to the exact length: orjson's result keeps the kilobytes of its write buffer for as long as it lives.
+    # Copy to the exact length, because orjson's result retains the kilobytes of its write buffer.
     return b"%b" % orjson.dumps(document)
 
 

@@ -1,7 +1,8 @@
-"""Protocols for everything the owner of a partition needs from Kafka and from its local store.
+"""Protocols for everything that a partition's owner needs from Kafka and from its local store.
 
-`owner/` and `evidence/` use nothing else of a cluster. A worker implements the protocols with `stream_app.kafka.client`
-and `stream_app.kafka.faust`, a simulation with a cluster in memory. Partition numbers are those of the events topic.
+`owner/` and `evidence/` use nothing else from a cluster. A worker implements the protocols with
+`stream_app.kafka.client` and `stream_app.kafka.faust`; a simulation uses an in-memory cluster. Partition numbers are
+those of the events topic.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,9 +27,9 @@ class TopicFacts(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """Where pages were written: the offset of the first record and the offset after the last one.
+    """The offset of the first record written and the offset after the last one.
 
-    An offset is None if it is unknown: a repeated request found its batch already written.
+    An offset is None if it is unknown, because a repeated request found its batch already written.
     """
 
     first: int | None
@@ -54,7 +55,7 @@ class Reader(Protocol):
     """Reads ranges of logs at one isolation level, outside any consumer group."""
 
     async def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Return the first offset kept and the offset after the last record.
+        """Return the first retained offset and the offset after the last record.
 
         At "read_committed" the second is the last stable offset: the start of the oldest open transaction, if there is
         one.
@@ -71,7 +72,7 @@ class Reader(Protocol):
         """
 
     def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[Records]:
-        """Yield the same records as ``records``, but as columns without headers, which costs less."""
+        """Yield the same records as ``records`` in columns without headers, which costs less."""
 
 
 class Pages(Protocol):
@@ -103,16 +104,16 @@ class Writer(Protocol):
     async def begin(self, *topics: str) -> None:
         """Begin a transaction; any earlier one must have been committed or aborted.
 
-        ``topics`` are the topics that it will write to: the coordinator adds all of them in one request, and each gets
-        a marker at the end. Any other topic is added by a separate request when it is first sent to. Raises
-        `aiokafka.errors.KafkaError` if one of them is missing; no transaction begins then.
+        ``topics`` are the topics to write to: the coordinator adds them all in one request, and each gets a marker at
+        the end. Any other topic is added by a separate request when it is first sent to. Raises
+        `aiokafka.errors.KafkaError` if a topic is missing, and then begins no transaction.
         """
 
     async def send(self, topic: str, pages: Any) -> Extent:
         """Send non-empty pages; return their offsets once all replicas have them.
 
         Raises:
-            aiokafka.errors.ProducerFenced: if the partition has been fenced since.
+            aiokafka.errors.ProducerFenced: if the partition has since been fenced.
             aiokafka.errors.KafkaError: for any other failure; the transaction can then only be aborted.
         """
 
@@ -120,10 +121,10 @@ class Writer(Protocol):
         """Commit; if this raises, only the log shows whether it succeeded."""
 
     async def abort(self) -> None:
-        """Abort if possible; otherwise the next writer to fence the partition does it. Raises nothing."""
+        """Abort if possible; otherwise the next writer to fence the partition aborts. Never raises."""
 
     async def stop(self) -> None:
-        """Disconnect; an open transaction stays open until it times out or is fenced. Raises nothing."""
+        """Disconnect; an open transaction stays open until it times out or is fenced. Never raises."""
 
 
 class Brokers(Protocol):
@@ -144,8 +145,8 @@ class Brokers(Protocol):
     async def confirm(self, partition: int, topic_id: str) -> None:
         """Return once the leader of a partition confirms that the events topic still has the id ``topic_id``.
 
-        It repeats the request until a broker answers, and while the topic is missing. Raises `PartitionStoppedError` if
-        the id differs (`topic-replaced`).
+        The request is repeated until a broker answers, and while the topic is missing. Raises `PartitionStoppedError`
+        if the id differs (`topic-replaced`).
         """
 
 
@@ -153,7 +154,7 @@ class Feed(Protocol):
     """The consumer that fetches the input for the owner, with a position and a pause per partition."""
 
     async def start(self, partition: int, offset: int) -> None:
-        """Start fetching at ``offset``, and pass on what is fetched."""
+        """Start fetching at ``offset``, and pass on the fetched input."""
 
     async def seek(self, partition: int, offset: int) -> None:
         """Continue at ``offset``; discard anything fetched but not yet passed on."""
@@ -165,27 +166,27 @@ class Feed(Protocol):
         """Fetch again."""
 
     async def earliest(self, partition: int) -> int:
-        """Return the first input offset kept."""
+        """Return the first retained input offset."""
 
     async def owns(self, partition: int, offset: int) -> bool:
         """Return whether the group still accepts this worker as the owner, by committing ``offset``."""
 
     def keep(self, partition: int, offset: int) -> None:
-        """Keep the group's offset at or below ``offset``, whatever is acknowledged."""
+        """Keep the group's offset at or below ``offset``, even if later input is acknowledged."""
 
 
 class Message(Protocol):
     """Input that a feed passes on in one call."""
 
     def ack(self) -> Any:
-        """Acknowledge it: its input is processed and committed."""
+        """Acknowledge the message: its input is processed and committed."""
 
 
 class DamagedCopyError(LoggableError):
-    """A local copy that cannot be read; it returns nothing until discarded, so no lost row seems absent."""
+    """A local copy that cannot be read; reads fail until it is discarded, so no lost row seems absent."""
 
     def __init__(self, path: Path, cause: Literal["corrupt", "unreadable"], found: str) -> None:
-        """Keep the folder, the cause (a metric label) and RocksDB's message, which names files but no content."""
+        """Store the folder, the cause (a metric label) and RocksDB's message, which names only files."""
         super().__init__(f"the local state in {path} is damaged: {found}")
         self.path = path
         self.cause = cause
@@ -198,7 +199,7 @@ class LocalStateError(LoggableError):
     """A local copy that cannot be used on this machine: disk full, too many open files, or no permission."""
 
     def __init__(self, reason: LocalReason, path: Path, found: str, *, passing: bool = False) -> None:
-        """Keep the reason, the folder and what was found; ``passing`` means that it may be temporary."""
+        """Store the reason, the folder and the finding; ``passing`` means that the error may be temporary."""
         super().__init__(f"the local state in {path}: {found}")
         self.reason = reason
         self.path = path
@@ -211,7 +212,7 @@ class LocalStateError(LoggableError):
 class Rows(Protocol):
     """The local copies of the changelog, one per partition, as raw bytes in RocksDB or in memory.
 
-    Every call except ``discard`` raises `DamagedCopyError` if the rows cannot be read, from then until ``reopen``, and
+    Every call except ``discard`` raises `DamagedCopyError` once the rows cannot be read, until ``reopen``, and
     `LocalStateError` if they cannot be used on this machine.
     """
 
@@ -231,10 +232,10 @@ class Rows(Protocol):
         """Return the last changelog offset that the rows include, or None if there are no rows."""
 
     def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
-        """Write rows and the changelog offset atomically; a None value deletes, a None offset is not stored."""
+        """Write rows and the changelog offset atomically; None deletes a row or stores no offset."""
 
     def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
-        """Write many rows as ``write`` does but at lower cost, for example when a changelog is read back."""
+        """Write many rows like ``write``, but at lower cost, for example when a changelog is read back."""
 
     def discard(self, partition: int) -> None:
         """Discard the rows of a partition; raises `LocalStateError` if they cannot be removed."""

@@ -1,4 +1,4 @@
-"""What became of the records of a file, or of one record, according to ledger and rejects."""
+"""Counts the outcomes of a file's records, or finds that of one record, in ledger and rejects."""
 
 import asyncio
 from collections import Counter
@@ -23,7 +23,7 @@ from stream_app.setup.settings import Settings
 
 
 class WorkersAnswer(NamedTuple):
-    """The position of a record, and its ledger entry or reject; neither if it was not processed in time."""
+    """The position of a record and its ledger entry or reject; both None if it was not processed in time."""
 
     place: Place
     entry: Mapping[str, Any] | None = None
@@ -41,8 +41,8 @@ class UnheardError(Exception):
 async def answer_to(settings: Settings, event: Event, kind: str, seconds: float) -> WorkersAnswer:
     """Send a record; wait at most ``seconds`` for its ledger entry of the given kind or its reject.
 
-    The record is sent once, and stays in the log whatever the wait brings. Raises aiokafka's errors and `LookupError`
-    if it was not sent, and `UnheardError` if it was.
+    The record is sent once, and stays in the log even if no answer comes. Raises aiokafka's errors and `LookupError` if
+    it was not sent, and `UnheardError` if it was.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     await assert_there(settings, names.events, names.ledger, names.rejects)
@@ -70,7 +70,7 @@ async def _answer(
         found: Any = wire.load(record.value)
         if record.topic == rejects:
             return WorkersAnswer(place, reject=found)
-        if found["entry"] == kind:  # entries of a policy that it activates come first
+        if found["entry"] == kind:  # an activated policy's entries come first
             return WorkersAnswer(place, entry=found)
     raise AssertionError("a log is followed for ever")
 
@@ -83,7 +83,7 @@ Starts = Mapping[tuple[str, int], int]
 
 @dataclass(slots=True)
 class Outcome:
-    """Records by outcome; those in ``kept`` wait in an open step, or changed nothing that is reported."""
+    """Counts of records by outcome; those in ``kept`` wait in an open step or had no reported effect."""
 
     sent: int
     answered: int = 0
@@ -92,20 +92,20 @@ class Outcome:
     kept: int = 0
 
     def document(self) -> dict[str, Any]:
-        """Return it as a dictionary."""
+        """Return the counts as a dictionary."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 async def ends_of(settings: Settings) -> Starts:
     """Return the current ends of ledger and rejects.
 
-    Everything that `outcome_of` will request is requested once, so missing permissions show before records are sent.
+    This sends one request of every kind that `outcome_of` needs, so missing permissions show before records are sent.
     Raises aiokafka's errors, and `LookupError` for missing topics.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     await assert_there(settings, names.events, names.ledger, names.rejects)
     await group_offsets(settings, names.events)
-    # Use the topics' partition counts, not the sender's `partitions`: records of a partition left out would seem to
+    # Use the topics' partition counts, not the sender's `partitions`: records of an omitted partition would seem to
     # wait.
     facts = await describe(settings, (names.ledger, names.rejects))
     places = [(topic, partition) for topic, found in facts.items() for partition in range(found.partitions)]
@@ -116,14 +116,14 @@ async def ends_of(settings: Settings) -> Starts:
 async def outcome_of(
     settings: Settings, sent: SentEvents, starts: Starts, seconds: float, told: Callable[[int], None]
 ) -> Outcome:
-    """Wait at most ``seconds`` until workers have passed all sent records, and return what became of them.
+    """Wait at most ``seconds`` until workers have passed all sent records; return the counts by outcome.
 
     ``told`` receives the number of answered records as it grows. Raises aiokafka's errors.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     found = Outcome(sent.events)
     offsets: Mapping[int, int] = {}
-    # A sender may not be permitted to read the state: then contributions are answered once their step ends.
+    # If a sender may not read the state, contributions count as answered only once their step ends.
     rows = (await describe(settings, (names.changelog,))).get(names.changelog)
     partitions = [] if rows is None else [each for each in sent.places if each < rows.partitions]
     try:
@@ -138,7 +138,8 @@ async def outcome_of(
     except TimeoutError:
         pass
     heard = await _read(settings, names, sent, starts, found)
-    # The group's offset does not advance while steps of collected data are open: a record with an output is answered.
+    # The group's offset does not advance while steps of collected data are open, so records with output count as
+    # answered.
     ahead = sum(offset >= offsets.get(partition, 0) for partition, offset in heard)
     found.kept = found.answered - (len(heard) - ahead)
     found.answered += ahead
@@ -158,8 +159,8 @@ async def _read(
             mine = sent.places.get(partition, [])
             if not mine:
                 continue
-            # A transaction ends in one partition after another, so a row or an offset may be ahead of what is visible
-            # here.
+            # A transaction ends in each partition at a different time, so a row or an offset may be ahead of what is
+            # visible here.
             _, end = await whole.bounds(topic, partition)
             while (await reader.bounds(topic, partition))[1] < end:  # noqa: ASYNC110 (brokers tell nobody)
                 await asyncio.sleep(PAUSE_SECONDS)
@@ -180,7 +181,7 @@ async def _read(
 async def _decided(
     settings: Settings, names: TopicNames, reader: LogReader, partitions: Sequence[int]
 ) -> Mapping[int, int]:
-    """Return the offset below which each partition's input is processed, by the rows that may be read.
+    """Return the end of each partition's processed input, by group offset and the rows that may be read.
 
     The group's offset does not advance while steps are open for contributions or readings.
     """

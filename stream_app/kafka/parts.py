@@ -1,4 +1,4 @@
-"""What a worker's partitions share: the cluster, the rows, the processing context and the metrics."""
+"""The parts that a worker's partitions share: the cluster, rows, processing context and metrics."""
 
 import asyncio
 import time
@@ -30,7 +30,7 @@ class ReadBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """The topics of one application, and what processing and rebuilding need."""
+    """The topics of one application, and the parts needed for processing and rebuilding."""
 
     settings: Settings
     context: Context
@@ -38,9 +38,9 @@ class Site:
     brokers: Brokers
     now_ms: Callable[[], int] = wall_ms  # stamps rows, claims and signed checkpoints; nobody relies on it
     secret: Callable[[], bytes] = fresh_secret
-    """Returns 32 random bytes: the salt of open steps' counters, and the life of a changelog."""
+    """Returns 32 random bytes: a salt for open steps' counters, or a changelog life's name."""
     accept_new_key: bool = False
-    """Whether partitions that were last written under another noise key continue under this one."""
+    """Whether partitions last written under another noise key continue under this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +54,9 @@ class WorkerParts(Site):
     read_back: ReadBack = field(default_factory=ReadBack)
     fewest: int = FEWEST  # fewest events and series worth processing together
     aside: Callable[..., Awaitable[None]] = asyncio.to_thread
-    """Runs a long call outside the event loop: in a thread, except where time is virtual."""
+    """Runs a long call outside the event loop: in a thread, unless time is virtual."""
 
 
 def new_life(site: Site) -> str:
-    """Return a name for a life of the changelog: 32 hexadecimal digits that no other life has."""
+    """Return a unique name for a new life (incarnation) of the changelog: 32 hexadecimal digits."""
     return site.secret()[:16].hex()

@@ -1,8 +1,8 @@
 """Creates missing topics, checks existing ones and the ends of their logs, and lists the ACLs.
 
-The ACLs give each role what it needs from the brokers, and no more. In Kafka, anyone who may read or write a topic may
-also describe it; the same holds for groups and transactional ids. Anyone who may write a topic may use an idempotent
-producer. https://kafka.apache.org/documentation/#operations_resources_and_protocols
+The ACLs give each role only the access that it needs. In Kafka, anyone who may read or write a topic may also describe
+it; the same holds for groups and transactional ids. Anyone who may write a topic may use an idempotent producer.
+https://kafka.apache.org/documentation/#operations_resources_and_protocols
 """
 
 import shlex
@@ -126,13 +126,13 @@ MOST_REPLICAS = 3  # records acknowledged by two of three survive any one broker
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `make_and_check` made, and the differences that remain."""
+    """The topics that `make_and_check` made, and remaining differences."""
 
     made: tuple[str, ...]
     differences: tuple[Difference, ...]
     topics: tuple[Topic, ...]
     short: tuple[PartitionStoppedError, ...]
-    """The error a worker would stop with, for each partition whose logs lack what its row requires."""
+    """The error that would stop a worker, for each partition whose logs lack what its row requires."""
     unverified: tuple[int, ...] = ()  # brokers that would let a late page of an aborted batch into the next transaction
 
     @property
@@ -144,7 +144,7 @@ class Report:
 async def make_and_check(settings: Settings, replication: int | None = None, *, only_check: bool = False) -> Report:
     """Create the missing topics unless `only_check` is set; report the differences that remain.
 
-    Raises `ClusterError` when the cluster refuses, and `aiokafka.errors.KafkaError` when it cannot be reached.
+    Raises `ClusterError` if the cluster refuses, and `aiokafka.errors.KafkaError` if it cannot be reached.
     """
     names = TopicNames.of(settings.prefix, settings.application)
     async with Cluster.connected(client_arguments(settings)) as cluster:
@@ -160,7 +160,7 @@ async def make_and_check(settings: Settings, replication: int | None = None, *, 
 
 
 async def _short(settings: Settings, names: TopicNames) -> tuple[PartitionStoppedError, ...]:
-    """Compare rows with the logs; each row is read before the logs' ends, because workers may be running."""
+    """Compare rows with the logs; each row is read before the ends of the logs, because workers may run."""
     found = []
     async with (
         LogReader.opened(settings, "read_committed") as rows,

@@ -1,4 +1,4 @@
-"""Why a partition stops: what was expected and found, and the remedy; and the reason for each error."""
+"""Reasons why a partition stops, each with what was expected, what was found and the remedy."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ StopReason = Literal[
 LOCAL_REASONS: Final[frozenset[StopReason]] = frozenset(get_args(LocalReason))
 
 NO_FILES: Final = (errno.EMFILE, errno.ENFILE)
-"""The system's errors if this process or the machine cannot open more files."""
+"""The system errors that mean that this process or the machine cannot open more files."""
 
 _RECOVER = (
     "Stop the workers, run `landmark-stream recover`, which rebuilds the state from the ledger and the releases, and "
@@ -216,9 +216,9 @@ class PartitionStoppedError(LoggableError):
         return {"partition": self.partition, **texts}
 
 
-# The id was taken over or expired, or the brokers forgot it: a new producer can fix that. Illegal state: a rebalance
-# took the partition away during the takeover, and will end it. Time-out: a page waited longer than aiokafka does (40 s)
-# for the page before it, and the brokers may answer by now; aiokafka does not call that retriable.
+# The id was taken over or expired, or the brokers forgot it: a new producer can fix these cases. Illegal state: a
+# rebalance took the partition away during the takeover, and will end it. Time-out: a page waited longer than aiokafka
+# does (40 s) for the page before it. The brokers may answer by now, but aiokafka does not call this error retriable.
 _REOPENABLE = (
     errors.KafkaTimeoutError,
     errors.ProducerFenced,
@@ -234,7 +234,7 @@ _REOPENABLE = (
 def can_reopen(error: BaseException | None) -> bool:
     """Return whether taking over the partition again can fix the error.
 
-    This also holds for its causes, because aiokafka wraps some errors in a plain one.
+    The causes of the error are checked too, because aiokafka wraps some errors in a plain one.
     """
     if error is None or isinstance(error, PartitionStoppedError):
         return False
@@ -267,7 +267,7 @@ def stopping(partition: int, error: Exception) -> PartitionStoppedError:
 
 
 def files_exhausted() -> str | None:
-    """Return the limit if this process can open no more files or sockets; None if it can."""
+    """Return the limit if this process cannot open more files or sockets; None if it can."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:

@@ -39,7 +39,7 @@ _LOOK_SECONDS = 0.25
 _TELL_SECONDS = 5.0
 _END_SECONDS = 12.0  # with the answers below and a margin for a busy machine: 20 in all
 _ANSWER_SECONDS = 3.0
-_STOP_SECONDS = 60.0  # the patience of Faust's own services
+_STOP_SECONDS = 60.0  # as long as Faust's own services get
 _FILES_SECONDS = 10.0
 _STANDING_SECONDS = 5.0  # as often as Prometheus scrapes
 _STANDING_SHARE = 0.02  # share of the time; 50,000 series take about 0.05 s
@@ -159,10 +159,10 @@ class Worker:
 
     async def _watch(self, starting: "asyncio.Task[None]") -> bool:
         """Wait until the worker must end; return whether that is a failure."""
-        # Objects that live this long live to the end, so the collector need not examine them again.
+        # Objects that are alive now live until the end, so the collector need not examine them again.
         gc.collect()
         gc.freeze()
-        # A batch creates no cycles: looking for them every 700 new objects took 4.5 % of a worker's time.
+        # A batch creates no cycles, and looking for them every 700 new objects took 4.5 % of a worker's time.
         gc.set_threshold(100_000, 20, 1_000)
         while not self._asked_to_stop.is_set():
             if starting.done() and starting.exception() is not None:
@@ -189,7 +189,7 @@ class Worker:
     def _tell_silence(self) -> None:
         """Log when brokers fall silent and when they answer again.
 
-        The libraries' own log lines do not say what follows from it.
+        The libraries' own log lines do not explain the consequences.
         """
         if self._silent == self._topic.silent:
             return
@@ -203,7 +203,7 @@ class Worker:
             logger.info("the brokers answer again")
 
     def _out_of_files(self) -> str | None:
-        """Return the limit if no file could be opened for a while: a worker without connections is useless."""
+        """Return the limit if no file could be opened for a while; a worker cannot work without connections."""
         limit, now = files_exhausted(), time.monotonic()
         if limit is None:
             self._had_files = now
@@ -219,14 +219,14 @@ class Worker:
         partitions = self._app.partitions
         when = self._settings.exit_when_stopped
         if when != "never" and not LOCAL_REASONS.isdisjoint(partitions.stopped.values()):
-            return True  # another worker can continue with these
+            return True  # another worker can continue them
         if not partitions.stopped or not partitions.prepared:
             return False
         return when == "any" or (when == "all" and not partitions.running)
 
     @property
     def _stopped(self) -> Mapping[int, StopReason]:
-        """The stopped partitions; at the end those it ended with, because it owns none by then."""
+        """The stopped partitions, even at the end, when the worker no longer owns any."""
         return self._ended_with or self._app.partitions.stopped
 
     def _healthy(self) -> tuple[bool, str]:

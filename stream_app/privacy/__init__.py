@@ -1,1 +1,1 @@
-"""The privacy core: frozen values and pure functions, without I/O, clock or global state."""
+"""The privacy core: immutable values and pure functions, without I/O, clock or global state."""

@@ -1,7 +1,8 @@
-"""Amounts: one number or a column of numbers, so that a rule handles one step or many alike.
+"""Amounts: one number or a column of numbers, so that one rule handles one step or many.
 
-Rules use the operators ``+ - * / //``, comparisons, ``&`` and ``|`` of flags, and the functions below; they never ask
-which of the two an amount is. Both arms of `where` are computed. Model: Apache DataFusion's ``ColumnarValue``.
+Rules use the operators ``+ - * / //``, comparisons, ``&`` and ``|`` of flags, and the functions below; they never check
+whether an amount is a number or a column. Both arms of `where` are computed. Model: Apache DataFusion's
+``ColumnarValue``.
 """
 
 from bisect import bisect_right
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 _Column: Final = np.ndarray
 EXACT_INTEGER: Final = 2**53
-"""Integers up to this one are exact as doubles."""
+"""Integers up to this value are exact as doubles."""
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -30,7 +31,7 @@ Amount = TypeVar("Amount", int, float, Ints, Doubles)
 
 def where(condition: Flag, then: Amount, otherwise: Amount | int) -> Amount:
     """Return ``then`` where the condition holds, and ``otherwise`` elsewhere."""
-    if type(condition) is _Column:  # here and below half the cost of `isinstance`
+    if type(condition) is _Column:  # here and below, half the cost of isinstance
         return np.where(condition, then, otherwise)  # type: ignore[return-value]  # a column follows its condition
     return then if condition else otherwise  # type: ignore[return-value]
 
@@ -128,14 +129,14 @@ def _greatest(number: int | Ints) -> int:
 
 
 def count_up_to(ascending: Sequence[int], number: Whole) -> Whole:
-    """Return how many of ``ascending`` are at most ``number``."""
+    """Return how many elements of ``ascending`` are at most ``number``."""
     if isinstance(number, _Column):
         return np.searchsorted(np.array(ascending, np.int64), number, side="right")
     return bisect_right(ascending, number)
 
 
 def taken(table: Sequence[int], place: Whole) -> Whole:
-    """Return the entry of a table at ``place``."""
+    """Return the entry of a table at index ``place``."""
     if isinstance(place, _Column):
         found: Ints = np.array(table, np.int64)[place]
         return found

@@ -1,7 +1,8 @@
-"""The fold: one record of a series updates its state and determines what is published and spent.
+"""The fold: applies one record to a series' state and determines what is published and spent.
 
 Invariant: only the guard changes the budget; what is published depends on the raw value through one mechanism call, at
-the spend that the guard allowed. Pure: the same key, policy, state and record give the same result, on any machine.
+the cost that the guard allowed. The fold is pure: the same key, policy, state and record give the same result on any
+machine.
 """
 
 from collections.abc import Iterable
@@ -42,7 +43,7 @@ E_co = TypeVar("E_co", bound=ControlEntry, covariant=True)
 
 @frozen
 class Stepped:
-    """A processed step: the state after it, its spend in nano-epsilon, and the rest of its ledger entry.
+    """A processed step: the state after it, its cost in nano-epsilon, and the rest of its ledger entry.
 
     ``landmarks_left`` counts the landmarks after the step, including unused spare ones.
     """
@@ -82,7 +83,7 @@ def step(
 ) -> Stepped | Rejection:
     """Process one observation of a series: publish a measurement, repeat an earlier release, or withhold.
 
-    Guarantee: over all steps of a period, spends on landmarks plus any one other step never exceed the budget
+    Guarantee: over all steps of a period, the costs of the landmarks plus any one other step never exceed the budget
     (Katsomallos et al. 2022, definition 3).
     """
     index = policy.index_of(timestamp_ms)
@@ -91,8 +92,8 @@ def step(
     secret = keys.secret_of(epoch)
     if secret is None or refused(keys, epoch, start_ms, state.clock.decided_end_ms, closed=state.closed):
         return Rejection(untimely(policy, state, start_ms))
-    # PRIVACY: this branch shows whether the value was valid, and nothing else about it; `invalid` with a substitute
-    # closes it.
+    # PRIVACY: this branch reveals whether the value was valid, and nothing else about the value; a substitute in
+    # `invalid` closes it.
     cells = policy.kind.quantise(value)
     if cells is None:
         return Rejection("invalid-value")
@@ -108,17 +109,17 @@ def publish(policy: Rule, state: State, index: Ints, draws: Draws, cells: tuple[
 
 
 def publish(policy: Any, state: State, index: Any, draws: Any, cells: Any) -> Stepped:
-    """Process a step by its budget, and perturb its cells if it is published; its time must be valid.
+    """Process a step that is not refused: decide whether to publish it, and perturb its cells if so.
 
-    This also handles one step of each of many series under a rule, whose states and outcome are columns.
+    Under a rule, this processes one step of each of many series; their states and outcomes are columns.
     """
     start_ms = policy.start_of(index)
     at = place(policy, state, index)
     spend_nano = proposal(policy, state, index, at)
     guard, latest, level = state.guard, state.latest, policy.windows
     # PRIVACY: budget, landmarks and rate come from releases and public facts, and the coin comes from key, series and
-    # step. So whether this event is published depends on no raw value, except through a private dissimilarity that is
-    # paid for.
+    # step. So no raw value affects whether this event is published, except through a private dissimilarity that is paid
+    # for.
     asked = (spend_nano > 0) & (latest.rate_nano < NANO)
     if some(asked):
         spend_nano = spend_nano * draws.coins(policy, start_ms, latest.rate_nano, asked)
@@ -132,15 +133,15 @@ def publish(policy: Any, state: State, index: Any, draws: Any, cells: Any) -> St
 
 
 def refused(keys: KeyRing, epoch: Whole, start_ms: Whole, decided_end_ms: Whole, *, closed: bool) -> Flag:
-    """Return whether a step is refused: the series is closed, the step was passed, or its key is erased.
+    """Return whether a step is refused: closed series, step before ``decided_end_ms``, or erased key.
 
-    `untimely` says which.
+    `untimely` returns the reason.
     """
     return closed | (start_ms < decided_end_ms) | keys.erased(epoch)
 
 
 def untimely(policy: Policy, state: State, start_ms: int) -> Reason:
-    """Return why a step may not be processed: the series ended, the step was passed, or its key is gone."""
+    """Return why a step is refused: closed series, erased key, duplicate step or late step."""
     if state.closed:
         return "closed"
     if start_ms >= state.clock.decided_end_ms:
@@ -157,9 +158,9 @@ def advance(
     fresh: ReleasedCells | None,
     spend_nano: int,
 ) -> Stepped:
-    """Return the outcome of a step from its measurement (None: not perturbed); no raw value comes here.
+    """Return the outcome of a step from its noisy value (None: not published); it reads no raw value.
 
-    ``guard`` is the guard after the spend; post-processing of releases is free (Dwork and Roth 2014, proposition 2.1).
+    ``guard`` is the guard after the step; post-processing of releases is free (Dwork and Roth 2014, proposition 2.1).
     """
     start_ms = policy.start_of(index)
     kind, filtered = policy.kind, policy.filter == "level"
@@ -170,7 +171,7 @@ def advance(
     if fresh is None:
         latest = kept
     else:
-        estimate, paid_nano = fresh, most(spend_nano, 1)  # in columns even where nothing is published
+        estimate, paid_nano = fresh, most(spend_nano, 1)  # columns include steps that cost 0
         if filtered:
             level, estimate = measured(kind, level, fresh, paid_nano, state.elapsed_steps(index))
         latest = Latest(
@@ -210,11 +211,11 @@ def adopt(
     may_weaken: bool = False,
     claims: bool = False,
 ) -> Moved[PolicyEntry] | Rejection:
-    """Begin the period of ``policy`` over a series that ``before`` ruled (None: a new series).
+    """Begin the period of ``policy`` for a series after that of ``before`` (None for a new series).
 
-    Guarantee: the budgets of closed periods (what they used) and of the new one sum to at most the lifetime. Unless it
-    ``may_weaken``, the new one protects together the coming part of everything that ``before`` protects together.
-    ``claims``: a new series reserves its lifetime for ever (`claim_of`), and the least lifetime since then counts.
+    Guarantee: the budget used by closed periods and the budget of the new one sum to at most the lifetime. Unless it
+    ``may_weaken``, the new period protects together the future part of everything that ``before`` protects together. If
+    ``claims``, a new series reserves its lifetime for ever (`claim_of`); later, a smaller current lifetime also counts.
     """
     if state is not None and state.closed:
         return Rejection("closed")
@@ -246,8 +247,8 @@ def adopt(
 def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int) -> Moved[DummiesEntry] | Rejection:
     """Charge the cost of drawing the landmarks to a period that has just begun.
 
-    The charge counts in the period's sum and in the lifetime as if a landmark had spent it. It bounds the choice among
-    the options, for given options; no charge covers the options' dependence on the landmarks.
+    The charge counts in the period's sum and in the lifetime as if a landmark had spent it. It covers the choice among
+    given options; no charge covers how the options depend on the landmarks.
     """
     if not policy.fixed:
         return Rejection("refused-landmark")
@@ -258,10 +259,11 @@ def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int)
 
 
 def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -> Moved[LandmarksEntry] | Rejection:
-    """Register landmarks late, all or none.
+    """Register landmarks late: either all of them or none.
 
     The guarantee holds for every pair of series that are neighbours under the resulting set. A step already processed
-    is charged the largest regular spend, which its own cannot exceed, and a unit of such a step its part of that.
+    is charged the largest regular cost, which is at least its own. A unit of such a step is charged its part of that
+    cost.
     """
     if state.closed:
         return Rejection("closed")
@@ -287,7 +289,7 @@ def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -
 
 
 def close(policy: Policy, state: State) -> Moved[CloseEntry] | Rejection:
-    """End a series: its state is kept for ever, so that it never starts over."""
+    """Close a series; its state is kept for ever, so that the series never starts over."""
     if state.closed:
         return Rejection("closed")
     return Moved(replace(state, closed=True), CloseEntry(policy.version))

@@ -1,38 +1,39 @@
-"""The guard: refuses every spend that would break the guarantee. Schemes only affect utility.
+"""The guard: refuses every cost that would break the guarantee; schemes affect only utility.
 
-All of privacy is here. A level is a pair (L, w): the landmarks L and any w steps in a row are protected together, and
-over them spends sum to at most E, the budget. `landmark` has L and w, `event` neither (w = 1), `w-event` only w, `user`
-all steps as L.
+All of the privacy accounting is here. A level is a pair (L, w): the landmarks L and any w consecutive steps are
+protected together, and their costs sum to at most E, the budget. `landmark` has L and w, `event` neither (w = 1),
+`w-event` only w, and `user` has all steps as L.
 
-S is the sum over landmarks so far, W the largest sum of regular spends over any w steps in a row, m the largest regular
-spend. A regular step is one that is not a landmark; with w = 1, W = m.
+S is the sum of the costs of landmarks so far, W the largest sum of regular costs over any w consecutive steps, and m
+the largest regular cost. A regular step is one that is not a landmark; with w = 1, W = m.
 
-Invariant: ``S + W <= E``. Why it is the theorem: L and w steps in a row have spent S, and at most W besides.
+Invariant: ``S + W <= E``. It implies the theorem: L and any w consecutive steps together have spent at most S + W.
 
 * A landmark spends x: S grows by x, so x <= E - S - W is necessary and sufficient.
-* A regular step spends x: the window that ends with it sums to x plus the spends of the w - 1 steps before it, without
-  landmarks. W becomes the larger of this sum and W. So x <= E - S - (the sum of those earlier spends) is necessary and,
+* A regular step spends x: the window that ends with it sums to x plus the costs of the w - 1 steps before it, without
+  landmarks. W becomes the larger of this sum and W. So x <= E - S - (the sum of those earlier costs) is necessary and,
   with S + W <= E, sufficient.
-* A step not yet processed becomes a landmark: nothing was spent on it, so S and W stay.
-* n processed steps become landmarks: S must grow by their spends, each at most m. They are no longer regular, but W
-  stays, because another window may have it. So S + n*m + W <= E is needed.
+* A step not yet processed becomes a landmark: nothing was spent on it, so S and W do not change.
+* n processed steps become landmarks: S must grow by their costs, each at most m. They are no longer regular, but W
+  does not change, because another window may have the same sum. So S + n*m + W <= E is needed.
 
-At level w-event each event may also cost e1, for a private dissimilarity. A window holds at most w events, so w*e1 is
-subtracted from what may be spent, ``P = E - w*e1``, and counts in W from the first charged event on. Source: Kellaris,
-Papadopoulos, Xiao, Papadias, Differentially private event sequences over infinite streams, VLDB 2014, theorem 3.
+At level w-event each event may also cost e1, for a private dissimilarity. A window contains at most w events, so w*e1
+is subtracted from what may be spent, ``P = E - w*e1``, and counts in W from the first charged event on. Source:
+Kellaris, Papadopoulos, Xiao, Papadias, Differentially private event sequences over infinite streams, VLDB 2014, theorem
+3.
 
 Steps of units: the release of a step that spends x loses at most x*a/w if a of its units differ, where w is the window
-in units. Any w in a row contain w differing units at most, so they lose at most M, the largest x. A unit that is a
-landmark before its step is processed enters no release. If n units of processed steps become landmarks, they lose at
-most n*M/w, and S grows by it.
+in units. Any w consecutive units contain at most w differing units, so they lose at most M, the largest x. A unit that
+becomes a landmark before its step is processed enters no release. If n units of processed steps become landmarks, they
+lose at most n*M/w, and S grows by this amount.
 
-Versions: a version with w > 1, and any after one, spends nothing while a window of its own holds its step and the last
-step that was spent on before it. It also spends nothing while a window of an earlier version holds its step and the
-last step that this earlier version itself spent on. Steps of versions differ in length, so this is counted in
-milliseconds. A window of a version does not bind two later versions to each other: the lifetime bounds what is
-protected across many versions. If one of two versions has units, equal units in equal windows on one grid need not
-wait, because the same things are protected together. Any other waits as long as a window of either, of units or steps,
-after the last step that was spent on.
+Versions: a version with w > 1, and any version after one, spends nothing on a step while one of its own windows
+contains that step and the last step that earlier versions spent on. It also spends nothing while a window of an earlier
+version contains that step and the last step that this earlier version itself spent on. Steps of versions differ in
+length, so this is counted in milliseconds. A window of a version does not bind two later versions to each other: the
+lifetime bounds what is protected across many versions. If one of two versions has units, equal units in equal windows
+on one grid need not wait, because the same things are protected together. Otherwise, the version waits for the longer
+of both windows, of units or steps, after the last step that was spent on.
 
 Rule of this file: nothing in it reads a value, a rate or a clock, and no other file changes S, W, m or a window.
 """
@@ -43,14 +44,14 @@ from stream_app.privacy.amounts import Flag, Whole, most, where
 from stream_app.privacy.landmarks import LandmarkSet
 
 Spend = tuple[int, int]
-"""The index of a step, and what its release spent in nano-epsilon."""
+"""A step's index and the cost of its release, in nano-epsilon."""
 
 
 class WindowLevel(NamedTuple):
-    """Any ``steps`` steps in a row; with ``landmarks``, the landmarks as well.
+    """Any ``steps`` consecutive steps; with ``landmarks``, the landmarks as well.
 
-    ``charge_nano`` is e1, the cost of each event's private dissimilarity, 0 without one. ``sensitivity`` is D, the
-    distance it moves between neighbours, in cells. ``spendable_nano`` is P = E - w*e1.
+    ``charge_nano`` is e1, the cost of each event's private dissimilarity, or 0 without one. ``sensitivity`` is D, the
+    most that neighbours' distances from a release differ, in cells. ``spendable_nano`` is P = E - w*e1.
     """
 
     steps: int
@@ -66,49 +67,50 @@ class WindowLevel(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The regular spends within a window's reach, and what the period must wait for after earlier ones.
+    """The regular costs that a window still reaches, and how long the period waits after earlier ones.
 
     Times are in milliseconds, 0 if nothing was spent.
     """
 
-    opens_ms: int = 0  # the period spends nothing before
+    opens_ms: int = 0  # nothing is spent before this
     spent_end_ms: int = 0  # end of the last step that an earlier period spent on
-    reach_ms: int = 0  # until here an earlier period's window holds a step that it spent on
-    spends: tuple[Spend, ...] = ()  # of the current period, in order, without those that no window reaches
+    reach_ms: int = 0  # end of the last earlier window over a step that its period spent on
+    spends: tuple[Spend, ...] = ()  # of the current period, in order; only those that a window reaches
     peak_nano: int = 0  # m, if steps may become landmarks
     last: Spend | None = None  # the last regular publication, if m is kept; it may be a landmark by now
     whole: bool = False  # whether this or the previous version has units, and so waits for whole windows
 
     def spent_nano(self, level: WindowLevel, step: int) -> int:
-        """Return what the steps before ``step`` spent in the window that ends with it."""
+        """Return the cost of the steps before ``step`` in the window that ends with ``step``."""
         first = step - level.steps + 1
         return sum(spend_nano for at, spend_nano in self.spends if at >= first)
 
     @property
     def published(self) -> Spend | None:
-        """Return the last regular step that was published, and its spend."""
+        """Return the last published regular step and its cost, or None."""
         return self.last or (self.spends[-1] if self.spends else None)
 
     def closed(self, spent_end_ms: int, reach_ms: int) -> "Window":
-        """Return what remains of a closed period.
+        """Return the window after its period closes, for later periods.
 
-        Its last spend or charge was on the step that ends at ``spent_end_ms``. ``reach_ms`` is the end of the last of
-        its windows that hold that step, 0 if windows are steps.
+        ``spent_end_ms`` is the end of the period's last step with a cost or charge, and ``reach_ms`` is the end of the
+        last window that contains that step, or 0 if windows are steps.
         """
         return Window(0, spent_end_ms, max(self.reach_ms, reach_ms))
 
     def opened(self, level: WindowLevel | None, step_ms: int) -> "Window":
-        """Return the window of a new period, given the remains of earlier ones."""
+        """Return the window of a new period, which waits for those of earlier periods."""
         steps = 1 if level is None else level.steps
-        # Its first window may begin where the last spend ended, so the window's last step is the first that may spend.
+        # Its first window may begin where the last paid step ended, so the window's last step is the first that may
+        # spend.
         own_ms = self.spent_end_ms + (steps - 1) * step_ms if self.spent_end_ms else 0
         return Window(max(own_ms, self.reach_ms), self.spent_end_ms, self.reach_ms)
 
     def of_single_steps(self, source_ms: int) -> "Window":
-        """Return the window of a stored version of single steps.
+        """Return the window of a stored version of single steps, corrected for old rows.
 
-        Its last release is at ``source_ms`` (-1: none). Old rows of such a version, which did not wait, still hold when
-        the version before it was to open. None of them had units.
+        Its last release is at ``source_ms`` (-1: none). Old rows of such versions, which did not wait, still contain
+        the opening time of the version before. None of them had units.
         """
         if self.whole:
             return self
@@ -117,11 +119,11 @@ class Window(NamedTuple):
 
 
 NO_WINDOW = Window()
-"""For a series that never had a version with windows of several steps or of level w-event."""
+"""The window of a series that never had level w-event or windows of several steps."""
 
 
 class Guard(NamedTuple):
-    """What a period may spend and has spent, in nano-epsilon: E, S, W and the window.
+    """The budget of a period and what it has spent, in nano-epsilon: E, S, W and the window.
 
     Each method takes the policy's ``level``, which is None if windows are single steps.
     """
@@ -150,7 +152,7 @@ class Guard(NamedTuple):
     def spend(
         self, level: WindowLevel | None, step: int, start_ms: int, *, landmark: bool, spend_nano: int
     ) -> "Guard | None":
-        """Return the guard after ``step`` is published for ``spend_nano``; None if refused, with no effect."""
+        """Return the guard after ``step`` is published for ``spend_nano``, or None if it is refused."""
         if level is None:
             guard, spent = self.offered(level, step, start_ms, landmark=landmark, spend_nano=spend_nano)
             return guard if spent == spend_nano and start_ms >= self.window.opens_ms else None
@@ -178,10 +180,10 @@ class Guard(NamedTuple):
         return Guard(budget, *paid(spent, peak, charge_nano, landmark=True), window)
 
     def charge_passed(self, level: WindowLevel | None, steps: int, added: LandmarkSet) -> "Guard | None":
-        """Return the guard after ``steps`` processed regular ones became landmarks, or None if refused.
+        """Return the guard after ``steps`` processed regular steps became landmarks, or None if refused.
 
-        All of them are in ``added``. ``steps`` also counts those without an event: they spent nothing, but the list of
-        landmarks does not say which these are.
+        All of them are in ``added``. ``steps`` also counts steps without an event: they spent nothing, but the list of
+        landmarks does not show which steps these are.
         """
         if steps == 0:
             return self
@@ -204,14 +206,14 @@ class Guard(NamedTuple):
         return Guard(budget, spent + charge_nano, peak, window_before) if units else self
 
     def unspent(self, level: WindowLevel | None, step: int, start_ms: int) -> "Guard":
-        """Return the guard after ``step`` was not published; the charges of its window count in W."""
+        """Return the guard after ``step``, which was not published; W includes the charges of its window."""
         if level is None or not level.charge_nano or start_ms < self.window.opens_ms:
             return self
         loss_nano = self.window.spent_nano(level, step) + level.steps * level.charge_nano
         return self._replace(regular_peak_nano=max(self.regular_peak_nano, loss_nano))
 
     def unwaiting(self) -> "Guard":
-        """Return the guard of a single-step period without waiting; in old ledgers only windowed periods wait."""
+        """Return the guard of a single-step period without waiting: in old ledgers, such periods do not wait."""
         return self._replace(window=self.window._replace(opens_ms=0))
 
     @property
@@ -221,12 +223,12 @@ class Guard(NamedTuple):
 
 
 def _takes_landmarks(level: WindowLevel | None) -> bool:
-    """Return whether steps may become landmarks: level w-event keeps neither m nor room for their charges."""
+    """Return whether steps may become landmarks; level w-event keeps neither m nor budget for the charges."""
     return level is None or level.landmarks
 
 
 def allowed(budget: Whole, spent: Whole, peak: Whole, spend_nano: Whole, *, landmark: Flag) -> Flag:
-    """Return whether a landmark, or a step if windows are single steps, may spend ``spend_nano``.
+    """Return whether a landmark (or any step, if windows are single steps) may spend ``spend_nano``.
 
     Sums are below 2^63.
     """
@@ -234,6 +236,6 @@ def allowed(budget: Whole, spent: Whole, peak: Whole, spend_nano: Whole, *, land
 
 
 def paid(spent: Whole, peak: Whole, spend_nano: Whole, *, landmark: Flag) -> tuple[Whole, Whole]:
-    """Return S and W after an allowed spend; a spend of 0 changes nothing."""
+    """Return S and W after an allowed cost; a cost of 0 changes nothing."""
     own = where(landmark, spend_nano, 0)
     return spent + own, most(peak, spend_nano - own)

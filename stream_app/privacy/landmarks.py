@@ -12,7 +12,7 @@ Interval = tuple[int, int]
 """Steps ``[first, end)`` by index; a step starts at its index times the step length."""
 
 MOST_INTERVALS = 65_536
-"""Most intervals of one series, about two megabytes in a row.
+"""The most intervals of one series; they take about two megabytes in a row.
 
 If a row were too large for its topic, its partition would stop for ever.
 """
@@ -24,7 +24,7 @@ class LandmarkSet:
 
     intervals: tuple[Interval, ...] = ()
     _bounds: tuple[int, ...] = field(init=False, repr=False, compare=False)  # interval starts and ends, alternating
-    _left: tuple[int, ...] = field(init=False, repr=False, compare=False)  # landmarks after n bounds, `left` adjusts
+    _left: tuple[int, ...] = field(init=False, repr=False, compare=False)  # landmarks from bound n on, `left` adjusts
 
     def __post_init__(self) -> None:
         """Derive the look-up tables."""
@@ -119,7 +119,7 @@ class LandmarkSets:
 class Grid(NamedTuple):
     """Consecutive intervals of ``length_ms``; the interval of index 0 starts at ``origin_ms``.
 
-    The steps of a policy form one grid, its units another. The index of a time before the origin is negative.
+    The steps of a policy form one grid, its units form another. The index of a time before the origin is negative.
     """
 
     length_ms: int
@@ -143,7 +143,7 @@ class Grid(NamedTuple):
         return max(0, self.start_of(first)), self.start_of(end)
 
     def taken_over(self, landmarks: LandmarkSet, former: "Grid") -> LandmarkSet:
-        """Return the intervals of this grid that touch landmarks counted on another grid."""
+        """Return the intervals of this grid that overlap landmarks counted on another grid."""
         return landmarks if former == self else aligned(map(former.span_of, landmarks.intervals), *self)
 
 

@@ -21,7 +21,7 @@ from stream_app.privacy.values import ReleasedCells
 
 LevelState = tuple[float, ...]
 MOST_STEPS = 64
-"""Steps without a noisy value after which the level's uncertainty stops growing."""
+"""The number of steps without a noisy value after which the level's uncertainty stops growing."""
 NUMBER_POWERS = (3, 2, 1, 0)
 LOCATION_POWERS = (3, 2, 1, 0)
 COUNTS_POWERS = (4, 3, 2, 1, 0)
@@ -128,7 +128,7 @@ def number_measured(kind: Number, state: Sequence[Real], z: Real, b: Real, k: Re
         v = p + 1.25 * b * root(p)
         far = b * abs(d)
         gain = p / most(v, far)
-        p = p - p * gain * (far <= v)  # beyond it is an outlier, which says nothing about the level's precision
+        p = p - p * gain * (far <= v)  # an outlier, beyond v, says nothing about the level's precision
         m = m + gain * d
         h = 1 - gain
         c = c + (h * h * d * d / r + 2 * gain - 1)
@@ -246,7 +246,7 @@ def _vector_measured(
 def _total(parts: list[float]) -> float:
     """Return the sum from left to right.
 
-    Since Python 3.12 ``sum`` compensates, so it would not agree with 3.11.
+    Since Python 3.12 ``sum`` compensates for rounding, so it would give other results than 3.11.
     """
     total = 0.0
     for part in parts:

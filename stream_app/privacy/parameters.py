@@ -17,17 +17,17 @@ LAST_TIMESTAMP_MS = 253_402_300_799_999
 LARGEST_VERSION = 2**53 - 1
 """The highest version of a policy: every JSON reader represents it exactly, and no version can follow."""
 LARGEST_EPSILON = 1_000_000.0
-"""Beyond this nothing is protected, and exact sampling would only get slower."""
+"""The largest epsilon: beyond it nothing is protected, and exact sampling only gets slower."""
 MOST_WINDOW_STEPS = 10_000
-"""Largest window: a series' row holds a spend for each published step and is written with every batch."""
+"""Largest window: a series' row holds the cost of each published step and is written with every batch."""
 MOST_OPEN_STEPS = 1000
-"""Each open step has raw counters in memory and an offset in its series' row."""
+"""Most open steps: each has raw counters in memory and an offset in its series' row."""
 MOST_OPEN_CELLS = 65_536
-"""Raw counters of a series' open steps: a watermark or an intrusion may draw noise for each."""
+"""Most raw counters of a series' open steps: a watermark or an intrusion may draw noise for each."""
 LARGEST_INTRUSION_NANO = 10**15
 """The largest epsilon, in nano-epsilon."""
 MOST_BOUNDS = 1000
-"""Renewals of a policy; each row and each renewed version's entry holds the remaining ones."""
+"""Most renewals of a policy: each row and each renewed version's entry holds the remaining ones."""
 
 Timestamp = Annotated[StrictInt, Field(ge=0, le=LAST_TIMESTAMP_MS)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
@@ -171,9 +171,9 @@ class ParametersForm(Form):
 
 
 def members_at(place: tuple[int | str, ...]) -> tuple[str, ...]:
-    """Return the members that a policy has at a place.
+    """Return the members that a policy has at the path ``place``.
 
-    If a name selects the form at that place, the place contains the name.
+    If a name selects the form at that path, the path includes the name.
     """
     match place:
         case ():

@@ -1,8 +1,8 @@
-"""A step in its period, for every level: whether it is a landmark, its proposed spend, the guard.
+"""A step in its period, for every level: whether it is a landmark, its proposed cost, and the guard.
 
 The functions handle one step, or one step of each of many series if the states are columns (`amounts`).
 
-Every spend of a step goes through `Guard.offered` or `spent`, and every charge without a spend through these or
+Every cost of a step goes through `Guard.offered` or `spent`, and every charge without such a cost through these or
 `unspent`; `guard` contains the arithmetic.
 """
 
@@ -52,7 +52,7 @@ def steps_left(length: int, passed: Whole) -> Whole:
 
 
 def proposal(policy: Policy | Rule, state: State, index: int, at: Place) -> int:
-    """Return what the policy would spend at a step, in nano-epsilon."""
+    """Return the cost that the policy proposes for a step, in nano-epsilon."""
     landmark, left = at
     level, guard = policy.windows, state.guard
     if guard.window.opens_ms and policy.start_of(index) < guard.window.opens_ms:  # never in columns
@@ -67,7 +67,7 @@ def proposal(policy: Policy | Rule, state: State, index: int, at: Place) -> int:
     if level is not None and not landmark:
         spendable_nano = offered - (budget - level.spendable_nano)  # minus what may be charged
         offered = propose_window(policy.scheme, level, window, spendable_nano, first_step(state, index), index)
-    # The two noisy values share this mean's spend, and a nano-epsilon cannot be halved.
+    # The two noisy values of this mean share its cost, and a nano-epsilon cannot be halved.
     return 0 if isinstance(policy.kind, HiddenMean) and offered == 1 else offered
 
 
@@ -83,7 +83,7 @@ def unspent(policy: Policy, state: State, index: int) -> Guard:
 
 
 def charge_nano(policy: Policy, state: State, start_ms: int) -> int:
-    """Return what processing a step costs besides its spend: e1 if private dissimilarity is paid for."""
+    """Return the cost of processing a step besides its release: e1 for a private dissimilarity, else 0."""
     level = policy.windows
     return 0 if level is None or start_ms < state.guard.window.opens_ms else level.charge_nano
 
@@ -91,8 +91,8 @@ def charge_nano(policy: Policy, state: State, start_ms: int) -> int:
 def added(policy: Policy, state: State, union: LandmarkSet, add: LandmarkSet) -> tuple[Guard | None, int, int]:
     """Return the guard after adding landmarks, how many use `spare`, and how many are still to come.
 
-    The guard is None if refused. Landmark units cost nothing unless their step was processed: only those units are
-    charged and use `spare`, and none of the others needs a share.
+    The guard is None if it refuses. Landmark units cost nothing unless their step was processed: only those units are
+    charged and use `spare`, and the others need no share.
     """
     units, landmarks, decided = policy.units, state.promise.landmarks, state.clock.last_step + 1
     if units is not None:
@@ -115,7 +115,7 @@ def window_after(policy: Policy, before: Policy, state: State) -> Window:
 
 
 def _after_units(policy: Policy, before: Policy, state: State) -> Window:
-    """Return `window_after` if either version has units, counted from the end of the last step spent on."""
+    """Return `window_after` if either version has units; it counts from the end of the last step spent on."""
     window, spent_end_ms = state.guard.window, _spent_end_ms(before, state)
     reach_ms = spent_end_ms + _span_ms(before) if spent_end_ms else 0
     kept = window.closed(spent_end_ms or window.spent_end_ms, reach_ms)._replace(whole=True)
@@ -130,10 +130,10 @@ def _spent_end_ms(before: Policy, state: State) -> int:
     level = before.windows
     spent_ms = state.latest.source_ms
     if level is not None and level.charge_nano and state.guard.used_nano:
-        spent_ms = state.clock.decided_ms  # every event was charged since the first charge
+        spent_ms = state.clock.decided_ms  # every event since the first charge was charged
     if spent_ms != NEVER:
         return spent_ms + before.step_ms
-    # Versions of single steps did not count their spends while no other version had applied, so assume the worst.
+    # Versions of single steps did not count their costs before any other version applied, so assume the worst.
     counted = level is not None or before.units is not None or state.guard.window != NO_WINDOW
     return 0 if counted else state.clock.decided_end_ms
 

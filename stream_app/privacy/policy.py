@@ -1,4 +1,4 @@
-"""A policy: what a publisher guarantees for a series, compiled from a policy record's parameters.
+"""A policy: a publisher's guarantee for a series, compiled from a policy record's parameters.
 
 Invalid parameters raise `PolicyError`, which lists every fault with its member, so that `check` shows all at once.
 """
@@ -40,13 +40,13 @@ EITHER = {
     "invalid": 'is neither "reject" nor a value of this kind',
     "categories": "is neither a string of 1 to 200 characters nor true or false",
 }
-"""Messages for members of `value` that accept several forms, because each form reports its own error."""
+"""Messages for members of `value` with several forms, where each form would report its own error."""
 BEYOND = "is after the year 9999: times are milliseconds since 1970; divide microseconds by 1,000"
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with a policy: the member, what was found, and the remedy."""
+    """One fault of a policy: the member, what was found, and the remedy."""
 
     member: str
     message: str
@@ -75,9 +75,9 @@ class Policy:
     collect: Collect | None
     parameters: Mapping[str, object] = field(compare=False, repr=False)
     identity: bytes = field(repr=False)  # digest of the version, the step and the mechanism
-    dummies: Dummies | None = None  # not drawn yet; until then, only these hold the landmarks
+    dummies: Dummies | None = None  # not drawn yet; until then, the landmarks are only here
     renew: tuple[int, ...] = ()  # bounds in ms, ascending: see deciding/renewal.py for what restarts at them
-    lifetime_nano: int | None = None  # for all versions of a series; counts in its first one only
+    lifetime_nano: int | None = None  # for all versions; only the first version's value counts
     within: Within | None = None  # None: a step has one observation, or units
     units: Units | None = None  # None: a step is protected; otherwise landmarks and windows count units
 
@@ -87,13 +87,13 @@ class Policy:
     sampling: Adaptive | None = field(init=False, repr=False, compare=False)  # None: the rate stays 1
     rule: Rule | None = field(init=False, repr=False, compare=False)  # None: steps are processed singly
     exhaustible: bool = field(init=False, repr=False, compare=False)
-    """Whether spends use up the budget for good.
+    """Whether costs use up the budget permanently.
 
     At levels event and w-event, each step or window has the whole budget.
     """
 
     def __post_init__(self) -> None:
-        """Compute once what every event needs."""
+        """Precompute the values that every event needs."""
         units = self.units
         object.__setattr__(self, "offset_ms", 0 if units is None else units.offset_ms)
         object.__setattr__(self, "grid", Grid(self.step_ms) if units is None else units.grid)
@@ -241,7 +241,7 @@ def _compiled(parameters: Mapping[str, object], version: int, *, stored: bool) -
 
 
 def _member_faults(form: ParametersForm, kind: Kind | KindFault, *, stored: bool) -> Iterator[tuple[str, str]]:
-    """Yield the members that conflict, and why; ``kind`` is the result of `value` alone."""
+    """Yield each conflicting member with the reason; ``kind`` is derived from `value` alone."""
     made = None if isinstance(kind, KindFault) else kind
     yield from protection_faults(form.protection)
     yield from scheme_faults(form)

@@ -1,4 +1,4 @@
-"""The protection levels: what a policy protects together, made from the form of `protection`."""
+"""The protection levels: what a policy protects together, built from the form of `protection`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,9 +14,11 @@ from stream_app.privacy.parameters import KellarisForm, ParametersForm, Protecti
 class LandmarkLevel:
     """Protects the landmarks together with any ``window`` consecutive steps.
 
-    ``spare`` landmarks may be added without additional shares. If steps hold units, all of these are units.
+    ``spare`` landmarks may be added without additional shares. If steps hold units, landmarks, spare landmarks and
+    windows count units.
 
-    ``fixed`` if the landmarks include dummies: none may be added, because an added landmark would be known to be true.
+    ``fixed`` means that the landmarks include dummies: none may be added, because an added landmark would be known to
+    be true.
     """
 
     landmarks: LandmarkSet
@@ -45,7 +47,7 @@ Protection = LandmarkLevel | EventLevel | UserLevel | WindowLevel
 
 
 def protection_faults(form: ProtectionForm) -> Iterator[tuple[str, str]]:
-    """Yield the members that do not fit the level, and why."""
+    """Yield each member that does not fit the level, with the reason."""
     if form.level != "landmark" and (form.landmarks or form.spare):
         yield "protection", f"level {form.level} does not allow landmarks or spare; remove them"
     if form.level == "user" and form.length is None:
@@ -70,7 +72,7 @@ def windows_of(protection: Protection, epsilon_nano: int, *, units: bool) -> Win
 
 
 def protection_of(form: ParametersForm, epsilon_nano: int, kind: Kind) -> Protection:
-    """Return what a policy of ``epsilon_nano`` protects; ``kind`` is the result of its `value`."""
+    """Return what a policy of ``epsilon_nano`` protects; ``kind`` is the kind of its `value`."""
     protection = form.protection
     match protection.level:
         case "landmark":

@@ -1,7 +1,7 @@
-"""What the fold publishes, as data: the release of a step, and ledger entries.
+"""The data that the fold publishes: the release of a step, and ledger entries.
 
-The encoding adds the series, sequence, key and hashes to an entry. The figures in an entry are those after it. The
-meaning of an entry never changes, because an old ledger must stay auditable for ever.
+The encoding adds the series, sequence, key and hashes to an entry. Its figures are those after the entry. The meaning
+of an entry never changes, because an old ledger must stay auditable for ever.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ Release = Perturbed | Approximated | Withheld
 
 
 class Figures(NamedTuple):
-    """The period's budget after an entry, in nano-epsilon, and the remaining landmarks, spare included."""
+    """The period's budget after an entry, in nano-epsilon, and the number of landmarks left, with spares."""
 
     budget_nano: int
     landmark_spent_nano: int
@@ -100,9 +100,9 @@ class CloseEntry(NamedTuple):
 
 
 class MemberEntry(NamedTuple):
-    """From here on, all series of a person may reserve ``cap_nano`` together.
+    """From here on, all series of a person may together reserve ``cap_nano``.
 
-    The entry is in a chain of its own.
+    The entry is in the person's own chain.
     """
 
     cap_nano: int

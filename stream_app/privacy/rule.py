@@ -1,4 +1,4 @@
-"""A rule: what the policies of many series share whose steps are processed together, as columns.
+"""A rule: the common part of the policies of series whose steps are processed together, as columns.
 
 Each series has its own budget, landmarks, spare and renewal bounds; the rule contains everything else of a policy.
 """
@@ -23,7 +23,7 @@ CARRIED: Final = frozenset({
 If a policy sets any other member, its steps are processed one by one.
 """
 LARGEST_BUDGET_NANO = 9 * 10**12
-"""The largest budget of a rule; Balanced needs a million times as much in 64 bits."""
+"""The largest budget of a rule: Balanced multiplies it by a million, which must fit into 64 bits."""
 _LARGEST = 2**63 - 1
 
 RuleProtection = LandmarkLevel | EventLevel | UserLevel
@@ -55,7 +55,7 @@ class Rule:
 
     @property
     def exhaustible(self) -> bool:
-        """Whether spends use up the budget, like `Policy.exhaustible`."""
+        """Whether costs use up the budget permanently, like `Policy.exhaustible`."""
         return not isinstance(self.protection, EventLevel)
 
 

@@ -1,10 +1,10 @@
-"""Schemes: how budget is proposed to the guard.
+"""Schemes: how much of the budget a step proposes to the guard to spend.
 
 Schemes affect utility only: the guard refuses a wrong proposal, so it is never spent.
 
-E = budget, S = spent on landmarks, W = largest sum of regular spends over a window (M, the largest spend, if windows
-are single steps), R = landmarks at or after the current step, spare included; all are integers, and ``//`` rounds down.
-A landmark is offered a share a. A regular step is offered ``A = E - S - R*a``, or its own part of A if windows are
+E = budget, S = spent on landmarks, W = largest sum of regular costs over a window (M, the largest cost, if windows are
+single steps), R = landmarks at or after the current step, spare included; all are integers, and ``//`` rounds down. A
+landmark is offered a share a. A regular step is offered ``A = E - S - R*a``, or its own part of A if windows are
 longer. Source: Katsomallos, Tzompanaki, Kotzinos, Landmark Privacy, CODASPY 2022 (Uniform, Adaptive, Skip); Kellaris et
 al., Differentially private event sequences over infinite streams, VLDB 2014 (Uniform, BD and BA over windows). Balanced
 is this project's own.
@@ -79,7 +79,7 @@ class Balanced(NamedTuple):
 
 
 class BudgetDistribution(NamedTuple):
-    """Half of what remains in the window's budget; landmarks get the shares of Uniform.
+    """Half of the window's remaining budget; landmarks get the shares of Uniform.
 
     ``sampling`` sets how often it publishes; if None, the private dissimilarity decides.
     """
@@ -89,7 +89,7 @@ class BudgetDistribution(NamedTuple):
 
 
 class BudgetAbsorption(NamedTuple):
-    """The shares in a window of this step and the steps since the last publication.
+    """The window shares of this step and of the steps since the last publication.
 
     Landmarks get the shares of Uniform. The regular steps after a publication pay back what it absorbed: they publish
     nothing. ``sampling`` works as in BD.
@@ -105,7 +105,7 @@ Scheme = Uniform | Adaptive | Skip | Balanced | BudgetDistribution | BudgetAbsor
 def propose(
     scheme: Scheme, budget: Whole, spent: Whole, peak: Whole, landmarks_left: Whole, *, landmark: Flag
 ) -> Whole:
-    """Return the proposed spend of a landmark, or A, what regular steps may spend together.
+    """Return the proposed cost of a landmark, or A, the total that regular steps may spend.
 
     Both are in nano-epsilon. A is for the current step if windows are single steps, otherwise for the window that ends
     with it (`propose_window`). A proposal of 0 publishes nothing new. ``budget``, ``spent`` and ``peak`` are E, S and W
@@ -114,7 +114,7 @@ def propose(
     left, some = budget - spent, most(landmarks_left, 1)
     match scheme:
         case Uniform() | Adaptive() | BudgetDistribution() | BudgetAbsorption():
-            # Without the minimum, rounding alone breaks the theorem: R landmarks must fit alongside W as well.
+            # Without the minimum, rounding alone would break the theorem: R landmarks must fit alongside W as well.
             share = least(left // (landmarks_left + 1), (left - peak) // some)
         case Balanced():
             regular = budget * scheme.regular_millionth // MILLION
@@ -132,15 +132,15 @@ def propose(
 
 
 def propose_user(budget: Whole, spent: Whole, steps_left: Whole) -> Whole:
-    """Return the proposed spend at user level: an equal share for every remaining step, then nothing."""
+    """Return the proposed cost of a step at user level: an equal share for each remaining step, then 0."""
     return where(steps_left > 0, (budget - spent) // most(steps_left, 1), 0)
 
 
 def propose_units(budget_nano: int, spent_nano: int, spare_left: int, window: int) -> int:
-    """Return the proposed spend of a step of units, protected in windows of ``window`` units.
+    """Return the proposed cost of a step of units, protected in windows of ``window`` units.
 
     A step of units is never a landmark, and units that became landmarks in time cost nothing. Budget is set aside only
-    for the spare units, because each may later be charged a ``window``-th of the largest spend.
+    for the spare units, because each may later be charged a ``window``-th of the largest cost.
     """
     left_nano = budget_nano - spent_nano
     return window * (left_nano // (window + spare_left)) if spare_left else left_nano
@@ -149,7 +149,7 @@ def propose_units(budget_nano: int, spent_nano: int, spare_left: int, window: in
 def propose_window(
     scheme: Scheme, level: WindowLevel, window: Window, spendable_nano: int, first_step: int, step: int
 ) -> int:
-    """Return the proposed spend of a regular step whose window may spend ``spendable_nano`` in total.
+    """Return the proposed cost of a regular step whose window may spend ``spendable_nano`` in total.
 
     BD and BA follow Kellaris et al. 2014, algorithms 2 and 3, in integers; the other schemes give each step an equal
     share. ``first_step`` is the first processed step of the period. A proposal of 0 publishes nothing new.
@@ -203,7 +203,7 @@ def _sampling(form: SamplingForm) -> Adaptive:
 
 
 def scheme_faults(form: ParametersForm) -> Iterator[tuple[str, str]]:
-    """Yield the members that do not fit the scheme, and why."""
+    """Yield each member that does not fit the scheme, with the reason."""
     scheme, level = form.scheme, form.protection.level
     if isinstance(scheme, SkipForm) and not scheme.accept_risk:
         message = 'skip reveals where the landmarks are; add "accept_risk": true or choose another scheme'

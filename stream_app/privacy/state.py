@@ -13,35 +13,35 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO, ReleasedCells, frozen
 
 NEVER = -1
-"""A step or timestamp that has not come yet."""
+"""Marks a step or timestamp that has not occurred yet."""
 
 
 @frozen
 class Promise:
-    """What the current period protects together, and what earlier periods have used."""
+    """The landmarks that the current period protects together, and the budget that earlier periods used."""
 
     landmarks: LandmarkSet  # steps of the current period's length
     spare_left: int
     prior_nano: int  # S + M of the closed periods
     first_budget_nano: int  # of the first policy: the default lifetime
-    claim_nano: int | None = None  # what all versions may use together, whatever is configured; or None
+    claim_nano: int | None = None  # limit for all versions together, whatever is configured; or None
 
 
 @frozen
 class Clock:
-    """The position of the series in time; `NEVER` marks what has not come yet."""
+    """The position of the series in time; `NEVER` marks what has not occurred yet."""
 
     period_start_ms: int  # earlier steps belong to earlier periods
     decided_ms: int  # start of the last processed step, of any period
     decided_end_ms: int  # its end
-    first_step: int  # first step processed in it (user level)
+    first_step: int  # its first processed step (user level)
     last_step: int  # last processed step of period
 
 
 _clock_of: Final = attrgetter(*(field.name for field in fields(Clock)))
 _SHARED: Final = 4096
 shared_guard: Final = lru_cache(_SHARED)(Guard)
-"""Returns the guard with these fields; series with equal spends share one object."""
+"""Returns the guard with these fields; series that spent the same amounts share one object."""
 shared_clock: Final = lru_cache(_SHARED)(Clock)
 """Returns the clock with these fields; series that processed the same steps share one object."""
 
@@ -50,14 +50,14 @@ shared_clock: Final = lru_cache(_SHARED)(Clock)
 class Latest:
     """The period's last noised release, and what was computed from it and earlier releases."""
 
-    source_ms: int  # start of its step; `NEVER` before it
+    source_ms: int  # start of its step, else `NEVER`
     measurement: ReleasedCells  # empty before it
     estimate: ReleasedCells  # published with it
     rate_nano: int  # sampling rate of Adaptive, in 1e-9
     level: LevelState  # of the filter
 
     def where(self, condition: Flag, otherwise: "Latest") -> "Latest":
-        """Return this where the condition holds, and ``otherwise`` elsewhere."""
+        """Return this object where the condition holds, and ``otherwise`` elsewhere."""
         if every(condition):
             return self
         return Latest(*[chosen(condition, getattr(self, name), getattr(otherwise, name)) for name in _LATEST])
@@ -68,7 +68,7 @@ _LATEST: Final = tuple(field.name for field in fields(Latest))
 
 @frozen
 class State:
-    """The state of a series between two records; replaced, never edited.
+    """The state of a series between two records; it is replaced, never modified.
 
     Its size is O(1) apart from the landmark intervals.
     """
@@ -85,7 +85,7 @@ class State:
         return State(guard, self.promise, clock, self.latest, self.closed)
 
     def elapsed_steps(self, index: int) -> int:
-        """Return the steps from the period's last processed step to ``index``; 0 for its first step."""
+        """Return the number of steps from the period's last processed step to ``index``; 0 if it is the first."""
         return where(self.clock.last_step != NEVER, index - self.clock.last_step, 0)
 
     @property
@@ -132,11 +132,11 @@ def new_period(
 
 
 def claim_of(policy: Policy, lifetime_nano: int | None, *, claims: bool) -> int | None:
-    """Return what a new series under ``policy`` reserves, in nano-epsilon, or None for nothing.
+    """Return the nano-epsilon that a new series under ``policy`` reserves, or None if it reserves none.
 
-    It is the configured lifetime, or the policy's epsilon if none is configured, or the policy's own lifetime if that
-    is less. With ``claims``, every series except collected ones reserves; otherwise only series whose policies set a
-    lifetime do.
+    The amount is the configured lifetime, or the policy's epsilon if none is configured, or the policy's own lifetime
+    if that is less. With ``claims``, every series except collected ones reserves; otherwise only series whose policies
+    set a lifetime do.
     """
     if policy.lifetime_nano is None and (not claims or policy.collect is not None):
         return None
@@ -145,9 +145,9 @@ def claim_of(policy: Policy, lifetime_nano: int | None, *, claims: bool) -> int 
 
 
 def bound_of(promise: Promise, lifetime_nano: int | None) -> int:
-    """Return what all versions of a series may use together now.
+    """Return the budget that all versions of a series may now use together.
 
-    That is what it reserved, or today's lifetime if that is less.
+    It is the reserved amount, or the configured lifetime if that is less.
     """
     most_nano = promise.first_budget_nano if lifetime_nano is None else lifetime_nano
     return most_nano if promise.claim_nano is None else min(most_nano, promise.claim_nano)
@@ -156,7 +156,7 @@ def bound_of(promise: Promise, lifetime_nano: int | None) -> int:
 def uncovered(policy: Policy, before: Policy | None, *, many: bool) -> bool:
     """Return whether a version would release a person's data beyond what their series reserve.
 
-    Collected series reserve nothing. So no series may collect if its person can have ``many``, and a series that
+    Collected series reserve nothing. So no series may collect if its person can have ``many`` series, and a series that
     collects must not stop collecting.
     """
     if policy.collect is not None:

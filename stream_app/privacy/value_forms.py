@@ -6,21 +6,21 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
 
 LARGEST_NUMBER = 1e100
-"""Beyond this, squares of the range and of the noise scale are not doubles."""
+"""The largest number allowed: beyond it, squares of the range and noise scale may exceed a double."""
 SMALLEST_RESOLUTION = 1e-100
 MOST_KEYS = 4096
 MOST_CATEGORIES = 4096
 MOST_PARTS = 64
-"""Most parts of a vector; each then has a 64th of the budget."""
+"""The maximum number of parts in a vector; each then has a 64th of the budget."""
 MOST_EDGES = 63
-"""Most edges of a histogram: 64 bins."""
+"""The maximum number of edges in a histogram: 64 bins."""
 MOST_TRANSITIONS = 256
-"""Most transitions of local time, stored in every policy entry.
+"""The maximum number of transitions of local time, stored in every policy entry.
 
 Twenty years of a zone with four transitions a year need 80.
 """
 LARGEST_LOCAL_OFFSET_MS = 24 * 3_600_000
-"""No zone is this far from UTC."""
+"""No zone's UTC offset is this large."""
 
 Double = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
@@ -44,7 +44,7 @@ Transition = tuple[
     Annotated[StrictInt, Field(ge=0, le=2**53 - 1)],
     Annotated[StrictInt, Field(ge=-LARGEST_LOCAL_OFFSET_MS, le=LARGEST_LOCAL_OFFSET_MS)],
 ]
-"""A time in ms, and the offset of local time from UTC, in ms, from then on."""
+"""A time in ms, and the offset of local time from UTC in ms from that time on."""
 
 
 class NumberForm(RangeForm):

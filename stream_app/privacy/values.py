@@ -1,4 +1,4 @@
-"""Values: raw and released values as different types, and exact reading of JSON numbers.
+"""Raw and released values as different types, and exact parsing of JSON numbers.
 
 A strict type check fails if a raw value is used as a released one.
 """
@@ -15,7 +15,8 @@ _T = TypeVar("_T")
 def frozen(made: type[_T]) -> type[_T]:
     """Make a dataclass, for values created at every event, that only the type checker keeps immutable.
 
-    ``dataclass(frozen=True)`` takes three times as long to create one, and a named tuple adds a tenth to a decision.
+    Creating one with ``dataclass(frozen=True)`` takes three times as long, and a named tuple makes a decision a tenth
+    slower.
     """
     return dataclass(slots=True, unsafe_hash=True)(made)
 
@@ -26,7 +27,8 @@ Raw = NewType("Raw", object)
 RawCells = NewType("RawCells", tuple[int, ...])
 """A raw value on the grid of its kind.
 
-Number (k,), location (x, y), category (index,), counts and vector one cell per key or part.
+It is (k,) for a number, (x, y) for a location, (index,) for a category, and one cell per key or part for counts and
+vectors.
 """
 
 ReleasedCells = NewType("ReleasedCells", tuple[int, ...])

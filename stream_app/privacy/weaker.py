@@ -1,20 +1,21 @@
-"""What a new policy version would protect less together than the current one, from its first step on.
+"""How a new policy version would protect less together than the current one, from its first step on.
 
 Two histories are neighbours of a version if they differ on its landmarks L and on any w of its consecutive steps, on
-each of these as its kind allows. If steps hold units, "step" means unit everywhere except in d. Let s and w be the
+each of these as its kind allows. If steps contain units, "step" means unit everywhere except in d. Let s and w be the
 current version's step in ms and its window (1 if it has none), s' and w' those of the new version, and d the end of the
-last processed step, rounded up to a step of the new version (0 before any). The new version is *not weaker* iff every
-two neighbours of the current version that differ from d on are neighbours of the new one. So
+last processed step, rounded up to a step of the new version (0 if no step was processed). The new version is *not
+weaker* iff every two neighbours of the current version that differ from d on are neighbours of the new one. So
 
 * ``landmarks``: the remaining landmarks of the current version, including late and drawn ones, are landmarks of the
   new version from d on. Otherwise those left out, guaranteed to lose one epsilon in all, would spend one each.
-* ``window``: ``w'*s' >= w*s + s' - g + (o - o') mod g`` with g = gcd(s, s') and o, o' where steps are counted from. A
-  window of w*s ms begins anywhere that both grids allow, at worst ``s' - g + (o - o') mod g`` after a new step does;
-  whatever lies outside w' steps from there would spend once more.
-* ``length``: the remaining steps of a current user level, ``length`` steps from its first (d before it), are landmarks.
-  Otherwise all of its steps except one would spend again.
-* ``neighbours``: no two values, nor an invalid one and its substitute, nor items, nor a reading and none, cease to be
-  neighbours; nor does a valid value, a category or a key, become an invalid one that no substitute hides.
+* ``window``: ``w'*s' >= w*s + s' - g + (o - o') mod g`` with g = gcd(s, s') and o, o' the times from which steps are
+  counted. A window of w*s ms begins anywhere that both grids allow, at worst ``s' - g + (o - o') mod g`` after the
+      start
+  of a new step; whatever lies outside w' steps from there would spend once more.
+* ``length``: the remaining steps of a current user level, ``length`` steps from its first (from d if none was
+  processed), are landmarks. Otherwise all of its steps except one would spend again.
+* ``neighbours``: all pairs that were neighbours still are: two values, an invalid value and its substitute, items, a
+  reading and no reading. No valid value, category or key becomes an invalid one that no substitute hides.
   Otherwise the version would distinguish what was guaranteed to be indistinguishable, at any budget.
 
 A new user level counts as landmarks from d on, for its length, with w' = 1. The total loss over versions is not checked
@@ -39,7 +40,7 @@ SENTENCES: Final[dict[Less, str]] = {
     "length": "future steps of the previous level user are not landmarks",
     "neighbours": "fewer values of one step are neighbours (or valid), or items are protected differently",
 }
-"""Explanations for people, keyed by what is protected less together."""
+"""Explanations for people, keyed by the kind of protection that is reduced."""
 
 
 def less_protected(policy: Policy, before: Policy, state: State) -> tuple[Less, ...]:
@@ -67,14 +68,14 @@ def less_protected(policy: Policy, before: Policy, state: State) -> tuple[Less, 
 def carried(policy: Policy, before: Policy, state: State) -> LandmarkSet:
     """Return the remaining landmarks of the current version, in steps of ``policy``.
 
-    Drawn landmarks are united with them, because a version whose landmarks are drawn cannot name earlier ones: its own
-    are secret, and the earlier ones are known.
+    Drawn landmarks are united with them, because a version with drawn landmarks cannot name earlier ones: its own are
+    secret, and the earlier ones are known.
     """
     return aligned(_to_come(state.promise.landmarks, before.grid, _begin_ms(policy, state)), *policy.grid)
 
 
 def _begin_ms(policy: Policy, state: State) -> int:
-    """Return d: the first step start not before the end of the last processed step; 0 before any."""
+    """Return d, the first step start at or after the last processed step's end, or 0 before any step."""
     end_ms = state.clock.decided_end_ms
     return policy.start_of(-((policy.offset_ms - end_ms) // policy.step_ms)) if end_ms else 0
 
@@ -87,11 +88,11 @@ def _needed_ms(grid: Grid, former: Grid, window: int) -> int:
 
 
 def _cover(policy: Policy, before: Policy, state: State) -> Sequence[Interval]:
-    """Return what the new version protects together besides a window, as disjoint ascending spans in ms."""
+    """Return the spans, ascending and in ms, that the new version protects together besides a window."""
     if isinstance(policy.protection, UserLevel):
         begin_ms = _begin_ms(policy, state)
         return ((begin_ms, begin_ms + policy.protection.length * policy.step_ms),)
-    # PRIVACY: landmarks that dummies are to hide are ignored here, because a refusal must not reveal where they are.
+    # PRIVACY: landmarks that dummies should hide are ignored here, because a refusal must not reveal where they are.
     landmarks = policy.landmarks if policy.dummies is None else carried(policy, before, state)
     return list(map(policy.grid.span_of, landmarks.intervals))
 
@@ -113,7 +114,7 @@ def _to_come(landmarks: LandmarkSet, grid: Grid, begin_ms: int) -> Iterable[Inte
 
 
 def _covered(spans: Iterable[Interval], cover: Sequence[Interval]) -> bool:
-    """Return whether each span lies in one interval; both ascend, and the intervals do not touch."""
+    """Return whether each span lies in an interval of ``cover``; both ascend and intervals do not touch."""
     at = 0
     for start, end in spans:
         while at < len(cover) and cover[at][1] < end:
@@ -124,7 +125,7 @@ def _covered(spans: Iterable[Interval], cover: Sequence[Interval]) -> bool:
 
 
 def _keeps_values(kind: OfStep, former: OfStep) -> bool:
-    """Return whether any two values that were neighbours, valid or not, still are."""
+    """Return whether any two values that were neighbours, valid or not, still are neighbours."""
     if former.substitute is not None and kind.substitute is None and takes_substitute(kind):
         return False
     match kind, former:
@@ -143,14 +144,15 @@ def _keeps_values(kind: OfStep, former: OfStep) -> bool:
         case Category(), Category():
             return kind.substitute is not None or set(former.categories) <= set(kind.categories)
         case _ if isinstance(kind, Statistic) and isinstance(former, Statistic):
-            # Either any two items are neighbours whatever the range, or participation is hidden; no statistic has
-            # others.
+            # Either any two items are neighbours whatever the range, or participation is hidden; no statistic has other
+            # neighbours.
             return True
         case Choice(), Choice():
             # A removed item is visibly invalid; `_keeps_items` checks that the neighbours stay the same.
             return set(former.items) <= set(kind.items)
         case Vector(), Vector():
-            # Any two valid vectors are neighbours, whatever the ranges; under other names all of them become invalid.
+            # Any two valid vectors are neighbours, whatever the ranges; if names change, all old vectors become
+            # invalid.
             return True
         case _:
             return False

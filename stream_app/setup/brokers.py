@@ -22,7 +22,7 @@ PresentFile = Annotated[Path, AfterValidator(_there)]
 
 
 class BrokerSettings(BaseSettings):
-    """Names, brokers, TLS and SASL; every field has a safe default."""
+    """Kafka names, brokers, TLS and SASL; every field has a safe default."""
 
     # Kafka
     bootstrap_servers: str = Field(
@@ -146,7 +146,7 @@ class BrokerSettings(BaseSettings):
         return value
 
     def password(self) -> str | None:
-        """Return the SASL password, from the file if one is named, without a final line break."""
+        """Return the SASL password, read from its file if one is configured, without a final line break."""
         if self.sasl_password_file is not None:
             return self.sasl_password_file.read_text().rstrip("\r\n")
         return None if self.sasl_password is None else self.sasl_password.get_secret_value()
@@ -154,4 +154,4 @@ class BrokerSettings(BaseSettings):
 
 def load_certificate(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
     """Load a TLS client certificate; raises `ssl.SSLError` unless the files are a pair and unencrypted."""
-    context.load_cert_chain(certificate, key, password=bytes)  # otherwise an encrypted key would prompt for one
+    context.load_cert_chain(certificate, key, password=bytes)  # otherwise an encrypted key causes a prompt

@@ -25,7 +25,7 @@ NO_LIFETIME = (
     "no version would ever be renewed, because without lifetime_epsilon the first policy's epsilon is the limit; set "
     "it to at most epsilon times the number of versions that you want"
 )
-"""The fault of `renew` in a policy if the configuration has no lifetime."""
+"""The fault of a policy with `renew` if the configuration has no lifetime."""
 
 
 def context_of(settings: Settings, keys: KeyRing, partition_of: Callable[[bytes], int] | None = None) -> Context:
@@ -75,7 +75,7 @@ def _unknown_correlations(settings: Settings, defaults: Sequence[DefaultPolicy])
 def limits_of(settings: Settings) -> Limits:
     """Return the operator's limits in nano-epsilon.
 
-    Raises `InvalidSettingsError` for a person's limit without a separator.
+    Raises `InvalidSettingsError` if there is a limit per person but no separator.
     """
     if settings.member_epsilon is not None and settings.member_separator is None:
         raise InvalidSettingsError(
@@ -106,16 +106,16 @@ def policies_in(path: Path, limits: Limits = Limits()) -> tuple[DefaultPolicy, .
 
 
 class Written(NamedTuple):
-    """A default policy as written, its place in settings or file, and the folder for the files it names."""
+    """A default policy as written, its place in settings or file, and the folder of the files it names."""
 
     place: str  # prefix of field names in messages: a table of the settings or a line of a file
     document: Any
     folder: Path = Path()
-    fault: str = ""  # why it is invalid JSON, if it is
+    fault: str = ""  # why it is invalid JSON, or ""
 
 
 def policies_from(found: Iterable[Written], limits: Limits) -> tuple[DefaultPolicy, ...]:
-    """Return the default policies from their written form; raises `InvalidSettingsError` with every fault."""
+    """Return the default policies from their written form; `InvalidSettingsError` lists every fault."""
     problems: list[Problem] = []
     policies: list[DefaultPolicy] = []
     places: list[str] = []
@@ -161,7 +161,7 @@ def _over(default: DefaultPolicy, limits: Limits) -> Iterator[str]:
 
 
 def above_cap(policy: Policy, limits: Limits) -> Iterator[str]:
-    """Yield a fault if a series under a policy may use more than a new person's limit."""
+    """Yield a fault if a series under this policy may use more than the limit of a new person."""
     if limits.member_nano is None:
         return
     cap = f"the limit of a new person, which is {limits.member_nano / NANO:g} (member_epsilon)"

@@ -1,7 +1,7 @@
-"""Key files: the only place of a noise key, readable only by its owner.
+"""Key files: the only place where a noise key is stored, readable only by its owner.
 
 A file contains the random fingerprint that ledger entries name (it survives ratchet and erasure) and the secret of its
-first epoch. Earlier epochs cannot be derived from it.
+first epoch. The secrets of earlier epochs cannot be derived from it.
 """
 
 import fcntl
@@ -25,7 +25,7 @@ OWNER_ONLY = 0o600
 
 
 class KeyFileError(Exception):
-    """A key file that cannot be used; the message has `path` and `problem` with remedy, never its content."""
+    """Raised for an unusable key file; gives `path` and `problem` with remedy, never the file's content."""
 
     def __init__(self, path: Path, problem: str) -> None:
         self.path = path
@@ -67,9 +67,9 @@ def load(path: Path, epoch_ms: int | None = None) -> KeyRing:
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Hold a key file as a worker does while it runs, so that nobody erases its keys meanwhile.
+    """Lock a key file as a running worker does, so that nobody can erase its keys in the meantime.
 
-    Raises `KeyFileError` if the file is missing, or its keys are being erased at this moment.
+    Raises `KeyFileError` if the file is missing, or if its keys are being erased at this moment.
     """
     with _locked(_real(path), fcntl.LOCK_SH, "its keys are being erased; start again after that"):
         yield
@@ -77,13 +77,13 @@ def held(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class HeldKey:
-    """A key file that nobody erases now, though workers may use it; ``looked_at`` creates instances."""
+    """A key file locked against erasure, though workers may use it; ``looked_at`` creates instances."""
 
     path: Path
     ring: KeyRing
 
     def without(self, epoch: int) -> KeyRing:
-        """Return the key ring that an erasure would leave; raises `KeyFileError` if its epoch's key is gone."""
+        """Return the key ring that an erasure would leave; raises `KeyFileError` if that epoch's key is gone."""
         later = self.ring.erased_before(epoch)
         if later is None:
             first = self.ring.first_epoch
@@ -114,7 +114,7 @@ class ClaimedKey(HeldKey):
         except OSError as error:
             problem = f"{fresh.name} cannot be written next to it ({error.strerror}), so nothing is erased"
             raise KeyFileError(path, f"{problem}; make the folder writable for the user who erases keys") from None
-        fresh.replace(path)  # a crash before this line leaves the old key, after it the new
+        fresh.replace(path)  # before this line, a crash leaves the old key; then the new
         settle(path.parent)
         old.seek(0)
         old.write(bytes(os.fstat(old.fileno()).st_size))  # so the freed old blocks contain no key
@@ -125,7 +125,7 @@ class ClaimedKey(HeldKey):
 
 @contextmanager
 def looked_at(path: Path, epoch_ms: int) -> Iterator[HeldKey]:
-    """Hold a key file, as workers also may, to see what an erasure would leave; raises `KeyFileError`."""
+    """Lock a key file, shared with workers, to see what an erasure would leave; raises `KeyFileError`."""
     with held(path):
         yield HeldKey(path, load(path, epoch_ms))
 
@@ -134,8 +134,8 @@ def looked_at(path: Path, epoch_ms: int) -> Iterator[HeldKey]:
 def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
     """Lock a key file against all other processes, to erase keys in it.
 
-    A worker that had read the key would continue with it. It could write entries that nobody can compute again once the
-    key is gone, so no worker on this machine may run with it. Raises `KeyFileError`.
+    A worker that has already read the key would continue to use it. It could write entries that nobody can recompute
+    once the key is gone, so no worker on this machine may be using it. Raises `KeyFileError`.
     """
     remedy = "a worker on this machine uses it, and would continue with the erased keys; stop it first"
     real = _real(path)
@@ -173,7 +173,7 @@ def _locked(path: Path, operation: int, refusal: str) -> Iterator[BinaryIO]:
 
 
 def settle(folder: Path) -> None:
-    """Write the folder's entries to disk: after losing a key, a worker would stop or spend twice."""
+    """Sync a folder's entries to disk; a worker that lost its key would stop or spend budget twice."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -182,7 +182,7 @@ def settle(folder: Path) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a new file with mode 0600; raises `KeyFileError` if it exists, as keys are never overwritten."""
+    """Write a new file with mode 0600; raise `KeyFileError` if it exists, so no key is overwritten."""
     try:
         _write(path, content)
     except FileExistsError:
@@ -212,9 +212,9 @@ def read_private(path: Path) -> bytes:
 
 
 def _forbid_core_dumps() -> None:
-    """Forbid core dumps of this process and those it starts, whatever limit it was started with."""
+    """Forbid core dumps of this process and its children, whatever limit this process started with."""
     # PRIVACY: a dump is a copy of keys and raw values on a disk, which `keys erase` does not reach. A handler in
-    # kernel.core_pattern learns the limit but is not bound by it (core(5)); systemd-coredump respects it.
+    # kernel.core_pattern is told the limit but is not bound by it (core(5)); systemd-coredump respects it.
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))  # the soft limit is the one in force
 
@@ -233,6 +233,6 @@ def _write(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError:
-        path.unlink()  # half a key is useless, and would block the path for a whole
+        path.unlink()  # half a key is useless and would block the path
         raise
     settle(path.parent)

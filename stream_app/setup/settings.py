@@ -1,4 +1,4 @@
-"""Settings from one TOML file, overridden by the environment; all errors of both are reported at once.
+"""Settings from one TOML file and the environment, which takes precedence; all errors are reported.
 
 The environment variable of a field is ``LANDMARK_STREAM_<FIELD>``; tables and lists are JSON there.
 """
@@ -35,13 +35,13 @@ class Problem(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        """Return field and message; no field name can break the line or control the terminal."""
+        """Return the field and the message; no field name can break the line or control the terminal."""
         field = self.field if self.field.isprintable() else ascii(self.field)[1:-1]
         return f"{field}: {self.message}"
 
 
 class InvalidSettingsError(Exception):
-    """Settings that cannot be used; ``problems`` holds all of them."""
+    """Raised for unusable settings; ``problems`` contains every problem."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -150,7 +150,7 @@ class Settings(BrokerSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment override the arguments, which hold the file's content."""
+        """Give the environment precedence over the arguments, which contain the file's content."""
         return env_settings, init_settings
 
     @classmethod
@@ -214,7 +214,7 @@ def _read(file: Path | None) -> dict[str, Any]:
 
 
 def _unread(file: str, error: Exception) -> Problem:
-    """Return why a file has no valid settings and the line, but no text, which may be a password."""
+    """Return why a file has no valid settings, with the line number but no text that may be a password."""
     if isinstance(error, OSError):
         return Problem(file, f"{unread(error)}; specify the path of a TOML file")
     if isinstance(error, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Check default policies that make views, both alone and together with those of their base series."""
+"""Check default policies that define views, both alone and together with those of their base series."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from stream_app.deciding.views.agreement import protected_by, takes_part
 
 NAME: Final = re.compile("[a-z0-9-]{1,40}", re.ASCII)
 MOST_VIEWS: Final = 16
-"""Maximum views of one series; each reading costs as many row writes."""
+"""The maximum number of views of one series; each reading writes as many rows."""
 
 
 def name_fault(name: object) -> str | None:
@@ -21,7 +21,7 @@ def name_fault(name: object) -> str | None:
 
 
 def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a view's default policy that a view cannot have, and why."""
+    """Yield each field that a view's default policy may not have, with the reason."""
     policy = default.policy
     if limits.member_separator is None or limits.member_nano is None:
         yield "view", "views share one budget: set member_separator and member_epsilon in the configuration"
@@ -36,7 +36,7 @@ def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, s
 
 
 def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, str]]:
-    """Yield index and field of each view's default policy that conflicts with other policies, and why."""
+    """Yield each view policy's index and the field that conflicts with another policy, with the reason."""
     for number, view in enumerate(defaults):
         if not view.view:
             continue
@@ -59,7 +59,7 @@ def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, 
             elif protected_by(base.policy) != protected_by(view.policy):
                 yield number, "protection", _OTHERWISE.format(base.glob)
             if _covers(base.glob, view.glob):
-                break  # it rules every base of the view
+                break  # it covers each base of the view
 
 
 _OTHERWISE: Final = (
@@ -69,12 +69,12 @@ _OTHERWISE: Final = (
 
 
 def _covers(glob: str, other: str) -> bool:
-    """Return whether ``glob`` matches every name that ``other`` matches, as far as a simple check shows."""
+    """Return whether a simple check shows that ``glob`` matches every name that ``other`` matches."""
     return glob == other or (not set("?[") & set(glob) and fnmatchcase(other, glob))
 
 
 def _may_meet(glob: str, other: str) -> bool:
-    """Return whether one name may match both globs; it cannot if their beginnings or ends differ."""
+    """Return whether some name may match both globs; none can if their beginnings or endings differ."""
     heads = [re.split(r"[*?[]", each, maxsplit=1)[0] for each in (glob, other)]
     tails = [re.split(r"[*?\]]", each)[-1] for each in (glob, other)]
     starts = heads[0].startswith(heads[1]) or heads[1].startswith(heads[0])

@@ -1,1 +1,1 @@
-"""Answers for a privacy officer: what is guaranteed, how much is used, and what to tell a person."""
+"""Answers for a privacy officer: the guarantee, the budget used, and what to tell a person."""

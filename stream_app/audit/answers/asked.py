@@ -1,4 +1,4 @@
-"""The answers from all series' books at the ledger's end; of many series, only the most important.
+"""Answers from all series' books at the end of the ledger; of many series, only the most important.
 
 Nobody explains a paragraph that is handed to a person, so it says no more than the books can show.
 """
@@ -35,7 +35,7 @@ def for_the_person(
 ) -> str:
     """Return a paragraph for the person whose series it is: the guarantee, and how much budget is used.
 
-    ``end`` is a sentence that says when publishing ends; ``versions`` are sentences on earlier and later guarantees.
+    ``end`` is a sentence on when publishing ends, and ``versions`` are sentences on earlier and later guarantees.
     """
     unit, collect = protected(parameters), parameters.get("collect")
     step = Unit.of(parameters["protection"].get("step", 1))
@@ -97,7 +97,7 @@ def later(epsilon_nano: int, known: promise.Circumstances, parameters: Parameter
 
 
 def _chance(epsilon_nano: int) -> str:
-    """Return the largest chance that a tenth can become, rounded up; "" if that is nearly certain."""
+    """Return a sentence on how likely a 10 % guess can become, rounded up; "" if that is nearly certain."""
     if epsilon_nano > promise.LARGEST_FACTOR:
         return ""
     likely = ceil(1000 * most_likely(PRIOR, epsilon_nano)) / 10
@@ -114,18 +114,18 @@ NAMED: Final = 10  # series listed for each person
 
 
 class UsedUp(NamedTuple):
-    """The current policy version of a series at the end of the ledger."""
+    """The budget used by a series' current policy version at the end of the ledger."""
 
     series: str
     policy: int
     used: str  # of the limit
     earlier: int  # earlier versions
     state: str
-    end: str  # when it ends; what follows
+    end: str  # when and how it ends
 
 
 class Person(NamedTuple):
-    """The series of one person, as far as the ledger names them."""
+    """The series of one person that the ledger names."""
 
     member: str
     series: tuple[str, ...]  # first of them
@@ -134,26 +134,26 @@ class Person(NamedTuple):
 
     @property
     def more(self) -> str:
-        """The text after the listed series if there are more."""
+        """The text that follows the listed series if there are more."""
         return ", ..." if self.many > len(self.series) else ""
 
 
 class Answers(NamedTuple):
     """The answers besides the verdict; texts may contain any name in the ledger, and are escaped."""
 
-    promises: tuple[tuple[str, int], ...]  # guarantees in words with their current number of series, most first
+    promises: tuple[tuple[str, int], ...]  # guarantees in words and how many series have each now, most first
     further: int  # guarantees that are not listed
     unknown: int  # series with terms unknown to this audit
     closed: int  # series
-    used: tuple[UsedUp, ...]  # largest share of a limit first
-    separator: str  # of persons; "" if the ledger names none
+    used: tuple[UsedUp, ...]  # largest used share first
+    separator: str  # ends person names; "" if none named
     people: tuple[Person, ...]
     members: int
-    alone: int  # series of no person, if the ledger names persons
+    alone: int  # series of no person, if the ledger has persons
 
 
 def answers_of(followed: Iterable[Series], members: Members, lifetime_nano: int | None) -> Answers:
-    """Return the answers about all series; ``lifetime_nano`` is the given bound over versions, if any."""
+    """Return the answers about all series; ``lifetime_nano`` is the bound over all versions, if given."""
     promises: Counter[str] = Counter()
     words: dict[tuple[object, ...], str] = {}
     shares: list[tuple[UsedBudget, Series]] = []
@@ -233,7 +233,7 @@ def _standing(series: Series) -> VersionStanding:
 
 
 def _before(series: Series, together_nano: int) -> str:
-    """Return the loss for accounts that also differ under earlier versions; "" if those published nothing."""
+    """Return the loss for accounts that also differ under earlier versions; "" if these published nothing."""
     closed_nano, books = series.guarantee.closed_nano, series.books
     if not closed_nano or books is None:
         return ""

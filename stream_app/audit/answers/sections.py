@@ -18,7 +18,7 @@ _KEY_DIGITS: Final = 16
 
 
 class KeyTimes:
-    """Collects the period of each key from a ledger's lines; the audit checks whether it is true."""
+    """Collects the period of each key as a ledger's lines state it; the audit checks these times."""
 
     def __init__(self) -> None:
         self._times: dict[bytes, tuple[int, int]] = {}
@@ -154,7 +154,7 @@ KeyTime = tuple[str, int, int]  # key fingerprint with first and last step in ms
 
 
 def text_of(answers: Answers, keys: Sequence[KeyTime], people: Iterable[str], *, holds: bool) -> str:
-    """Return the answers as titled paragraphs, with those for ``people`` if the ledger ``holds``."""
+    """Return the answers as titled paragraphs; those for ``people`` are included if the ledger ``holds``."""
     lines = ["", "What is guaranteed, and for how many series"]
     lines += [] if holds else [wrapped(WRONG_BOOKS)]
     for promise, count in answers.promises:

@@ -1,1 +1,1 @@
-"""The arithmetic of a policy's period: its guarantee, and the figures that its entries must claim."""
+"""The arithmetic of a policy's period: its guarantee, and the figures that its entries must state."""

@@ -3,8 +3,8 @@
 Within a period, for every step t, the spends on the landmarks and t together are at most epsilon. Over all periods,
 their totals are at most the series' reservation, if its first entry states one, and at most the lifetime bound. A step
 that becomes a landmark after it was processed counts at the largest spend of any regular step so far. That is at least
-its own spend, and does not require remembering every step. So the sums are upper bounds, and equal the exact sums if no
-landmark was registered late: if they stay within a bound, so do the exact sums.
+its own spend, and it makes remembering every step unnecessary. So the sums are upper bounds: if they stay within a
+bound, so do the exact sums. They equal the exact sums if no landmark was registered late.
 
 If any w consecutive steps are protected together, three parts are together at most epsilon: the spends on the
 landmarks, those on the other steps of any window, and w times the cost of a private dissimilarity. No window contains
@@ -19,7 +19,7 @@ from stream_app.words.amount import amount
 
 @dataclass(slots=True)
 class Guarantee:
-    """The loss of one series so far, changed in place because a million series are followed at once."""
+    """The loss of one series so far, changed in place because an audit follows a million series at once."""
 
     budget_nano: int = 0  # of the current period
     landmark_nano: int = 0  # spent on landmarks of the current period
@@ -28,7 +28,7 @@ class Guarantee:
     closed_nano: int = 0  # loss of all earlier periods
     first_budget_nano: int | None = None
     claim_nano: int | None = None  # from the first policy entry
-    broken: bool = False  # whether exceeding the current period's bound was reported
+    broken: bool = False  # whether a violation in the current period was reported
 
     @property
     def period_nano(self) -> int:
@@ -42,11 +42,11 @@ class Guarantee:
 
     @property
     def promised_nano(self) -> int:
-        """The most that the series may lose under its current policy: the lifetime it needs."""
+        """The most that the series may lose under its current policy: the lifetime budget it needs."""
         return self.closed_nano + self.budget_nano
 
     def spend(self, epsilon_nano: int, *, landmark: bool) -> str:
-        """Count a release; return a sentence if it violates the guarantee, or ""."""
+        """Count a release; return a sentence if it violates the guarantee, otherwise ""."""
         if landmark:
             self.landmark_nano += epsilon_nano
         elif epsilon_nano > self.peak_nano:
@@ -54,13 +54,13 @@ class Guarantee:
         return self._theorem()
 
     def lose(self, window_nano: int, epsilon_nano: int) -> str:
-        """Count a regular release with the window it ends; return a sentence on a violated guarantee, or ""."""
+        """Count a regular release and the window it ends; return a sentence on a violation, or ""."""
         self.peak_nano = max(self.peak_nano, window_nano)
         self.single_nano = max(self.single_nano, epsilon_nano)
         return self._theorem("a window")
 
     def hasten(self, opens_ms: int) -> str:
-        """Count a release that spends before `opens_ms`; return a sentence on that, or ""."""
+        """Return a sentence on a release that spends before `opens_ms`; "" if a violation was reported before."""
         if self.broken:
             return ""
         self.broken = True
@@ -69,16 +69,16 @@ class Guarantee:
     def register(self, passed: int, window: int = 1) -> str:
         """Count `passed` processed steps as landmarks from now on; return a sentence on a violation, or "".
 
-        If they are units, `window` of them lose together what their step spent; the result is rounded up.
+        If they are units, `window` of them together lose what their step spent; the result is rounded up.
         """
         self.landmark_nano += -(-passed * self.single_nano // window)
         return self._theorem()
 
     def begin(self, budget_nano: int, lifetime_nano: int | None) -> str:
-        """Begin a period; return a sentence if it violates the lifetime bound, or "".
+        """Begin a period; return a sentence if it violates a bound over all periods, or "".
 
         The series' reservation and the lifetime bound both apply. Without either, the first policy's epsilon is the
-        bound, so later versions share what remains.
+        bound, so later versions share the rest of it.
         """
         first_nano = self._close(budget_nano)
         self.budget_nano, self.broken = budget_nano, False
@@ -90,7 +90,7 @@ class Guarantee:
         return f"{parts}: {amount(self.promised_nano)} in total, more than {whose} of {amount(bound)}"
 
     def begin_unknown(self, budget_nano: int) -> None:
-        """Begin a period of an unknown guarantee: its spends count over all periods, but violate nothing."""
+        """Begin a period with an unknown guarantee: its spends count over all periods but violate nothing."""
         self._close(budget_nano)
         self.budget_nano, self.broken = 0, True
 
@@ -102,7 +102,7 @@ class Guarantee:
         return self.first_budget_nano
 
     def has_room(self, lifetime_nano: int | None) -> bool:
-        """Return whether the current version is known to have room to begin again with its whole budget."""
+        """Return whether the known bounds allow the current version to begin again with its whole budget."""
         known = self._bounds(lifetime_nano).values()
         return bool(known) and self.total_nano + self.budget_nano <= min(known)
 
@@ -134,7 +134,7 @@ class SeriesLoss(NamedTuple):
 
     @property
     def left_nano(self) -> int:
-        """What the current period may still lose; 0 if it lost too much."""
+        """The epsilon that the current period may still lose; 0 if it lost too much."""
         return max(0, self.budget_nano - self.landmark_nano - self.peak_nano)
 
     @property

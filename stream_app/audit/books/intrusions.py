@@ -1,9 +1,9 @@
-"""What announced intrusions may have revealed about one series, besides its releases.
+"""What announced intrusions may have revealed about one series, in addition to its releases.
 
 They reveal at most ``max(intrusion, epsilon)`` about an item at an exposed step, where epsilon is the spend of the
 step's release. So the loss over L and t grows by at most ``j * intrusion``, where j counts the exposed steps among them
-(docs/guarantee.md). Anyone who did not see the memory learns nothing more, so this is not part of the theorem, and not
-a finding.
+(docs/guarantee.md). Anyone who did not see the memory learns nothing more, so this is neither part of the theorem nor a
+finding.
 """
 
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from stream_app.audit.form.entry import MAX_TIMESTAMP, IntrusionEntry
 
 
 class IntrusionCounts(NamedTuple):
-    """Announced intrusions of all series, and the series about which they may have revealed most."""
+    """The announced intrusions of all series, and the largest loss they may have caused to one series."""
 
     announced: int
     series: int
     largest_nano: int  # loss of a series to anyone with its exposed counters and releases
     largest_series: str
-    steps: int  # exposed steps counted there
+    steps: int  # exposed steps counted in it
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class ExposedSteps:
     seen: LandmarkSet = field(default_factory=LandmarkSet)  # exposed steps of the current period
 
     def see(self, intrusion_nano: int, intervals: list[Interval]) -> None:
-        """Add an intrusion; a step is exposed once, however often it is seen."""
+        """Add an intrusion; a step counts as exposed once, however often it is seen."""
         self.announced += 1
         self.intrusion_nano = intrusion_nano
         self.seen = self.seen.joined(intervals)
@@ -53,7 +53,7 @@ class ExposedSteps:
 
 
 def exposed_steps(books: Books, seen: LandmarkSet) -> int:
-    """Return the largest number of exposed steps that count together under the books' level: j above."""
+    """Return j, the largest number of exposed steps that count together under the books' level."""
     level = books.terms.level
     match level:
         case "landmark":
@@ -69,16 +69,16 @@ def exposed_steps(books: Books, seen: LandmarkSet) -> int:
 
 
 def _most_in_a_window(books: Books, seen: LandmarkSet) -> int:
-    """Return the largest number of exposed steps in one window, except landmarks."""
+    """Return the largest number of exposed steps in one window, excluding landmarks."""
     steps = 1 if books.terms.frame is None else books.terms.frame.steps
     other = seen.without(books.landmarks)
-    # A fullest window can be moved until it begins at the start of an interval of such steps.
+    # A window with the most such steps can be moved so that it begins at the start of an interval.
     windows = ((start, start + steps) for start in other.starts)
     return max((other.count_before(end) - other.count_before(start) for start, end in windows), default=0)
 
 
 def intrusion_faults(books: Books, entry: IntrusionEntry) -> list[str]:
-    """Return why no worker can have written this intrusion under the current policy."""
+    """Return the reasons why no worker can have written this intrusion under the current policy."""
     terms = books.terms
     if not terms.intrusion_nano:
         return ["the policy has no noise in its counters, so an intrusion cannot be announced"]

@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 FOREVER: Final = 1 << 62  # after any step
 
-MOST_INTERVALS: Final = 65_536  # most intervals that registrations may make of the landmarks
+MOST_INTERVALS: Final = 65_536  # most intervals that registrations may turn landmarks into
 
 Interval = tuple[int, int]  # step numbers [start, end)
 
 
 class Stretch(NamedTuple):
-    """Steps [start, end) that are all landmarks or all not, so that one lookup serves them all."""
+    """Steps [start, end) that are either all landmarks or all regular, so one lookup serves them all."""
 
     start: int
     end: int
@@ -30,9 +30,9 @@ ORDINARY: Final = Stretch(0, FOREVER, landmark=False, base=0)  # the stretch of 
 
 
 class LandmarkSet(NamedTuple):
-    """Merged intervals in ascending order.
+    """Merged intervals of landmarks, in ascending order.
 
-    `before[i]` counts the landmarks before interval i; its last item counts them all.
+    `before[i]` counts the landmarks before interval i; its last item counts all of them.
     """
 
     starts: tuple[int, ...] = ()
@@ -71,7 +71,7 @@ class LandmarkSet(NamedTuple):
         return sum(self.count_before(end) - self.count_before(start) for start, end in pairs)
 
     def without(self, other: "LandmarkSet") -> "LandmarkSet":
-        """Return the steps that are not in `other`."""
+        """Return the set without the steps that are in `other`."""
         pieces: list[Interval] = []
         for start, end in zip(self.starts, self.ends, strict=True):
             at = start
@@ -96,7 +96,7 @@ class LandmarkSet(NamedTuple):
         return count
 
     def joined(self, intervals: Iterable[Interval]) -> "LandmarkSet":
-        """Return the set with more intervals added; steps already in it change nothing."""
+        """Return the set with more intervals added; steps that it already contains change nothing."""
         starts, ends = list(self.starts), list(self.ends)
         changed = len(starts)
         for start, end in intervals:

@@ -1,4 +1,4 @@
-"""Persons (or households) with several series, these series' reservations, and the persons' limits.
+"""Persons (or households) with several series, the reservations of these series, and persons' limits.
 
 A series reserves the most that it may lose over its whole life; its first policy entry states the amount. A person's
 limit bounds the sum that all their series reserve, including closed series. The entries of a limit are in a separate
@@ -6,8 +6,8 @@ chain, whose name is the person plus the *separator*, the character that ends th
 chains reveal the separator; a ledger without them guarantees nothing about persons and needs none.
 
 Reservations are never returned and a limit never rises. So if the reservations are within the limit at the end, they
-were at every moment. It does not matter how the chains of one or of several partitions were mixed: each series is
-counted when it arrives, against the lowest limit so far. The check relies on no order between chains.
+always were. It does not matter how the chains of one or of several partitions were mixed: each series is counted when
+it arrives, and compared with the lowest limit so far. The check relies on no order between chains.
 """
 
 from dataclasses import dataclass
@@ -25,17 +25,17 @@ Fault = tuple[Code, str]  # a finding's code and its sentence, about the current
 
 @dataclass(slots=True)
 class Member:
-    """The known facts about one person, changed in place because 100,000 are followed at once."""
+    """The known facts about one person, changed in place because an audit follows 100,000 persons at once."""
 
-    cap_nano: int | None = None  # the lowest so far; None: no limit
+    cap_nano: int | None = None  # lowest limit so far; None if none
     claims_nano: int = 0
     series: int = 0  # that claim
-    unclaimed: tuple[str, ...] = ()  # series that reserve nothing, before the limit
+    unclaimed: tuple[str, ...] = ()  # series with no reservation, before any limit
     broken: bool = False  # an exceeded limit was reported
 
 
 class MembersRead(NamedTuple):
-    """Reservations and limits that an audit read; `fullest` is who reserved most of their limit."""
+    """The reservations and limits that an audit read; `fullest` has reserved most of their limit."""
 
     separator: str | None  # None if no person's chain shows it
     claims: int  # that reserve
@@ -77,12 +77,12 @@ class Members:
         return series.partition(self.separator)[0] if self.separator else series
 
     def capped(self, series: str) -> bool:
-        """Return whether a limit bounds what a person's series may lose together."""
+        """Return whether a limit bounds the joint loss of a person's series."""
         member = self.known.get(self.member_of(series))
         return member is not None and member.cap_nano is not None
 
     def claim(self, series: str, claim_nano: int | None) -> list[Fault]:
-        """Count a series by its first policy entry; return the faults. None means that it reserves nothing."""
+        """Count a series by its first policy entry and return the faults; None means no reservation."""
         self._count += claim_nano is not None
         if self.separator:
             return self._count_in(series, claim_nano)
@@ -93,7 +93,7 @@ class Members:
         return []
 
     def beside(self, series: str, *, collects: bool) -> list[Fault]:
-        """Return the faults of a version that collects, or that is its series' first that does not.
+        """Return the faults of a version that collects data, or of a series' first version that does not.
 
         Collected series reserve nothing, so a person's data in them would be published outside all reservations.
         """
@@ -140,7 +140,7 @@ class Members:
         return MembersRead(self.separator or None, self._count, len(capped), fullest, cap, claims)
 
     def _learn(self, separator: str) -> list[Fault]:
-        """Count the series read before the separator was known, when no limit could be exceeded."""
+        """Count the series read before the separator was known; no limit could be exceeded until then."""
         self.separator = separator
         for series, claim_nano in self._claims.items():
             self._count_in(series, claim_nano)

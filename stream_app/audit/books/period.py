@@ -1,6 +1,6 @@
-"""The books of one period: the figures its entries claim, each checked against what must follow.
+"""The books of one period: the figures that its entries state, each checked against the correct one.
 
-After a difference, the books adopt the entry's claim, so that one fault gives one finding instead of one for every
+After a difference, the books adopt the entry's figure, so that one fault gives one finding instead of one for every
 later entry. The guarantee itself is checked only from the spends (guarantee.py) and never adopts anything.
 """
 
@@ -35,14 +35,14 @@ from stream_app.audit.form.entry import (
 )
 
 Findings = list[Finding]
-PADDING: Final = "padding"  # the method of dummies without cost
+PADDING: Final = "padding"  # method of drawing dummies for free
 MOST_STEPS: Final = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, PADDING: 65_536}
-"""Of a range to draw in, by method."""
+"""The most steps in a range to draw from, by method."""
 
 
 @dataclass(slots=True)
 class Books:
-    """The figures of a period so far, changed in place because a million series are followed at once."""
+    """The figures of a period so far, changed in place because an audit follows a million series at once."""
 
     terms: Terms
     landmarks: LandmarkSet
@@ -54,19 +54,19 @@ class Books:
     first_step: int | None = None  # number of first processed step
     last_step: int | None = None  # number of last processed step
     source_ms: int | None = None  # last perturbed step
-    tosses: bool = False  # whether the scheme may approximate despite a share: never before its second release
-    sure: bool = True  # False after missing or unknown entries, until the figures fit again
+    tosses: bool = False  # whether the scheme may approximate despite a share; never before its second release
+    sure: bool = True  # False after missing or unknown entries, until figures agree again
     carried: LandmarkSet = NO_LANDMARKS  # previous version's future ones, in steps of this
-    fixed: bool = False  # dummies are among the landmarks: an added one would be known to be true
-    stretch: Stretch = NOWHERE  # the steps around the latest one of the same kind
+    fixed: bool = False  # landmarks include dummies: an added one would be known to be true
+    stretch: Stretch = NOWHERE  # the stretch that contains the latest step
     window: Window | None = None  # if consecutive steps are protected together
-    opens_ms: int = 0  # the version waits until then: windows contain steps that an earlier version spent on
-    waited: bool = False  # whether it skipped a release with a share, to wait
+    opens_ms: int = 0  # no spend before this: windows contain steps that an earlier version spent on
+    waited: bool = False  # whether it skipped a release that had a share
     figures: Figures | None = None  # the figures before the next entry; used only by the fast path (fastpath.py)
     until_ms: int = MAX_TIMESTAMP  # last start of a step before the next renewal bound
 
     def look(self, step: int) -> Stretch:
-        """Move `stretch` to `step` and return it; its `base` also counts the unused spare."""
+        """Return the stretch that contains `step`, and keep it; its `base` includes the unused spare."""
         terms = self.terms
         if terms.units is not None:  # steps omit landmarks, so no step is one
             self.stretch = Stretch(0, FOREVER, landmark=False, base=self.spare)
@@ -82,7 +82,7 @@ class Books:
         return self.stretch
 
     def standing(self, step: int) -> tuple[bool, int]:
-        """Return whether `step` is a landmark, and R: the landmarks from it on plus the unused spare."""
+        """Return whether `step` is a landmark, and R: the landmarks at or after it plus the unused spare."""
         stretch = self.look(step)
         return stretch.landmark, stretch.left(step)
 
@@ -119,7 +119,7 @@ class Books:
         return self.window.loss(step, spend)
 
     def join(self, added: list[Interval]) -> int:
-        """Turn steps or units [start, end) into landmarks; return how many were processed, or had no event."""
+        """Turn steps or units [start, end) into landmarks; return how many come before the next step."""
         joined = self.landmarks.joined(added)
         passed = joined.count_before(self.next_mark) - self.landmarks.count_before(self.next_mark)
         coming = joined.total - self.landmarks.total - passed
@@ -137,7 +137,7 @@ class Books:
 
     @property
     def next_mark(self) -> int:
-        """The number of the step or unit after the last processed step; before the first, nothing has passed."""
+        """The number of the step or unit after the last processed step; before the first, none has passed."""
         units = self.terms.units
         if units is None:
             return self.next_step
@@ -194,7 +194,7 @@ def _pass(books: Books, entry: ReleaseEntry, step: int, *, landmark: bool) -> No
 
 
 def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]) -> tuple[int, Findings]:
-    """Check a registration of steps and apply it; return how many steps were processed, and the findings."""
+    """Check a registration of steps, apply it, and return how many were already processed, and findings."""
     terms = books.terms
     findings: Findings = []
     if terms.level != "landmark":
@@ -241,7 +241,7 @@ def _charge(books: Books, entry: LandmarksEntry, passed: int) -> int:
 
 
 def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
-    """Check an entry which says that the landmarks of its policy were drawn, and apply it to the books.
+    """Check and apply an entry which says that the landmarks of its policy were drawn.
 
     The ledger does not determine the cost of the draw; the figures after the entry must include the stated cost.
     """
@@ -251,9 +251,9 @@ def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
         note(findings, "dummies", entry, "hides landmarks at another level, or together with spare landmarks")
     if books.sure and (books.fixed or books.first_step is not None or books.landmarks is not terms.landmarks):
         note(findings, "dummies", entry, "does not directly follow its policy")
-    # The previous version's remaining landmarks join the drawn ones.
+    # The previous version's remaining landmarks are added to the drawn ones.
     drawn = books.landmarks.total - books.landmarks.count_common(books.carried)
-    # Padding may draw none if it has no landmarks; the other methods draw at least one.
+    # Padding may draw none if the policy has no landmarks; the other methods draw at least one.
     if (not books.landmarks.total and entry.method != PADDING) or drawn > MOST_STEPS[entry.method]:
         note(findings, "dummies", entry, f"method {entry.method} cannot draw {drawn} landmarks")
     if entry.method == PADDING and entry.charged_nano:
@@ -288,7 +288,7 @@ def _figures(findings: Findings, entry: ReleaseEntry | LandmarksEntry, spent: in
 
 
 def agree(findings: Findings, code: Code, entry: Entry, **due: int) -> None:
-    """Note a finding for each figure of an entry that differs from ``due``."""
+    """Add a finding for each figure of an entry that differs from ``due``."""
     for member, expected in due.items():
         found = getattr(entry, member)
         if found != expected:
@@ -296,5 +296,5 @@ def agree(findings: Findings, code: Code, entry: Entry, **due: int) -> None:
 
 
 def note(findings: Findings, code: Code, entry: Entry, message: str) -> None:
-    """Note a finding about an entry."""
+    """Add a finding about an entry."""
     findings.append(finding_of(code, entry, message))

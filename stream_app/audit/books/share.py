@@ -21,7 +21,7 @@ MILLION: Final = 10**6
 
 @lru_cache
 def share_of(scheme: str, budget: int, regular_millionths: int) -> Share:
-    """Return the cached share of a scheme at any level except user; raises `ValueError` if unknown."""
+    """Return a scheme's cached share function at any level but user; raises `ValueError` if unknown."""
     match scheme:
         case "skip":
             return skip(budget)
@@ -45,7 +45,7 @@ def rule_of(scheme: str) -> str:
 
 
 def uniform(budget: int) -> Share:
-    """Return the share of Uniform and Adaptive."""
+    """Return the share function of Uniform and Adaptive."""
 
     def share(spent: int, peak: int, left: int, landmark: bool) -> int:  # noqa: FBT001 - one of four plain numbers
         free = budget - spent
@@ -59,7 +59,7 @@ def uniform(budget: int) -> Share:
 
 
 def balanced(budget: int, regular: int) -> Share:
-    """Return the share of Balanced; `regular` is the part of the budget that regular steps share."""
+    """Return the share function of Balanced; `regular` is the part of the budget that regular steps share."""
 
     def share(spent: int, peak: int, left: int, landmark: bool) -> int:  # noqa: FBT001
         free = budget - spent
@@ -72,7 +72,7 @@ def balanced(budget: int, regular: int) -> Share:
 
 
 def skip(budget: int) -> Share:
-    """Return the share of Skip."""
+    """Return the share function of Skip."""
 
     def share(spent: int, _peak: int, _left: int, landmark: bool) -> int:  # noqa: FBT001
         return 0 if landmark else budget - spent
@@ -82,7 +82,7 @@ def skip(budget: int) -> Share:
 
 @lru_cache
 def user(budget: int) -> Share:
-    """Return the cached share at user level, under any scheme allowed there."""
+    """Return the cached share function at user level, for any scheme allowed there."""
 
     def share(spent: int, _peak: int, left: int, _landmark: bool) -> int:  # noqa: FBT001
         return (budget - spent) // left if left > 0 else 0

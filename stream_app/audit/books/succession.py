@@ -2,8 +2,8 @@
 
 See docs/policies.md, "Weaker versions". Two histories that differ on the landmarks of a version and within one of its
 windows can be distinguished by at most epsilon. A later version that no longer covers some of these histories withdraws
-that guarantee for the future. If there are units, landmarks and windows consist of units. Times are in ms; the new
-version begins at the end of the last processed step, rounded up to a step of its own.
+that guarantee for the future. If there are units, landmarks and windows consist of units. Times are in ms. The new
+version begins at the end of the last processed step, rounded up to the start of one of its own steps.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,9 +21,9 @@ _SIDES: Final = (("south", 1), ("west", 1), ("north", -1), ("east", -1))
 
 
 def losses(before: Books, terms: Terms, end_ms: int) -> list[str]:
-    """Return phrases on what a new version protects less together; none if it is not weaker.
+    """Return phrases that say what a new version protects less together; empty if it is not weaker.
 
-    `before` holds the books of the previous version, and `end_ms` is the end of the last processed step.
+    `before` contains the books of the previous version, and `end_ms` is the end of the last processed step.
     """
     ruling = before.terms
     begin = _begin(terms, end_ms)
@@ -61,7 +61,7 @@ def carried_into(before: Books, terms: Terms, end_ms: int) -> LandmarkSet:
 
 
 def renews(before: Books, terms: Terms, end_ms: int) -> bool:
-    """Return whether a version renews the previous one: the same for what remains, after some bounds.
+    """Return whether a version renews the previous one: the same terms for the rest, after some bounds.
 
     An operator's version with exactly this content is also a renewal.
     """
@@ -77,11 +77,11 @@ def renews(before: Books, terms: Terms, end_ms: int) -> bool:
 
 
 def waiting(left: EarlierSpends, before: Books, terms: Terms) -> tuple[EarlierSpends, int]:
-    """Return what versions up to `before` leave to later windows, and when `terms` may spend (in ms).
+    """Return the spends up to `before` that limit later windows, and when `terms` may spend (in ms).
 
-    If neither version has units, a window of either stays clear of the spends of the other. If one has units, windows
-    of both lie between, and a step counts as a unit. Equal windows of equal units on one grid protect the same
-    together, so the spends of both versions count as those of one.
+    Without units in either version, no window of one version contains spends of the other. If either has units, windows
+    of both versions must fit between their spends, and a step counts as a unit. Equal windows of equal units on one
+    grid protect the same together, so the spends of both versions count as those of one.
     """
     if before.terms.units is None and terms.units is None:
         spends = _earlier_spends(left, before, terms)
@@ -93,7 +93,7 @@ def waiting(left: EarlierSpends, before: Books, terms: Terms) -> tuple[EarlierSp
 
 
 def _spent_until(left: EarlierSpends, before: Books) -> int:
-    """Return the end of the last step on which a version spent, or may have if untracked; 0 if none."""
+    """Return the end of the last step that cost, or may have cost, epsilon; 0 if there is none."""
     if before.window is not None:
         return before.window.leave(EarlierSpends()).end_ms
     if before.source_ms is not None:
@@ -102,10 +102,10 @@ def _spent_until(left: EarlierSpends, before: Books) -> int:
 
 
 def _earlier_spends(left: EarlierSpends, before: Books, terms: Terms) -> EarlierSpends:
-    """Return the earlier spends of versions without units.
+    """Return the earlier spends if no version has units.
 
     If no earlier version had windows or units, spends are not tracked. After a version without a release, its last
-    processed step then stands for the last one with a spend.
+    processed step then counts as the last one with a spend.
     """
     if before.window is not None:
         return before.window.leave(left)._replace(units=left.units)
@@ -122,7 +122,7 @@ def _begin(terms: Terms, end_ms: int) -> int:
 
 
 def _spans(terms: Terms, landmarks: LandmarkSet | None = None) -> list[Interval]:
-    """Return landmarks in ms: those of the terms, or others on their grid."""
+    """Return landmarks in ms: those of the terms, or the given ones on the terms' grid."""
     start, found = terms.marks.start, terms.landmarks if landmarks is None else landmarks
     return [(start(first), start(end)) for first, end in zip(found.starts, found.ends, strict=True)]
 
@@ -195,5 +195,5 @@ def _is_whole(value: Mapping[str, Any]) -> bool:
 
 
 def _substitutes(value: Mapping[str, Any]) -> bool:
-    """Return whether invalid values have a substitute; a category named "reject" cannot be one."""
+    """Return whether invalid values have a substitute; for categories, "reject" cannot be a substitute."""
     return "invalid" in value and value["invalid"] != "reject"

@@ -1,4 +1,4 @@
-"""The terms of one policy version, read from the parameters in its ledger entry; unknown terms are refused."""
+"""The terms of one policy version, read from its ledger entry's parameters; unknown terms are refused."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ Level = Literal["landmark", "event", "user", "w-event"]
 
 
 class TermsError(ValueError):
-    """Parameters that this audit cannot account for; the message names the field."""
+    """Raised for parameters that this audit cannot account for; the message names the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The guarantee of a policy version, with everything that its period's arithmetic needs."""
+    """The guarantee of a policy version and everything that its period's arithmetic needs."""
 
     version: int
     budget_nano: int
@@ -38,26 +38,26 @@ class Terms:
     landmarks: LandmarkSet  # at the start of the period; numbers of steps, or of units if there are any
     spare: int
     length: int  # steps; 0 except at user level
-    frame: Frame | None  # of windows; None at level landmark with one-step windows, at event and at user
+    frame: Frame | None  # the windows; None at level landmark with one-step windows, event and user
     scheme: str
-    share: Share  # the scheme's proposal; with windows: for landmarks, and in total for regular steps
+    share: Share  # the scheme's share; with windows: for landmarks, and in total for regular steps
     tosses: bool  # whether the scheme may ever approximate despite a share
-    compares: bool  # True: a private dissimilarity skips steps after the first release. False: a rate below 1 may
-    spelling: str  # version and budget as spelled in every release entry
+    compares: bool  # True: a private dissimilarity may skip steps after the first release; False: a rate below 1
+    spelling: str  # version and budget as written in every release entry
     scale_nano: Fraction  # noise scale times the spend in nano-epsilon; for a sum with its count, times half a spend
     scales_nano: Mapping[str, Fraction]  # the same for parts of a vector; empty for other kinds
     statistic: str  # of collected numbers or of units; "" if there is none
     least_nano: int  # a smaller share counts as 0: it cannot be halved
-    within: str  # how a step's readings combine; "" if a step has one
+    within: str  # how a step's readings combine; "" if it has one
     gaps: bool  # whether steps without a reading are approximated, whatever their share
     hides_absence: bool  # whether these are processed as if a public value was read
     value: Mapping[str, Any]  # the `value` parameters, for the releases
     filtered: bool  # whether estimates are more than clamped noisy values
     open_steps: int  # number of steps open to contributions; 0: not collected
     neighbours: str  # of collected data; "" if not collected
-    intrusion_nano: int  # what a look at the counters reveals; 0: they are bare
-    correlation: str | None  # name of the correlation assumed to be known for its steps
-    renew: tuple[int, ...]  # moments (ms) of renewal, if the lifetime allows it
+    intrusion_nano: int  # epsilon that a look at counters reveals; 0: no noise
+    correlation: str | None  # correlation that an adversary is assumed to know
+    renew: tuple[int, ...]  # times of renewal (ms), if the lifetime allows it
     lasting: Mapping[str, Any]  # the parameters that a renewal keeps
 
     @property
@@ -67,7 +67,7 @@ class Terms:
 
     @property
     def divides(self) -> bool:
-        """Whether a noisy value is divided by that number."""
+        """Whether a noisy value is divided by the number of items or units."""
         return self.counts_items and self.statistic in ("mean", "share")
 
     @property
@@ -77,7 +77,7 @@ class Terms:
 
     @property
     def reach(self) -> Reach:
-        """What the version protects together besides its landmarks."""
+        """The window that the version protects, in addition to its landmarks."""
         if self.units is not None:
             return Reach(*self.units.grid, self.units.window)
         return Reach(None, self.step_ms, 1 if self.frame is None else self.frame.steps)
@@ -187,11 +187,11 @@ def _is_private(scheme: Mapping[str, Any]) -> bool:
 
 
 def _frame(protection: Mapping[str, Any], scheme: Mapping[str, Any], budget: int) -> Frame | None:
-    """Return the windows of a policy; private dissimilarities get half of the budget."""
+    """Return the windows of a policy; private dissimilarities receive half of the budget."""
     steps: int = protection.get("window") or 1
     if steps == 1 and protection["level"] != "w-event":
         return None
-    if protection.get("unit") is not None:  # the window counts units, and a step's spend is for all windows in it
+    if protection.get("unit") is not None:  # the window counts units; a step's spend counts in all its windows
         return None
     return Frame(steps, protection.get("step", 1), budget // (2 * steps) if _is_private(scheme) else 0)
 

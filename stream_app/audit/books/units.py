@@ -1,8 +1,8 @@
-"""Statistics of units: grids of steps and units, a step's allowed spend, late units' cost, and bins.
+"""Statistics of units: grids of steps and units, a step's allowed spend, cost of late units, and bins.
 
 Let any w consecutive units be protected together, and let E be the budget, S the spend on landmarks and R the remaining
 spare. A step may spend `E - S` if R is 0, else `w * ((E - S) // (w + R))`. A neighbour that differs in a units of the
-step loses at most a/w of the spend. So with M the largest spend of a step, n units that become landmarks late cost
+step loses at most a/w of the spend. So if M is the largest spend of a step, n units that become landmarks late cost
 `ceil(n * M / w)`.
 """
 
@@ -20,7 +20,7 @@ _FIRST_WEEKDAY: Final = 3  # 1970-01-01 was a Thursday, the fourth day of its we
 
 
 class Grid(NamedTuple):
-    """Spans of equal length, the first of which begins at `origin_ms`."""
+    """Spans of equal length; the first one begins at `origin_ms`."""
 
     origin_ms: int
     length_ms: int
@@ -30,7 +30,7 @@ class Grid(NamedTuple):
         return (at_ms - self.origin_ms) // self.length_ms
 
     def start(self, index: int) -> int:
-        """Return the start of a span, but not before 1970, as in records."""
+        """Return the start of a span, or 1970 if that is later, as in records."""
         return max(0, self.origin_ms + index * self.length_ms)
 
     def covering(self, start_ms: int, end_ms: int) -> tuple[int, int]:
@@ -38,12 +38,12 @@ class Grid(NamedTuple):
         return self.number(start_ms), -((self.origin_ms - end_ms) // self.length_ms)
 
     def aligned(self, at_ms: int) -> bool:
-        """Return whether a span begins at a moment, according to `start`."""
+        """Return whether a span begins at this moment, according to `start`."""
         return not (at_ms - self.origin_ms) % self.length_ms or not at_ms
 
 
 class Units(NamedTuple):
-    """The units of a policy: `per_step` in each step; any `window` in a row are protected together."""
+    """The units of a policy: each step has `per_step`, and any `window` in a row are protected together."""
 
     grid: Grid
     per_step: int
@@ -52,7 +52,7 @@ class Units(NamedTuple):
     transitions: tuple[tuple[int, int], ...]  # (moment, ms ahead of UTC in local time from then on)
 
     def late(self, passed: int, peak_nano: int) -> int:
-        """Return the cost of processed units that become landmarks."""
+        """Return the cost of processed units that become landmarks late."""
         return -(-passed * peak_nano // self.window)
 
     def counted(self, start_ms: int, landmarks: LandmarkSet) -> int:

@@ -1,12 +1,13 @@
-"""Views: further series of one person's readings, over the same landmarks as their base series.
+"""Views: further series of one person's readings, with the same landmarks as their base series.
 
 The budgets of a base and its views add up for histories that differ on the landmarks and on one event. So they must
-protect the same units, and a base's landmark must be one in every view. The comparison covers what all versions had by
-the end: a base and a view may register a landmark in either order, and the check relies on no order between chains.
+protect the same units, and a base's landmark must be a landmark in every view. All versions up to the end are compared:
+a base and a view may register a landmark in either order, and the check relies on no order between chains.
 
-The sums of a view's chain hold for its own landmarks and events. If it spent on something its base protects
-differently, no sum counts that as the base guaranteed it. So these two findings mean a violated guarantee, not an
-integrity error. A view without a limit was guaranteed to nobody, and extra landmarks only make its sums larger.
+The sums of a view's chain hold for its own landmarks and events. If it spent on something that its base protects
+differently, no sum counts that spend as the base guaranteed. So these two findings mean a violated guarantee, not an
+integrity error. A landmark that only the view has was guaranteed to nobody, and extra landmarks only make its sums
+larger.
 """
 
 from collections.abc import Iterator
@@ -22,16 +23,16 @@ Fault = tuple[Code, str]  # a finding's code and its sentence
 
 
 class Held(NamedTuple):
-    """What a series' earlier versions had."""
+    """What a series' earlier versions protected."""
 
-    landmarks: LandmarkSet = NO_LANDMARKS  # in force when they came, numbered by `placed`
+    landmarks: LandmarkSet = NO_LANDMARKS  # of the ended versions, numbered by `placed`
     alike: bool = True  # whether all versions protect the same units
     weaker: bool = False  # whether a version gave up landmarks
 
     def after(self, before: Books, terms: Terms, *, weaker: bool, view: bool) -> "Held":
-        """Return this plus an ended version, whose books are `before`; `terms` are those of the next one.
+        """Return this with an ended version added: `before` has its books, `terms` are the next version's.
 
-        For a view, and for a base that gave some up, only past landmarks are kept: a later version has to name the
+        For a view, and for a base that gave up landmarks, only past landmarks are kept: a later version has to name the
         remaining ones.
         """
         ended = placed(before.landmarks, before.terms)
@@ -78,7 +79,7 @@ class Side(NamedTuple):
 
     @property
     def landmarks(self) -> LandmarkSet:
-        """All landmarks it ever had, numbered by `placed`."""
+        """All landmarks that the series ever had, numbered by `placed`."""
         return _joined(self.held.landmarks, placed(self.books.landmarks, self.books.terms))
 
 

@@ -1,14 +1,14 @@
-"""The windows of a version that protects w steps in a row: regular steps' shares, and windows' losses.
+"""The windows of a version that protects w consecutive steps: regular steps' shares, windows' losses.
 
 Let A be what the landmarks leave of the budget: E - S - R*a (see share.py), or E - w*e1 at level w-event. Here e1 is
 the cost of a private dissimilarity, E // 2w, or 0 with released ones. A regular step may spend what the last w - 1
 steps left of A; landmarks among them are counted elsewhere. BD proposes half of the rest. BA proposes u = A // w for
-each step since the last regular publication, as far as that has been paid back: k units spent on step l are paid back
-by the steps up to l + k - 1, which publish nothing. The other schemes propose u. Each event also costs e1, published or
-not.
+each step since the last regular publication, after that publication has been paid back: if k units were spent on step
+l, the steps up to l + k - 1 pay them back by publishing nothing. The other schemes propose u. Each event also costs e1,
+published or not.
 
 A version waits while windows, its own or those of an earlier version, contain steps that an earlier version spent on.
-Steps of versions differ in length, so what one leaves to the next is in milliseconds.
+Steps of versions differ in length, so the spends that matter to the next version are stored in milliseconds.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ from stream_app.audit.books.landmarks import LandmarkSet
 
 
 class Reach(NamedTuple):
-    """What a version protects together besides landmarks; without units, its steps count as units."""
+    """The window that a version protects besides landmarks; without units, its steps count as units."""
 
     origin_ms: int | None  # of the grid of units; None without units
     unit_ms: int
@@ -32,18 +32,18 @@ class Reach(NamedTuple):
 
 
 class EarlierSpends(NamedTuple):
-    """The last spend of the versions so far, which later windows must not reach; zeros if unknown."""
+    """The last spend of all versions so far, which later windows must not contain; zeros if unknown."""
 
     end_ms: int = 0  # of the last step with a spend
     reach_ms: int = 0  # end of the last window of earlier versions around a step with a spend
     units: bool = False  # whether a version had units, so all of them waited
 
     def opens_ms(self, reach: Reach) -> int:
-        """Return when a version may begin to spend; without windows it protects single steps."""
+        """Return when a version may begin to spend; a version without windows protects single steps."""
         return max(self.end_ms + reach.length_ms - reach.unit_ms, self.reach_ms) if self.end_ms else 0
 
     def clears_ms(self, reach: Reach) -> int:
-        """Return the same if one of two versions has units: their windows are kept completely apart."""
+        """Return when a version may begin to spend if either version has units, so their windows stay apart."""
         return max(self.end_ms + reach.length_ms, self.reach_ms) if self.end_ms else 0
 
 
@@ -56,7 +56,7 @@ class Frame(NamedTuple):
 
     @property
     def held_nano(self) -> int:
-        """What windows reserve for private dissimilarities: w*e1."""
+        """The epsilon that windows reserve for private dissimilarities: w*e1."""
         return self.steps * self.charge_nano
 
 
@@ -67,10 +67,10 @@ class Window:
     frame: Frame
     spends: deque[tuple[int, int]] = field(default_factory=deque)  # (step, nano-epsilon) pairs, ascending by step
     total_nano: int = 0  # sum of them
-    last: tuple[int, int] | None = None  # last published regular step, and its spend
+    last: tuple[int, int] | None = None  # last published regular step and its cost
     largest_nano: int = 0  # m: largest regular spend
-    cost_ms: int | None = None  # start of the last step that spent or was charged
-    doubt: int | None = None  # first step after missing entries, while these still matter
+    cost_ms: int | None = None  # start of the last step with a spend or charge
+    doubt: int | None = None  # first step after missing entries, while they still matter
     hidden: bool = False  # whether missing entries may hide a larger regular spend
 
     def due(self, scheme: str, first: int, step: int, free: int) -> int:
@@ -91,7 +91,7 @@ class Window:
         return max(0, min(share, free - held))
 
     def held(self, step: int) -> int:
-        """Return the other steps' spends in the window that ends with `step`; forget all earlier steps."""
+        """Return the spends of the other steps in the window ending with `step`; forget all earlier steps."""
         while self.spends and self.spends[0][0] <= step - self.frame.steps:
             self.total_nano -= self.spends.popleft()[1]
         if not self.spends or self.spends[-1][0] < step:
@@ -127,7 +127,7 @@ class Window:
         self.doubt, self.hidden = None, True
 
     def settled(self, step: int) -> bool:
-        """Return whether missing entries no longer matter at `step`: all figures are known two windows later."""
+        """Return whether missing entries no longer matter at `step`: after two windows, all figures are known."""
         if self.doubt is None:
             self.doubt = step
         if step < self.doubt + 2 * self.frame.steps:
@@ -136,7 +136,7 @@ class Window:
         return True
 
     def leave(self, left: EarlierSpends) -> EarlierSpends:
-        """Return what periods up to this one leave to later ones; `left` is what earlier periods left."""
+        """Return the spends up to this period that later ones must consider; `left` has those of earlier ones."""
         if self.cost_ms is None:
             return left
         length_ms = self.frame.steps * self.frame.step_ms

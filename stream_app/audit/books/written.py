@@ -1,7 +1,8 @@
 """Cache of release entries' text for later entries: most series have the same figures as earlier ones.
 
 The figures of an entry, from its decision to its release's hash, follow from the share, the spend on landmarks, the
-peak, and the kind of its step. They are written once for all series that reach the same text from the same figures.
+peak, and whether its step is a landmark. They are written once for all series that reach the same text from the same
+figures.
 """
 
 from typing import Final
@@ -12,31 +13,31 @@ from stream_app.audit.form.entry import APPROXIMATED, MAX_TIMESTAMP, PERTURBED, 
 
 _DECISION_AT: Final = len(',"decision":"')
 _DECISIONS: Final = {word[:1].encode(): word for word in (PERTURBED, APPROXIMATED, WITHHELD)}
-"""The decisions by their first letter."""
+"""The decisions by their first letters."""
 _MOST_DIGITS: Final = len(str(MAX_TIMESTAMP))
 MOST: Final = 8_192
-"""How many texts of figures (600 bytes each), heads and timestamps (150 bytes each) are kept."""
+"""The most texts of figures (600 bytes each), heads and timestamps (150 bytes each) that are kept."""
 
 RARELY: Final = 16  # all texts are dropped after `most` times this many misses
 _TRIAL: Final = 2_048
-"""Number of texts written before checking that as many entries reused a kept text.
+"""The number of texts written before checking that as many entries reused a kept text.
 
-If they did not, because few series share figures, keeping texts costs more than writing them, so none of the next
-`RARELY` times as many texts is kept.
+If fewer did, because few series share figures, keeping texts costs more than writing them, so none of the next `RARELY`
+times as many texts is kept.
 """
 
 
 Follow = tuple[int, bool, str, int, int, "Figures"]
-"""What follows from some figures, by the text of the next entry's figures.
+"""The result of some figures and the text of the next entry's figures.
 
-The landmarks at or after the step (before the entry), and whether the step is one; the text is valid only with these
-two. Then the decision, the step's share and spend in nano-epsilon, and the figures after it. A plain tuple, because one
-is made for each text.
+It contains the number of landmarks at or after the step (before the entry), and whether the step is one; the text is
+valid only with these two. The decision, the step's share and spend in nano-epsilon, and the figures after it follow. It
+is a plain tuple, because one is created for each text.
 """
 
 
 class Figures:
-    """Figures that any number of series can share, and what follows from them, by the texts of entries."""
+    """Figures that many series can share, and the results of the next entry, by that entry's text."""
 
     __slots__ = ("follows", "peak_nano", "spent_nano")
 
@@ -67,7 +68,7 @@ class WrittenTexts:
         return found
 
     def time(self, digits: bytes) -> int:
-        """Read a timestamp (ms); return -1 unless it is in its only notation."""
+        """Parse a timestamp (ms); return -1 unless it is written in canonical form."""
         if not digits.isdigit() or len(digits) > _MOST_DIGITS or (digits.startswith(b"0") and digits != b"0"):
             return -1
         if len(self.times) >= self._most:
@@ -87,7 +88,7 @@ class WrittenTexts:
         return found
 
     def follow(self, before: Figures, terms: Terms, text: bytes, left: int, *, landmark: bool) -> Follow | None:
-        """Return what follows from figures by a text, or None if such a step should have another text."""
+        """Return the result of figures and an entry's text, or None if such a step should have another text."""
         decision = _DECISIONS.get(text[_DECISION_AT : _DECISION_AT + 1])
         spent, peak = before.spent_nano, before.peak_nano
         due = terms.share(spent, peak, left, landmark)
@@ -122,7 +123,7 @@ class WrittenTexts:
         return found
 
     def _ask(self) -> None:
-        """Decide from the reuse of kept texts whether to keep further ones; after too many misses, forget all."""
+        """Decide by reuse of kept texts whether to keep further ones; after too many misses, forget all."""
         met = self.entries - self._before - self._trial
         if self._keeps:
             self._misses += self._trial

@@ -1,1 +1,1 @@
-"""Why a step was published, repeated or suppressed: its figures, formulas with numbers, and a text."""
+"""Explains why a step was published, repeated or suppressed, with figures, formulas and a text."""

@@ -1,4 +1,4 @@
-"""Why a step got its decision: the figures before it, the share, the decision, its cost, what remains."""
+"""One step's decision, explained: the figures before it, its share, decision, cost and what remains."""
 
 from typing import Any, NamedTuple
 
@@ -15,14 +15,14 @@ class Explanation(NamedTuple):
     policy: PolicyEntry  # in force
     dummies: DummiesEntry | None  # how its landmarks were drawn, if they were
     terms: Terms
-    landmark: bool  # by the landmark set, not by the entry
+    landmark: bool  # from the landmark set, not the entry
     before: BudgetFigures
-    reach: Reach | None  # if any steps in a row are protected together
-    opens_ms: int  # the version waits until then: windows hold steps that an earlier version spent on
+    reach: Reach | None  # if consecutive steps are protected together
+    opens_ms: int  # no spend before this: windows contain steps that an earlier version spent on
     shares: Shares  # at the figures before
-    tosses: bool  # whether a coin or a private dissimilarity would decide if there was a share
+    tosses: bool  # whether a coin or a private dissimilarity decides if there is a share
     after: BudgetFigures
-    next: Shares  # what the next landmark and the next other step would get
+    next: Shares  # shares of the next landmark and the next other step
     source_ms: int | None  # the last step published before this one in this period
     earlier_nano: int  # in earlier periods
     findings: tuple[Finding, ...]  # of this series, up to this entry
@@ -58,7 +58,7 @@ class Explanation(NamedTuple):
 
     @property
     def scale(self) -> float | dict[str, float] | None:
-        """The scale of the noise in the unit of the values; None if nothing was drawn.
+        """The scale of the noise in the unit of the values; None if no noise was drawn.
 
         For a mean over a public number of items, it is the scale for one item, because the ledger omits their number.
         """
@@ -67,7 +67,7 @@ class Explanation(NamedTuple):
 
     @property
     def unknown(self) -> str:
-        """A sentence on what no record reveals about the step's value; "" if a value is one event's."""
+        """A sentence on what no record reveals about the step's value; "" if the value is a single event's."""
         terms = self.terms
         if terms.units is not None:
             told = "Its release says how many units these are. " if self.entry.decision == PERTURBED else ""
@@ -133,7 +133,7 @@ class Explanation(NamedTuple):
 
     @property
     def leaves_out(self) -> bool:
-        """Whether the scheme gives landmarks nothing, even to a single one before anything is spent."""
+        """Whether the scheme gives a landmark no share, even if it is the only one and nothing is spent yet."""
         terms = self.terms
         nothing = terms.scheme in {"skip", "balanced"} and terms.share(0, 0, 1, True) == 0  # noqa: FBT003 - as `Share`
         return nothing and terms.units is None

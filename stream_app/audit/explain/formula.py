@@ -1,12 +1,13 @@
-"""The share formula of one step with its numbers filled in: what `share.py` computes, by hand.
+"""The share formula of one step with its numbers filled in: the calculation of `share.py`, by hand.
 
 E is the budget, S the epsilon spent on landmarks, M the largest spend on another step, R the number of landmarks at or
 after the step plus the unused spare, and G the share of Balanced for regular steps. At user level, R is the rest of the
-length. If any w steps in a row are protected together, M is the largest sum of spends on other steps in a window, e1
-the cost of a private dissimilarity, P (at level w-event) or A (at level landmark) what windows may spend, and H what
-the other steps of the window that ends here spent, except for landmarks. If units are protected, landmarks have no
-share, w is the number of units in a window, and R the rest of the spare. BA counts steps: f is the first processed, l
-the last published, with spend s, and i the current one. Amounts are whole numbers of nano-epsilon; `//` rounds down.
+length. If any w steps in a row are protected together, M is the largest sum of spends on other steps in a window. Then
+e1 is the cost of a private dissimilarity, P (at level w-event) or A (at level landmark) is what windows may spend, and
+H is what the other steps of the window that ends here spent, except for landmarks. If units are protected, landmarks
+have no share, w is the number of units in a window, and R is the rest of the spare. BA counts steps: f is the first
+processed step, l the last published one, with spend s, and i the current one. Amounts are whole numbers of
+nano-epsilon; `//` rounds down.
 """
 
 import re
@@ -35,7 +36,7 @@ class BudgetFigures(NamedTuple):
 
 
 class Formula(NamedTuple):
-    """One line of the share: the `rule` in symbols, the `numbers` filled in, and the result as `value`."""
+    """One line of the share's calculation: `rule` in symbols, `numbers` filled in, and the result `value`."""
 
     symbol: str
     rule: str
@@ -78,7 +79,7 @@ class Reach(NamedTuple):
     """The most that a window may spend at its last step, in nano-epsilon."""
 
     steps: int  # w
-    spendable_nano: int  # in a window, ignoring needs of landmarks: E - S - w*e1
+    spendable_nano: int  # in a window, ignoring landmarks' needs: E - S - w*e1
     charge_nano: int  # e1
     held_nano: int  # H
 

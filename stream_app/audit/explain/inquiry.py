@@ -1,4 +1,4 @@
-"""The search for one step of one series in a ledger, with entries checked up to it as in an audit."""
+"""Find one step of one series in a ledger, and check the entries up to it as in an audit."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -19,7 +19,7 @@ from stream_app.audit.series import Series
 
 
 class UndecidedError(Exception):
-    """A step without a decision in the ledger; `series` and `timestamp` (ms) are those asked for."""
+    """Raised if the ledger has no decision for the requested step, given by `series` and `timestamp` (ms)."""
 
     def __init__(self, series: str, timestamp: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -28,9 +28,9 @@ class UndecidedError(Exception):
 
 
 class Inquiry:
-    """Explains one step with `answer`, given the lines of a ledger and then of its releases if wanted.
+    """Explains one step with `answer`, given the lines of a ledger and then, if wanted, of its releases.
 
-    Lines of other series are skipped, and of the lines after the step only the position counts.
+    Lines of other series are skipped. Of the lines after the step, only the position is used.
     """
 
     def __init__(self, series: str, timestamp: int) -> None:
@@ -44,10 +44,10 @@ class Inquiry:
         self._dummies: DummiesEntry | None = None  # of the period
         self._published: list[ReleaseEntry] = []  # of the period
         self._found: Explanation | None = None
-        self._earlier_ms: int | None = None  # the last step processed before the step asked
-        self._later_ms: int | None = None  # the first step processed later
+        self._earlier_ms: int | None = None  # last step processed before the requested one
+        self._later_ms: int | None = None  # first step processed after it
         self._known = False
-        self._measurements: dict[int, tuple[object, Count]] = {}  # with the number of items, by step (ms)
+        self._measurements: dict[int, tuple[object, Count]] = {}  # values and item counts, by step (ms)
 
     @property
     def tosses(self) -> bool:
@@ -68,7 +68,7 @@ class Inquiry:
                     self._follow(entry, digest_of(data))
 
     def releases(self, lines: Sequence[bytes]) -> None:
-        """Read the next lines of the releases, after the whole ledger; ignore those that it does not cover."""
+        """Read the next lines of the releases, after the whole ledger; ignore releases not in the ledger."""
         due = {each.release: each.timestamp for each in self._published}
         for data in lines:
             at = due.get(blake2b(data, digest_size=DIGEST_BYTES).hexdigest())
@@ -99,7 +99,7 @@ class Inquiry:
         self._account(entry)
 
     def _account(self, entry: Entry) -> None:
-        # Whether the versions kept to a lifetime is not checked here, because a ledger does not show it.
+        # This does not check whether the versions kept to a lifetime, because a ledger does not show it.
         found = self._series.account(entry, self._rules)
         self._findings += [finding for finding in found if finding.code != "lifetime"]
 

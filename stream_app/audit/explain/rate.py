@@ -1,8 +1,8 @@
-"""The rate at which Adaptive publishes, a function of released measurements, in whole billionths.
+"""The rate at which Adaptive publishes, a function of released noisy values, in whole billionths.
 
-After each publication except a period's first, the distance between its measurement and the one before is compared with
-the scale of the noise just used. If the scale exceeds the distance, the rate falls; otherwise it rises. Distances are
-whole numbers of grid cells, so no comparison is rounded.
+After each publication except a period's first, the distance between its noisy value and the previous one is compared
+with the scale of the noise just used. If the scale exceeds the distance, the rate falls; otherwise it rises. Distances
+are whole numbers of grid cells, so no comparison is rounded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,17 +17,17 @@ from stream_app.audit.releases import points_under
 
 
 class RateError(ValueError):
-    """A measurement outside the policy's grid, or one that has no rate."""
+    """Raised for a noisy value outside the policy's grid, or one that determines no rate."""
 
 
-Measured = tuple[object, int]  # a measurement with the number of its items
+Measured = tuple[object, int]  # a noisy value and the number of its items
 
 
 def rate_of(terms: Terms, scheme: Mapping[str, Any], published: Iterable[tuple[object, int, points.Count]]) -> int:
-    """Return the rate after the publications of a period; each has a measurement, a spend and a count.
+    """Return the rate after the publications of a period, each with its noisy value, spend and count.
 
-    The count is the number of items of a mean, or of units, if it is public. `scheme` holds the policy's parameters for
-    Adaptive. Raises `RateError`.
+    The count is the number of items of a mean, or of units, if it is public. `scheme` contains the policy's parameters
+    for Adaptive. Raises `RateError`.
     """
     increase, decrease, minimum = (
         floor(decimal_of(scheme.get(name, default)) * NANO)
@@ -45,7 +45,7 @@ def rate_of(terms: Terms, scheme: Mapping[str, Any], published: Iterable[tuple[o
 
 
 def _still(space: points.Space, terms: Terms, former: Measured, latter: Measured, epsilon_nano: int) -> bool:
-    """Return whether the noise scale exceeds the distance between two measurements."""
+    """Return whether the noise scale exceeds the distance between two noisy values."""
     (before, once), (measurement, items) = former, latter
     scale = terms.scale_nano / (epsilon_nano * items)
     match space:
@@ -55,7 +55,7 @@ def _still(space: points.Space, terms: Terms, former: Measured, latter: Measured
             change = _place(space.of(items), measurement) - _place(space.of(once), before)
             return scale > abs(change)
         case points.Parts(lines):
-            # The move of each part relative to its range; the scales of all parts together are d*d/e.
+            # The change of each part relative to its range; the scales of all parts together are d*d/e.
             moved = sum(
                 abs(_cell(line, _part(measurement, name)) - _cell(line, _part(before, name)))
                 / Fraction(line.high - line.low)

@@ -161,7 +161,7 @@ def _derived(formula: Formula) -> list[str]:
 
 
 _UNITS: Final = {"number": ", in the unit of the values"}
-_LARGE: Final = 700.0  # its hyperbolic sine is near the largest double
+_LARGE: Final = 700.0  # its sinh is close to the largest double
 
 
 def plain_of(found: Explanation) -> str:
@@ -220,7 +220,7 @@ def _why(found: Explanation) -> str:
 
 
 def _noise_in_words(found: Explanation) -> str:
-    """Return the effect of the noise if it has a simple form, otherwise the noise's scale."""
+    """Return the effect of the noise if it is simple to describe, otherwise the scale of the noise."""
     terms, scale, nano = found.terms, found.scale, found.entry.epsilon_nano
     kind = terms.value["kind"]
     if terms.units is not None and isinstance(scale, float):

@@ -1,1 +1,1 @@
-"""Bytes to values: the exact form of entries, releases, policies and heads, separate from the worker."""
+"""Parses entries, releases, policies and heads in their exact form, independently of the worker."""

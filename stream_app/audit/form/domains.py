@@ -1,4 +1,4 @@
-"""The domain of every member of a policy by itself, in one table for each object of the policy."""
+"""The domain of each member of a policy on its own, in one table for each object of the policy."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -12,7 +12,7 @@ from stream_app.audit.form.lattice import decimal_of
 
 
 class Domain(NamedTuple):
-    """The domain of one member: a test, a description for messages, and whether the member is required."""
+    """The domain of one JSON member: a test, a description for messages, and whether it is required."""
 
     fits: Callable[[Any], bool]
     says: str
@@ -20,7 +20,7 @@ class Domain(NamedTuple):
 
 
 def needed(domain: Domain) -> Domain:
-    """Return the same domain for a required member."""
+    """Return the same domain, with the member required."""
     return domain._replace(needed=True)
 
 
@@ -30,17 +30,17 @@ def whole(least: int, most: int) -> Domain:
 
 
 def number(least: float, most: float) -> Domain:
-    """Return a domain of numbers, including whole ones."""
+    """Return the domain of numbers in a range, including whole ones."""
     return Domain(lambda found: is_number(found) and least <= found <= most, f"a number from {least} to {most}")
 
 
 def positive(most: float) -> Domain:
-    """Return a domain of numbers above 0."""
+    """Return the domain of numbers above 0 and up to `most`."""
     return Domain(lambda found: is_number(found) and 0 < found <= most, f"a number above 0 and at most {most}")
 
 
 def one_of(*texts: str) -> Domain:
-    """Return a domain of given texts."""
+    """Return the domain that consists of the given texts."""
     return Domain(lambda found: isinstance(found, str) and found in texts, f"one of {', '.join(texts)}")
 
 
@@ -83,9 +83,9 @@ def is_number(found: object) -> bool:
 LEVELS: Final = ("landmark", "event", "user", "w-event")
 MOST_WINDOW: Final = 10_000  # steps in a window
 MOST_BOUNDS: Final = 1_000  # moments at which a policy restarts
-MOST_OPEN: Final = 1_000  # steps open for contributions at a time
+MOST_OPEN: Final = 1_000  # steps open for contributions at once
 MOST_OPEN_COUNTERS: Final = 65_536  # their counters: one for each step and key
-MOST_OPEN_UNITS: Final = 65_536  # units in the steps open at a time
+MOST_OPEN_UNITS: Final = 65_536  # units in all open steps
 MOST_UNITS: Final = 10_000  # units in a step
 MOST_CELLS_OF_AN_ITEM: Final = 2**31  # largest distance from 0 of an item in a sum, in grid points
 MOST_NANO: Final = 10**15  # the largest epsilon in nano-epsilon
@@ -150,7 +150,7 @@ RATES: Final = {"increase": _SHARE, "decrease": _SHARE, "minimum": _SHARE}
 
 
 class SchemeDomain(NamedTuple):
-    """Where a scheme is allowed, and which members it may have besides its name."""
+    """The levels that allow a scheme, and the members it may have besides its name."""
 
     levels: tuple[str, ...]
     members: Mapping[str, Domain]
@@ -177,7 +177,7 @@ BINS: Final[Mapping[str, range]] = {"hour": range(24), "weekday": range(1, 8), "
 """The bins of local time, by their name in `by`; Monday is weekday 1 (ISO 8601)."""
 MOST_EDGES: Final = 63  # per histogram
 MOST_TRANSITIONS: Final = 256  # per time zone
-MOST_SHIFT_MS: Final = 86_400_000  # between local time and UTC, both ways
+MOST_SHIFT_MS: Final = 86_400_000  # from local time to UTC, either way
 
 
 def _are_transitions(found: object) -> bool:

@@ -1,4 +1,4 @@
-"""The entries of a ledger as values: one class per kind, with the members in the order of writing."""
+"""The ledger entries: a class for each kind, with its members in the order in which they are written."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -7,9 +7,9 @@ from stream_app.audit.finding import Code, Finding
 
 ZEROS: Final = "0" * 64  # `previous` of a series' first entry
 
-MAX_TIMESTAMP: Final = 253_402_300_799_999  # the end of the year 9999 (last ms)
+MAX_TIMESTAMP: Final = 253_402_300_799_999  # last millisecond of the year 9999
 
-MAX_SEQUENCE: Final = 2**53 - 1  # the largest whole number that JSON readers keep exact
+MAX_SEQUENCE: Final = 2**53 - 1  # the largest whole number exact in JSON readers
 
 PERTURBED: Final = "perturbed"
 APPROXIMATED: Final = "approximated"
@@ -17,7 +17,7 @@ WITHHELD: Final = "withheld"
 
 
 class ReleaseEntry(NamedTuple):
-    """A processed step; the figures are those after it."""
+    """A processed step, with the state after it."""
 
     series: str
     sequence: int
@@ -26,7 +26,7 @@ class ReleaseEntry(NamedTuple):
     landmark: bool
     policy: int
     budget_nano: int
-    epsilon_nano: int  # 0 unless perturbed, when absent
+    epsilon_nano: int  # 0 if absent (not perturbed)
     landmark_spent_nano: int
     landmarks_left: int
     regular_peak_nano: int
@@ -38,7 +38,7 @@ class ReleaseEntry(NamedTuple):
 
 
 class PolicyEntry(NamedTuple):
-    """The start of a policy version; `weaker` says it protects less together than the one before.
+    """The start of a policy version; `weaker` says that its joint protection is weaker than before.
 
     `lifetime_nano` is the limit that the series reserves: the most that it may spend over all its versions.
     """
@@ -59,7 +59,7 @@ class PolicyEntry(NamedTuple):
 
 
 class DummiesEntry(NamedTuple):
-    """The landmarks of the preceding policy were drawn: some true, some dummies, and none may be added."""
+    """The landmarks of the preceding policy were drawn: some real, some dummies. None may be added later."""
 
     series: str
     sequence: int
@@ -91,7 +91,7 @@ class LandmarksEntry(NamedTuple):
 
 
 class IntrusionEntry(NamedTuple):
-    """Someone saw the counters of open steps; `exposed` holds the [start, end) pairs of the steps in ms."""
+    """The counters of open steps were exposed; `exposed` holds the steps' [start, end) pairs in ms."""
 
     series: str
     sequence: int
@@ -105,7 +105,7 @@ class IntrusionEntry(NamedTuple):
 
 
 class MemberEntry(NamedTuple):
-    """The limit of a person on the sum that their series reserve. Its chain is named member + separator."""
+    """A person's limit on the sum that their series reserve. Its chain is named member + separator."""
 
     series: str
     sequence: int
@@ -159,7 +159,7 @@ class ReleaseRecord(NamedTuple):
     value: Any = None
     measurement: Any = None
     epsilon_nano: int | None = None
-    scale: float | dict[str, float] | None = None  # for each part, if there are several
+    scale: float | dict[str, float] | None = None  # by part, if there are several
     source: int | None = None  # ms, the step of the repeated release
     statistic: str | None = None  # of collected numbers, or of units
-    items: int | dict[str, int] | None = None  # `count`: number of items or units, if public; for each bin
+    items: int | dict[str, int] | None = None  # `count`: number of items or units, if public; by bin

@@ -1,4 +1,4 @@
-"""The exact form of each record: its members in order, their types, and ranges not checked later."""
+"""The exact form of each record: the order and types of its members, and ranges not checked later."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from stream_app.audit.form.entry import (
 )
 from stream_app.audit.form.statistic import is_bars, statistic_fault
 
-Values = list[Any]  # the members' values in order, with types checked against the form
+Values = list[Any]  # the members' values in order; types match the form
 
 HASH_DIGITS: Final = 64
 DUMMY_METHODS: Final = ("optimal", "heuristic", "partitioned", "padding")  # how dummy landmarks are drawn
@@ -31,7 +31,7 @@ _KEY: Final = re.compile("[0-9a-f]{16}")
 
 
 class EntryForm(NamedTuple):
-    """The form of one kind of entry; `fault` returns other faults, `absent` has values for absent members."""
+    """The form of a kind of entry; `fault` finds other faults, `absent` has values for absent members."""
 
     kind: str
     types: tuple[type, ...]
@@ -40,7 +40,7 @@ class EntryForm(NamedTuple):
     absent: tuple[tuple[int, Any], ...]  # indices of the members in the entry, ascending
 
     def make(self, values: Values) -> Entry | str:
-        """Return the entry, or a sentence that says why the members' values do not form one."""
+        """Return the entry, or a sentence that says why these values do not form one."""
         del values[2]  # the kind
         for place, value in self.absent:
             values.insert(place, value)
@@ -57,11 +57,11 @@ _JSON: Final[dict[type, str]] = {
     list: "a list",
     dict: "an object",
 }
-"""The names of JSON types, by the Python types that they are read as."""
+"""The names of JSON types, by the Python types that represent them."""
 
 
 def misfit(name: str, found: object, due: type) -> str:
-    """Return the sentence that a member has the wrong type; it says nothing about the member's value."""
+    """Return the sentence that a member has the wrong type, without revealing the member's value."""
     return f"`{name}` is {_JSON[type(found)]}, but must be {_JSON[due]}"
 
 
@@ -155,7 +155,7 @@ def _form(
     kind: str, entry: type[Known], fault: Callable[[Any], str], **absent: Any
 ) -> tuple[tuple[str, ...], EntryForm]:
     """Return the ordered names of the members, and the form of entries without the members in `absent`."""
-    hints = {"parameters": dict, "lifetime_nano": int}  # as in JSON, if they are present
+    hints = {"parameters": dict, "lifetime_nano": int}  # their JSON types, if present
     types = {name: hints.get(name) or get_origin(hint) or hint for name, hint in get_type_hints(entry).items()}
     places = tuple((entry._fields.index(name), value) for name, value in absent.items())
     names = [name for name in entry._fields if name not in absent]

@@ -1,4 +1,4 @@
-"""The records of the heads topic: leaves, which name chain ends, and the signed heads over them."""
+"""The records of signed checkpoints (heads): leaves, which name chain ends, and the heads over them."""
 
 import re
 from typing import Any, Final, NamedTuple, get_type_hints
@@ -21,7 +21,7 @@ class Leaf(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """Some leaves of a later head; `first` is the index of the first one among all leaves of that head."""
+    """Some of a later head's leaves; `first` is the index of the first of them among all its leaves."""
 
     partition: int
     head: int  # the head's number
@@ -37,7 +37,7 @@ class Head(NamedTuple):
     partitions: int
     number: int  # from 1 in each partition
     time: int  # ms
-    ledger_offset: int  # committed entries below are covered
+    ledger_offset: int  # covers committed entries before it
     leaves: int
     root: str
     previous: str
@@ -46,7 +46,7 @@ class Head(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """Proof that a head has a leaf: joining the leaf's hash with `path`, bottom up, gives the head's root."""
+    """Proof that a head contains a leaf: joining the leaf's hash with `path`, bottom up, gives its root."""
 
     leaf: Leaf
     place: int  # index of the leaf, from 0
@@ -60,7 +60,10 @@ _LEAVES: Final[dict[str, type]] = {"type": str, "partition": int, "head": int, "
 
 
 def proof_of(members: dict[str, Any], record: bytes) -> Proof | str:
-    """Return the proof with these members, or a sentence that says why not; `record` is its head's."""
+    """Return the proof with these members, or a sentence that says why they form none.
+
+    `record` is the record of the proof's head.
+    """
     if list(members) != ["type", "leaf", "index", "path", "head"] or members["type"] != "proof":
         return "its members are not the members of a proof in the required order"
     head = head_record_of(members["head"])
@@ -80,7 +83,7 @@ def proof_of(members: dict[str, Any], record: bytes) -> Proof | str:
 
 
 def head_record_of(members: dict[str, Any]) -> Head | Leaves | str:
-    """Return the heads record with these members, or a sentence that says why they do not form one."""
+    """Return the head or leaves with these members, or a sentence that says why they do not form one."""
     form = {"head": _HEAD, "leaves": _LEAVES}.get(str(members.get("type")))
     if form is None or tuple(form) != tuple(members):
         return "its members are not the members of a head or of leaves in the required order"

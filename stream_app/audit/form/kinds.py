@@ -1,4 +1,4 @@
-"""The value kinds: the domain of each member, rules for members together, and the values of a kind."""
+"""The value kinds: the domain of each member, rules that combine members, and the values of a kind."""
 
 from collections.abc import Mapping
 from math import ceil
@@ -151,7 +151,7 @@ def _is_substitute(value: Members) -> bool:
     if "invalid" not in value:
         return True
     found, kind = value["invalid"], value["kind"]
-    if kind == "category":  # if "reject" is a category, it would be a value and reject nothing
+    if kind == "category":  # a category "reject" would be a value and reject nothing
         return is_value(found, value) is not (found == "reject")
     return found == "reject" or is_value(found, value)
 

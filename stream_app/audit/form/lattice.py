@@ -1,6 +1,6 @@
-"""The grid of a number and the lattice of a location: their points, and whether a policy leaves any.
+"""The grid of a number and the lattice of a location: their points, and whether they have any.
 
-Everything is computed in exact fractions; numbers are read as the decimals in which they are written.
+All computations use exact fractions; numbers are read as the decimals in which they are written.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from functools import lru_cache
 from math import ceil, floor, pi
 from typing import Any, Final
 
-Members = Mapping[str, Any]  # an object as JSON holds it
+Members = Mapping[str, Any]  # an object parsed from JSON
 
-MOST_CELLS: Final = 2**50  # cells beyond it have their neighbours' doubles
+MOST_CELLS: Final = 2**50  # beyond it, neighbouring cells share doubles
 WIDEST_DEGREES: Final = Fraction("19.8132090259803689287643620467470208362649750976443")
 """The span s of bounds at which the plane stretches distances by 1.005: 1.005 * sin(s/2) = s/2."""
 METRES_PER_DEGREE: Final = Fraction("6371008.8") * Fraction(pi) / 180
@@ -23,12 +23,12 @@ _RADIAN: Final = Fraction("3.141592653589793238462643383279502884197169399375105
 
 @lru_cache(maxsize=1024)  # most policies use the same few numbers
 def decimal_of(found: float) -> Fraction:
-    """Return the decimal of a JSON number as it is written; whole numbers count as doubles."""
+    """Return the decimal of a JSON number as it is written; whole numbers are first read as doubles."""
     return Fraction(Decimal(repr(float(found))))
 
 
 def grid_of(value: Members) -> tuple[int, int]:
-    """Return the first and last grid points in a number's range, counted in resolutions from 0."""
+    """Return the first and last grid points in a number's range, in multiples of the resolution."""
     resolution = decimal_of(value["resolution"])
     return ceil(decimal_of(value["lower"]) / resolution), floor(decimal_of(value["upper"]) / resolution)
 
@@ -46,7 +46,7 @@ def cosine_of(degrees: Fraction) -> float:
 
 
 def grid_fault(value: Members) -> str:
-    """Return a sentence that says why a number's range makes no grid, or ""."""
+    """Return a sentence that says why a number's range does not form a grid, or ""."""
     low, high = grid_of(value)
     if high <= low:
         return "the range from value.lower to value.upper contains fewer than two grid points"
@@ -56,7 +56,7 @@ def grid_fault(value: Members) -> str:
 
 
 def box_fault(value: Members) -> str:
-    """Return a sentence that says why a location's bounds make no lattice, or ""."""
+    """Return a sentence that says why a location's bounds do not form a lattice, or ""."""
     south, west, north, east = (decimal_of(value["bounds"][name]) for name in ("south", "west", "north", "east"))
     if south >= north or west >= east:
         return "value.bounds are empty: south must be below north, and west below east"

@@ -1,4 +1,4 @@
-"""The values that a policy allows: points of its grid, and the estimate of an unfiltered measurement.
+"""The values that a policy allows: its grid points, and the estimate for an unfiltered measurement.
 
 An estimate that is off the grid, or that does not follow from its measurement, could carry information that cost no
 budget. Points are compared by their JSON text, because in Python 1, 1.0 and true are equal and objects have no order.
@@ -16,7 +16,7 @@ from stream_app.audit.form.lattice import cells_per_degree, decimal_of, grid_of
 _HALF: Final = Fraction(1, 2)
 _DEGREES: Final = ("latitude", "longitude")
 _DECIMALS: Final = 10**7  # degrees are published with 7 decimals, rounded half up
-_FURTHEST: Final = 2.0**51  # measurements are limited to 2^50 cells; a hostile number beyond it has no cell
+_FURTHEST: Final = 2.0**51  # measurements are limited to 2^50 cells; a hostile larger number has no cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Line:
     decimals: int | None = None  # points are published in 1/`decimals`; None: rounded once to a double
 
     def cell(self, published: float) -> int | None:
-        """Return the cell that was published, or None if it is not on the line."""
+        """Return the cell of a published number, or None if the number is not on the line."""
         scaled = published * float(self.per_unit)
         if not abs(scaled) <= _FURTHEST:
             return None
@@ -47,7 +47,7 @@ class Line:
         return (2 * cell * unit * self.decimals + units) // (2 * units) / self.decimals
 
     def clamped(self, cell: int) -> int:
-        """Return the cell nearest to `cell` in which an estimate may lie."""
+        """Return the cell nearest to `cell` that an estimate may have."""
         return max(self.low, min(cell, self.high))
 
 
@@ -93,7 +93,7 @@ class Means:
     line: Line
 
     def of(self, count: int) -> Line:
-        """Return the line of means of `count` items; for 0 items, it is the line for one."""
+        """Return the line of means of `count` items; 0 items have the same line as one."""
         items = max(1, count)
         return Line(self.line.per_unit * items, self.line.low * items, self.line.high * items)
 
@@ -143,7 +143,10 @@ class Points:
     filtered: bool
 
     def faults(self, value: object, measurement: object, count: Count) -> list[str]:
-        """Return what is wrong with the two values of a perturbed release; `count` is the items of a mean."""
+        """Return what is wrong with the value and the measurement of a perturbed release.
+
+        `count` is the number of items of a mean.
+        """
         due = self._estimate(measurement, count)
         if due is None:
             return ["`measurement` is not on this policy's value grid"]
@@ -157,7 +160,7 @@ class Points:
         )
 
     def _estimate(self, published: object, count: Count) -> object:
-        """Return the estimate of an unfiltered value, or None if the value is not one of the policy."""
+        """Return the estimate for an unfiltered value, or None if the policy does not allow the value."""
         space = self.space
         match space:
             case UnitShares() | Bars() | Profile():
@@ -228,7 +231,7 @@ def points_of_units(value: Mapping[str, Any], *, filtered: bool) -> Points:
     """Return the points of a statistic of units, given the checked `value` of its policy."""
     clamped, space = value.get("clamp", True), _space_of_units(value)
     if isinstance(space, Numbers) or (isinstance(space, Profile) and isinstance(space.each, Numbers)):
-        clamped = False  # the range is that of a unit
+        clamped = False  # the range applies to a unit
     return Points(space, clamped, filtered)
 
 
@@ -257,7 +260,7 @@ def points_of(value: Mapping[str, Any], *, filtered: bool, statistic: str = "", 
         case "number":
             line = _line(value)
             space = Numbers(line)
-            if statistic == "sum":  # the range is that of an item
+            if statistic == "sum":  # the range applies to an item
                 clamped = False
             elif statistic == "mean" and neighbours == "replace":
                 space = Means(line)

@@ -1,4 +1,4 @@
-"""Whether the parameters in a `policy` entry form a policy: each member by itself, and all together.
+"""Checks the parameters in a `policy` entry: each member by itself, and all of them together.
 
 This check shares nothing with the worker, because the guarantee of a policy that the worker would reject is not what
 the policy says. Numbers are read as the decimals in which they are written.

@@ -1,6 +1,6 @@
-"""Bytes to entries, releases and heads in their exact form; only this file of the audit parses JSON.
+"""Parses entries, releases and heads in their exact form; no other audit module parses JSON.
 
-All formats are closed and canonical: the members of a kind in their order, without spaces or duplicate members.
+All formats are closed and canonical: each kind has its members in a fixed order, without spaces or duplicate members.
 Anything else is a finding, so no two readers can read a record differently.
 """
 
@@ -39,7 +39,7 @@ def is_claim(data: bytes) -> bool:
 
 
 def read_entry(data: bytes) -> Entry | Finding:
-    """Return the entry in one line of the ledger, or the finding that there is none.
+    """Return the entry in one line of the ledger, or a finding if there is none.
 
     An unknown entry that still has a position in its chain is returned as an `OpaqueEntry`.
     """
@@ -61,7 +61,7 @@ def read_entry(data: bytes) -> Entry | Finding:
 
 
 def read_release(data: bytes) -> ReleaseRecord | Finding:
-    """Return the release in one line, or the finding that there is none."""
+    """Return the release in one line, or a finding if there is none."""
     members = _members(data)
     if isinstance(members, str):
         return Finding("malformed-release", "", 0, members)
@@ -75,7 +75,7 @@ def read_release(data: bytes) -> ReleaseRecord | Finding:
 
 
 def read_head_record(data: bytes) -> Head | Leaves | Finding:
-    """Return the head or leaves in one record of the heads topic, or the finding that there are none."""
+    """Return the head or leaves in one record of the heads topic, or a finding if there are none."""
     members = _members(data)
     if isinstance(members, str):
         return Finding("malformed-head", "", 0, members)
@@ -100,14 +100,14 @@ def read_proof(data: bytes) -> Proof | str:
 
 
 def proof_bytes(proof: Proof) -> bytes:
-    """Return the bytes of the file for a proof."""
+    """Return the contents of a proof file."""
     head = {"type": "head", **proof.head._asdict()}
     document = {"type": "proof", "leaf": list(proof.leaf), "index": proof.place, "path": proof.path, "head": head}
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def leaf_bytes(leaf: Leaf) -> bytes:
-    """Return the bytes of a leaf in its record, which its hash covers."""
+    """Return the bytes of a leaf as its record contains them; the leaf's hash covers them."""
     return orjson.dumps(list(leaf))
 
 
@@ -118,7 +118,7 @@ def dump(document: object) -> str:
 
 
 def spelt(document: object) -> str:
-    """Return a value that was read from JSON as JSON text."""
+    """Return the JSON text of a value that was read from JSON."""
     return orjson.dumps(document).decode()
 
 
@@ -132,7 +132,10 @@ def read_spelling(spelling: bytes) -> str | None:
 
 
 def _members(data: bytes, other: str = "not a JSON object") -> dict[str, Any] | str:
-    """Return the members of a JSON object, or a sentence that says why not (`other` for other JSON)."""
+    """Return the members of a JSON object, or a sentence that says why not.
+
+    The sentence is `other` for JSON that is not an object.
+    """
     try:
         members = orjson.loads(data)
     except orjson.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""The members of a release of a statistic besides its name: value, measurement, scale and count."""
+"""The members of a statistic's release besides its name: value, measurement, scale and count."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -7,7 +7,7 @@ from stream_app.audit.form.domains import MOST_EDGES, MOST_UNITS
 from stream_app.audit.form.entry import MAX_SEQUENCE, PERTURBED
 
 STATISTICS: Final = ("sum", "mean", "share", "histogram")  # of collected numbers, or of units
-_BINS: Final = frozenset(map(str, range(168)))  # of local time: hours of a week, the largest number of bins
+_BINS: Final = frozenset(map(str, range(168)))  # bins of local time; hours of the week are the most
 
 
 def statistic_fault(members: Mapping[str, Any]) -> str:

@@ -1,1 +1,1 @@
-"""Signed heads: their signatures and chains, the ledger entries that they name, and proofs of entries."""
+"""Checks signed checkpoints (heads): signatures, chains, the entries they name, and proofs of entries."""

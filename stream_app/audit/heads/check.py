@@ -1,6 +1,6 @@
 """The chain of signed heads in each partition: signatures, numbers, links, and Merkle roots of leaves.
 
-It proves that the ledger still contains what it contained when each head was signed, even against an attacker who
+The heads prove that the ledger still contains what it contained when each head was signed, even against an attacker who
 recomputes every hash. Entries after a partition's last head can be cut off without notice. So can the last heads,
 together with the entries that they cover, unless a witness kept the heads. A head without the signature of a trusted
 key is a finding and has no other effect: its number, its leaves, and its statements about topic and partitions are
@@ -27,10 +27,10 @@ from stream_app.audit.heads.tree import leaf_hash, root_of
 class HeadsRead(NamedTuple):
     """What an audit read from the heads; only heads signed by a trusted key count."""
 
-    topic: str | None  # of the ledger, according to the heads; None without
+    topic: str | None  # the ledger's topic in the heads; None without heads
     heads: int
     partitions: int
-    oldest: Head | None  # of all partitions' last heads
+    oldest: Head | None  # the oldest of the last heads
     entries_signed: int  # entries at or before the last leaf of their series
     witnessed: int  # heads kept by the witness
 
@@ -39,7 +39,7 @@ class HeadsRead(NamedTuple):
         return max(0, entries - self.entries_signed)
 
     def document(self, entries: int) -> dict[str, str | int | None]:
-        """Return the result as in the `--json` report; `entries` are the ledger's."""
+        """Return the result as in the `--json` report; `entries` is the number of entries in the ledger."""
         return {
             "topic": self.topic,
             "heads": self.heads,
@@ -51,7 +51,7 @@ class HeadsRead(NamedTuple):
 
 
 class HeadDigests:
-    """The digests of one partition's heads by ascending number, 32 bytes each, with no bytes for gaps.
+    """The digests of one partition's heads by ascending number, 32 bytes each; gaps take no memory.
 
     They are stored in runs without gaps, so a forged number costs one run and no memory for the missing numbers.
     """
@@ -60,7 +60,7 @@ class HeadDigests:
         self._starts: list[int] = []  # the first number of each run, ascending
         self._runs: list[bytearray] = []
         self.last = 0  # the highest number; 0 if there is none
-        self.count = 0  # number of digests held
+        self.count = 0  # number of digests kept
 
     def add(self, number: int, digest: bytes) -> None:
         """Append the digest of a number higher than the last one."""
@@ -73,7 +73,7 @@ class HeadDigests:
         self.count += 1
 
     def get(self, number: int) -> bytes:
-        """Return the digest of a number, or b"" if none is held."""
+        """Return the digest of a number, or b"" if there is none."""
         run = bisect_right(self._starts, number) - 1
         if run < 0:
             return b""
@@ -83,19 +83,19 @@ class HeadDigests:
 
 @dataclass(slots=True)
 class _Partition:
-    """The end of one partition's heads so far, and the leaves of the next head."""
+    """The last head of one partition so far, and the leaves of its next head."""
 
     last: Head | None = None
     digests: HeadDigests = field(default_factory=HeadDigests)  # of the heads' records
     head: int = 0  # the number of the head that the leaves belong to
-    leaves: list[Leaf] = field(default_factory=list)  # some 300 bytes each, until their head comes
+    leaves: list[Leaf] = field(default_factory=list)  # some 300 bytes each, until a head arrives
 
 
 class HeadsCheck:
     """Checks the records of the heads topic as they arrive, after those of a witness.
 
-    Heads count if one of `keys` signed them. `tell` is called with each finding. `topic` is the ledger's name, or None
-    to take it from the first head. `late` allows heads after the entries that they name.
+    Only heads signed by one of `keys` count. `tell` is called with each finding. `topic` is the ledger's name, or None
+    to take it from the first head. `late` allows heads to arrive after the entries that they name.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class HeadsCheck:
             self._head(partition, found, data)
 
     def witness(self, data: bytes) -> None:
-        """Add a record that a witness kept; ignore leaves."""
+        """Add a record that a witness kept; leaves are ignored."""
         found = read_head_record(data)
         if isinstance(found, Finding):
             self._tell(found._replace(message=f"in the witness: {found.message}"))
@@ -134,14 +134,14 @@ class HeadsCheck:
                 self._add("head-conflict", f"the witness has two different heads {_name(found)}")
 
     def finish(self) -> HeadsRead:
-        """Report what is missing at the end, and return what was read."""
+        """Report what is missing at the end, and return a summary of the heads."""
         self.expected.finish()
         for number, partition in sorted(self._partitions.items()):
             self._drop(number, partition)
         for (number, head), digest in sorted(self._witnessed.items()):
             self._compare(number, head, digest)
         ends = [partition.last for partition in self._partitions.values() if partition.last is not None]
-        # Two heads may give different numbers of partitions, so one may be beyond those counted.
+        # Heads may state different numbers of partitions, so a head's partition may be beyond those counted.
         beyond = max(self._count or 1, *(end.partition for end in ends), 0)
         for before, after in pairwise([-1, *sorted(end.partition for end in ends), beyond]):
             if after - before > 1:
@@ -158,7 +158,7 @@ class HeadsCheck:
 
     def _leaves(self, partition: _Partition, found: Leaves) -> None:
         if found.head <= partition.digests.last:
-            return  # a copy for a head that was checked with its own leaves
+            return  # a copy of a head that was checked with its leaves
         if found.head != partition.head:
             self._drop(found.partition, partition)
             partition.head = found.head
@@ -191,7 +191,7 @@ class HeadsCheck:
         partition.last = head
 
     def _drop(self, number: int, partition: _Partition) -> None:
-        """Report leaves without a head, and forget them because nobody signed them."""
+        """Report leaves without a head and discard them, because nobody signed them."""
         if partition.leaves:
             self._add(
                 "head-leaves", f"leaves of head {partition.head} of partition {number} are present without the head"
@@ -199,7 +199,7 @@ class HeadsCheck:
             partition.leaves = []
 
     def _cover(self, head: Head, leaves: list[Leaf]) -> None:
-        """Expect the entries named by a signed head's leaves, if the head signs these leaves."""
+        """Expect the entries that the leaves name, if the signed head covers these leaves."""
         texts = [leaf_bytes(leaf) for leaf in leaves]
         if len(leaves) != head.leaves or root_of([leaf_hash(text) for text in texts]).hex() != head.root:
             message = f"the {len(leaves)} leaves of head {_name(head)} do not give its root over {head.leaves} leaves"

@@ -1,9 +1,9 @@
-"""The comparison of the entries that signed heads name with those in the ledger.
+"""Compares the entries that signed heads name with those in the ledger.
 
 chain.py checks that a chain is complete up to an entry. This module compares the hash that an entry claims with the
-hash that was signed for its position. In an audit of a whole ledger, all leaves come before the entries, and each is
-kept until its entry comes: 40 bytes per leaf, and about 400 per series. Next to a live worker, an entry comes before
-its leaf: then entries are kept until a leaf covers them, 40 bytes each.
+hash that was signed for its position. In an audit of a whole ledger, all leaves arrive before the entries, and each is
+kept until its entry arrives: 40 bytes per leaf, and about 400 per series. Next to a live worker, an entry arrives
+before its leaf. Entries are then kept until a leaf covers them, 40 bytes each.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ _HASH: Final = slice(-HASH_DIGITS - len(b'"}'), -len(b'"}'))
 
 @dataclass(slots=True)
 class _Signed:
-    """The signed entries of a series that have not come yet: sequences and hashes (40 bytes), ascending."""
+    """A series' signed entries that have not arrived: ascending sequences and hashes, 40 bytes each."""
 
     name: str
     due: bytearray = field(default_factory=bytearray)
@@ -34,12 +34,15 @@ class _Signed:
 
 
 class ExpectedEntries:
-    """Compares entries with signed leaves; `tell` gets findings. `late` keeps entries for later leaves."""
+    """Compares entries with signed leaves; `tell` is called with findings.
+
+    `late` keeps entries for later leaves.
+    """
 
     def __init__(self, tell: Callable[[Finding], None], *, late: bool = False) -> None:
         self._tell = tell
         self._late = late
-        self._series: dict[bytes, _Signed] = {}  # by the series' spelling in JSON, with quotation marks
+        self._series: dict[bytes, _Signed] = {}  # by the series' JSON text, with quotation marks
 
     @property
     def entries_signed(self) -> int:
@@ -67,7 +70,7 @@ class ExpectedEntries:
             self._look_back(signed, digest)
 
     def entries(self, lines: Iterable[bytes]) -> None:
-        """Compare lines of the ledger; lines that are not entries in the exact form are left to other checks."""
+        """Compare ledger lines with the leaves; lines that are not exact entries are left to other checks."""
         for data in lines:
             end = data.find(SEQUENCE, SERIES_AT)
             signed = self._series.get(data[SERIES_AT:end])
@@ -82,21 +85,21 @@ class ExpectedEntries:
                         self._keep(signed, int(digits), data[_HASH])
 
     def finish(self) -> None:
-        """Report the signed entries that never came, with one finding per series."""
+        """Report the signed entries that never arrived, with one finding per series."""
         for signed in self._series.values():
             if signed.due:
                 sequence, digest = _first(signed.due)
                 self._missing(signed, sequence, digest, len(signed.due) // _LEAF_BYTES)
 
     def _keep(self, signed: _Signed, sequence: int, found: bytes) -> None:
-        """Keep an entry until a leaf covers it; do not keep a copy again."""
+        """Keep an entry until a leaf covers it, unless it is a copy of an earlier one."""
         if sequence > signed.met:
             signed.met = sequence
             if sequence > signed.last:
                 signed.unsigned += _place(sequence, _digest(found))
 
     def _look_back(self, signed: _Signed, digest: bytes) -> None:
-        """Compare the last leaf with the entry that came before it, and forget what it covers."""
+        """Compare the last leaf with the entry that arrived before it, and discard the entries it covers."""
         came = b""
         while signed.unsigned and _first(signed.unsigned)[0] <= signed.last:
             sequence, found = _first(signed.unsigned)

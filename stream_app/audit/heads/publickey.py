@@ -1,7 +1,7 @@
-"""The public keys that may sign heads; the auditor must know them, and never asks the ledger for them.
+"""The public keys that may sign heads; the auditor supplies them, and they never come from the ledger.
 
-The code that reads keys and verifies signatures is imported only if there are keys. Without heads, it would be a fifth
-of an audit's start-up time.
+The code that reads keys and verifies signatures is imported only if there are keys. Without heads, it would take a
+fifth of an audit's start-up time.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ _FINGERPRINT_BYTES: Final = 8
 
 
 class PublicKeyError(Exception):
-    """A file without a public key; the message names the file and the remedy."""
+    """A file does not contain a valid public key; the message names the file and the remedy."""
 
 
 class PublicKeys:
@@ -29,7 +29,7 @@ class PublicKeys:
         self._keys = {blake2b(text, digest_size=_FINGERPRINT_BYTES).hexdigest(): key for text, key in raw.items()}
 
     def signed(self, fingerprint: str, content: bytes, signature: bytes) -> bool | None:
-        """Return whether the key with this fingerprint made a signature; None if the key is not one of these."""
+        """Return whether the key with this fingerprint made the signature; None if the key is not trusted."""
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - see above
 
         key = self._keys.get(fingerprint)

@@ -1,7 +1,7 @@
 """Merkle roots and inclusion proofs (RFC 6962, section 2.1, over BLAKE2b-256): the audit's own code.
 
-A proof (RFC 6962, section 2.1.1) shows that the signer named this entry, and so all earlier ones in its chain, at the
-head's time. It does not show that the series has not continued since then.
+A proof (RFC 6962, section 2.1.1) shows that the signer named this entry, and so all earlier ones in its chain, when the
+head was signed. It does not show that the series has not continued since then.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ def leaf_hash(leaf: bytes) -> bytes:
 
 
 def root_of(hashes: Sequence[bytes]) -> bytes:
-    """Return the root over leaf hashes: neighbours are joined level by level; a single one moves up."""
+    """Return the root over leaf hashes: neighbours are joined level by level; an unpaired one moves up."""
     if not hashes:
         return blake2b(b"", digest_size=_BYTES).digest()
     level = list(hashes)
@@ -78,7 +78,7 @@ class Prover:
         self.proof: Proof | None = None
 
     def record(self, data: bytes, _: int | None = None) -> None:
-        """Read the next record of the heads topic; ignore anything else."""
+        """Read the next record of the heads topic; ignore records that are neither heads nor leaves."""
         found = read_head_record(data)
         if isinstance(found, Leaves):
             self._leaves(found)

@@ -1,7 +1,7 @@
-"""The data for a report's plots, read in a second pass: chosen series' releases, and all spends.
+"""The data for a report's plots: releases of chosen series, and all epsilon spent.
 
-The first pass finds the series that lost most, however many there are; the second keeps the points of only these
-series.
+It is read in a second pass over the ledger. The first pass finds the series that lost most, however many there are; the
+second keeps the points of only these series.
 """
 
 import re
@@ -33,10 +33,10 @@ class Curve:
         self.omitted = 0
         self._last = 0
         self.has_units = False  # whether a version protects units (many per step)
-        self._steps = Grid(0, 1)  # of the policy version in force
-        self._charge_nano = 0  # cost of an event's private dissimilarity
-        self._length_ms = 0  # at user level, before the first step: how long all are landmarks
-        self._end_ms = 0  # of last processed step
+        self._steps = Grid(0, 1)  # steps of the policy in force
+        self._charge_nano = 0  # cost of a private dissimilarity
+        self._length_ms = 0  # at user level, before the first step: duration of all landmarks
+        self._end_ms = 0  # end of last step
         self._earlier = 0  # number of spans from earlier policy versions
 
     def add(self, entry: ReleaseEntry | PolicyEntry | LandmarksEntry) -> None:
@@ -53,7 +53,7 @@ class Curve:
 
     def _policy(self, entry: PolicyEntry) -> None:
         present = self.spans_ms[self._earlier :]
-        # A version's landmarks end with it: the next version decides about steps that this one did not process.
+        # A version's landmarks end with it, because the next version decides about steps not yet processed.
         ended = [(start, min(end, self._end_ms)) for start, end in present if start < self._end_ms]
         self.spans_ms[self._earlier :] = ended
         self._earlier = len(self.spans_ms)
@@ -82,7 +82,7 @@ class Curve:
             self.omitted += 1
         else:
             self.times_ms.append(entry.timestamp)
-            # A version that waits is charged nothing, and its peak is 0.
+            # A version that waits costs nothing, and its peak is 0.
             charge_nano = self._charge_nano if entry.regular_peak_nano else 0
             self.spends_nano.append(_fitting(entry.epsilon_nano + charge_nano))
             self.used_nano.append(_fitting(entry.landmark_spent_nano + entry.regular_peak_nano))
@@ -108,7 +108,7 @@ class Curves:
 
 
 def _fitting(nano: int) -> int:
-    """Return the amount, limited to what a column can hold, because a hostile ledger may contain any."""
+    """Return the amount, limited to a column's range, because a hostile ledger may contain any number."""
     return max(-(2**63), min(nano, 2**63 - 1))
 
 
@@ -122,7 +122,7 @@ _SPEND: Final = re.compile(
 
 
 class Flow:
-    """Epsilon spent on landmarks and on other steps, in nano-epsilon, by bins of `width_ms`."""
+    """Epsilon spent on landmarks and on other steps, in nano-epsilon, by time bins of `width_ms`."""
 
     def __init__(self) -> None:
         self.width_ms = 1
@@ -132,7 +132,7 @@ class Flow:
         self._low = self._high = -1  # bin numbers
 
     def entries(self, lines: Sequence[bytes]) -> None:
-        """Read the next lines of the ledger without checking them, which is the audit's task."""
+        """Add the next lines of the ledger without checking them; the audit does that."""
         search = _SPEND.search
         for data in lines:
             found = search(data)

@@ -1,4 +1,4 @@
-"""The report as one HTML page that loads nothing: first the verdict, then findings, figures and plots."""
+"""The report as one self-contained HTML page: first the verdict, then findings, figures and plots."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN: Final = 200
-"""How many integrity errors and how many remarks the page lists; it lists all guarantee violations."""
+"""How many integrity errors, and how many remarks, the page lists; it lists all violations."""
 
 STYLE: Final = """
 :root { color-scheme: light dark; --ground: #fff; --text: #1d2733; --muted: #5a6673; --line: #e3e7eb;
@@ -55,7 +55,7 @@ class Section(NamedTuple):
 
 
 def page(report: Report, sections: Iterable[Section], origin: str) -> str:
-    """Return the whole page; all texts are escaped and scripts are forbidden, so the ledger cannot act.
+    """Return the whole page; texts are escaped and scripts forbidden, so the ledger cannot inject code.
 
     `origin` says what was audited, and by what.
     """
@@ -125,15 +125,15 @@ def _findings(report: Report) -> str:
 
 
 FAR: Final = 20
-"""If the largest spend is at least this many times the smallest, the axis is logarithmic.
+"""The ratio of the largest to the smallest amount spent from which the axis is logarithmic.
 
-It then shows a power of ten.
+The axis then shows a power of ten.
 """
-_ANY_COLOUR: Final = pictures.INK  # of a legend marker for all series
+_ANY_COLOUR: Final = pictures.INK  # legend markers for all series
 
 
 def flow(spends: Flow, axes: "Axes") -> None:
-    """Draw the total spent by all series, by bins of time."""
+    """Plot the epsilon spent by all series together, by time bin."""
     numbers = spends.numbers
     left = [number * spends.width_ms / pictures.DAY_MS for number in numbers]
     width = spends.width_ms / pictures.DAY_MS
@@ -147,7 +147,7 @@ def flow(spends: Flow, axes: "Axes") -> None:
 
 
 def shares_left(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
-    """Draw how many series have which remaining share of their current budget."""
+    """Plot how the series are distributed by the remaining share of their current budget."""
     shares = [100 * loss.share_left for loss in losses]
     axes.hist(
         shares, bins=[5 * edge for edge in range(21)], color=pictures.REGULAR_COLOUR, edgecolor="none", rwidth=0.96
@@ -159,7 +159,7 @@ def shares_left(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
 
 
 def shares_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
-    """Draw the remaining share of the budget after each step, with one line per series."""
+    """Plot the remaining share of the budget after each step, with one line per series."""
     for curve in curves:
         places = pictures.thinned(len(curve.times_ms))
         left = [
@@ -173,7 +173,7 @@ def shares_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
 
 
 def spends_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
-    """Draw the epsilon of each perturbed release, with one colour per series; diamonds are landmarks."""
+    """Plot the epsilon of each perturbed release, with one colour per series; diamonds are landmarks."""
     seen = set()
     for nth, curve in enumerate(curves):
         label: str | None = pictures.label_of(curve.series)
@@ -200,7 +200,7 @@ def spends_over_time(curves: Sequence[Curve], axes: "Axes") -> None:
 
 
 def worst(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
-    """Draw losses, largest series first: earlier periods, landmarks, one other step, and what remains."""
+    """Plot losses, largest first, split into earlier periods, landmarks, one other step, and the rest."""
     rows = range(len(losses))
     begin = [0.0] * len(losses)
     for label, colour, parts in (
@@ -223,7 +223,7 @@ def worst(losses: Sequence[SeriesLoss], axes: "Axes") -> None:
 
 
 def _over_time(axes: "Axes", label: str, curves: Sequence[Curve] = ()) -> None:
-    """Finish a plot over time; shade landmarks that all series share, because others are ambiguous."""
+    """Finish a plot over time; shade landmarks only if they are the same for all series, not ambiguous."""
     axes.set_ylabel(label)
     spans = {tuple(sorted(set(curve.spans_ms))) for curve in curves}
     if len(spans) == 1:

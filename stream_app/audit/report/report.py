@@ -11,11 +11,11 @@ from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.heads.check import HeadsRead
 from stream_app.words.amount import UsedBudget, amount, quoted, summed
 
-SHOWN: Final = 20  # key changes in the text
+SHOWN: Final = 20  # shown in the text
 UNTOLD: Final = "no finding says so, but a ledger with integrity errors cannot show that the guarantee holds"
 NOTHING: Final = "NOTHING WAS AUDITED: the ledger has no entries; check that this is the right ledger"
 """The verdict on a ledger without entries."""
-AT_LEAST: Final = "at least "  # before the amount used, if there are findings: faulty entries' spends are missing
+AT_LEAST: Final = "at least "  # precedes the amount used if there are findings: faulty entries are not counted
 
 
 class Report(NamedTuple):
@@ -23,35 +23,35 @@ class Report(NamedTuple):
 
     findings: tuple[Finding, ...]
     found: int  # all findings, listed or not
-    counts: dict[Code, int]  # by code; violated guarantees first, `theorem` before all
-    used: UsedBudget | None  # the policy version that used the largest share of its limit; None without one
+    counts: dict[Code, int]  # by code; violated guarantees first, led by `theorem`
+    used: UsedBudget | None  # the policy version that used the largest share of its limit, if any
     series: int
     entries: int  # without copies
     repeated: int  # byte-identical copies, of entries and of releases
     decisions: dict[str, int]  # release entries by decision
-    spent_nano: int  # total of what was measured: releases, private dissimilarities, dummy draws
+    spent_nano: int  # epsilon spent on releases, private dissimilarities and dummy draws
     keys: KeysUsed
     remarks: tuple[Remark, ...]  # the first ones
     remarked: int  # all remarks
     largest_nano: int  # the largest loss of one series over all its policy versions
     largest_series: str
-    lifetime_nano: int | None  # the bound on a series' total over its policy versions; None: its first epsilon
-    needed_nano: int  # the smallest such bound that suffices for every series
+    lifetime_nano: int | None  # limit on a series' total over its policy versions; if None, its first epsilon
+    needed_nano: int  # the smallest such limit that suffices for every series
     needy: str  # the series that needs it
     replaced: bool  # whether a series had a further policy version
     releases: int | None  # releases compared; None if not given
     heads: HeadsRead | None  # None if not given
-    members: MembersRead | None  # None if no series reserves and no person has a limit
+    members: MembersRead | None  # None if no series reserves and no person is limited
     intruded: IntrusionCounts | None = None  # None if no intrusion was announced
 
     @property
     def holds(self) -> bool:
-        """Whether there were entries and no findings."""
+        """Whether there were entries but no findings."""
         return self.audited and not self.found
 
     @property
     def audited(self) -> bool:
-        """Whether there was anything to audit: a ledger without entries proves nothing."""
+        """Whether the ledger had any entries; an empty ledger proves nothing."""
         return self.entries > 0 or self.found > 0
 
     def document(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Report(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The first line of every report."""
+        """The sentence that begins every report."""
         if not self.audited:
             return NOTHING
         if self.holds:
@@ -103,7 +103,7 @@ class Report(NamedTuple):
         return lines
 
     def text(self) -> str:
-        """Return the report as text: verdict, reasons, findings, remarks, what was read, and the sum."""
+        """Return the report as text: verdict, reasons, findings, remarks, what was read, and the total spent."""
         remarks = [f"remark: {line_of(remark)}" for remark in self.remarks]
         if self.remarked > len(self.remarks):
             remarks.append(f"{self.remarked - len(self.remarks)} further remarks")
@@ -111,7 +111,7 @@ class Report(NamedTuple):
         return "\n".join([self.verdict, *self.judgement(), *map(line_of, found), *remarks, *self.summary()])
 
     def summary(self) -> list[str]:
-        """Return what was read, one sentence per line."""
+        """Return a summary of what was read, one sentence per line."""
         counts = ", ".join(f"{count} {decision}" for decision, count in self.decisions.items())
         lines = [f"series {self.series}, entries {self.entries}, copies {self.repeated}, releases: {counts}"]
         if self.replaced:
@@ -169,14 +169,14 @@ class Tally:
         self.intruded = IntrusionCounts(before.announced + announced, before.series + 1, *largest)
 
     def listed(self) -> tuple[Finding, ...]:
-        """Return the findings in the order found, ending with one that counts those not listed."""
+        """Return the findings in order; the last one counts those not listed, if any."""
         listed = self.findings.listed
         unlisted = self.findings.count - len(listed)
         return (*listed, *([Finding("unlisted", "", 0, f"{unlisted} further findings")] if unlisted else []))
 
 
 def line_of(finding: Finding | Remark) -> str:
-    """Return a finding or remark as one line, which nothing that a forger put into the ledger can break."""
+    """Return a finding or remark as one line that no text forged in the ledger can break."""
     place = f"{quoted(finding.series)} #{finding.sequence}" if finding.series else "-"
     message = finding.message if finding.message.isprintable() else ascii(finding.message)
     return f"{finding.code}  {place}  {message}"

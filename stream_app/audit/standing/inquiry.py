@@ -1,4 +1,4 @@
-"""The search for the budget of one series, or of one person, in a ledger, checked as in an audit."""
+"""Finds the budget of one series or person in a ledger, and checks its entries as an audit does."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -20,16 +20,16 @@ class UnknownNameError(Exception):
 
 
 class StandingInquiry:
-    """Takes the lines of a ledger; `answer` returns the budget report of the series or person named.
+    """Reads the lines of a ledger; `answer` returns the budget report of the named series or person.
 
-    `lifetime_nano` is the bound on a series' total over its versions; None if the limit that it reserved, or otherwise
-    its first epsilon, is the bound. `separator` is the configured one, or "" if the ledger has to show it. All series
-    whose ids begin with the name are followed, because the limit that shows the separator may come last.
+    `lifetime_nano` is the limit on a series' total over its versions. If it is None, the limit is the amount that the
+    series reserved, or otherwise its first epsilon. `separator` is the configured one, or "" if the ledger has to show
+    it. All series whose ids begin with the name are followed, because the limit that shows the separator may come last.
     """
 
     def __init__(self, name: str, lifetime_nano: int | None, separator: str = "") -> None:
         self._name = name
-        self._begins = spelt(name).encode()[:-1]  # without the closing quotation mark
+        self._begins = spelt(name).encode()[:-1]  # omits the closing quotation mark
         self.rules = Rules(lifetime_nano)  # shared by all series: bounds and persons
         self._separator = separator
         self._found: dict[str, _Followed] = {}
@@ -73,7 +73,7 @@ class StandingInquiry:
         return sorted(mine, key=lambda series: series.name)
 
     def _lose(self, data: bytes, finding: Finding) -> None:
-        """Keep what is wrong with an unreadable line; ignore the claim of a partition, which is no entry."""
+        """Keep the finding about an unreadable line; ignore a partition's claim, which is not an entry."""
         if not (data.startswith(CLAIM) and is_claim(data)):
             named = read_spelling(data[SERIES_AT : data.find(SEQUENCE)]) if data.startswith(_SERIES) else None
             self._lost.append((named, finding))
@@ -99,7 +99,7 @@ class StandingInquiry:
 
 
 class _Followed:
-    """One series being followed: the audit's account of it, and its versions so far."""
+    """A series being followed: its audited state, and its versions so far."""
 
     def __init__(self, name: str) -> None:
         self.series = Series(name)

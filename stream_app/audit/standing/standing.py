@@ -17,20 +17,20 @@ class VersionStanding(NamedTuple):
     scheme: str
     step_ms: int
     promised_nano: int  # epsilon
-    landmark_spent_nano: int = 0  # on landmarks; at level user, on all steps
+    landmark_spent_nano: int = 0  # on landmarks; at user level, on all steps
     regular_peak_nano: int = 0  # on the costliest other step or window
-    landmarks_left: int = 0  # after the last processed step, with unused spare; at level user, steps
+    landmarks_left: int = 0  # after the last processed step, with unused spare; at user level, steps
     held_back_nano: int = 0  # for these
     first_ms: int | None = None  # start of first processed step
     last_ms: int | None = None  # start of last processed step
-    ends_ms: int | None = None  # end of the last landmark known so far; at level user, end of the length
+    ends_ms: int | None = None  # end of the last known landmark; at user level, of the length
     window: int = 1  # consecutive steps or units protected together
     renews_ms: int | None = None  # the next bound at which it should be renewed
     unit_ms: int | None = None  # None: protects whole steps
 
     @property
     def used_nano(self) -> int:
-        """The epsilon that the version used: on all landmarks and the costliest other step, or window."""
+        """The epsilon that the version used: on all landmarks and on the costliest other step or window."""
         return self.landmark_spent_nano + self.regular_peak_nano
 
     @property
@@ -97,7 +97,7 @@ class MemberStanding(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The reserved part of the limit; 0 without a limit."""
+        """The reserved share of the limit; 0 without a limit."""
         return self.claims_nano / self.cap_nano if self.cap_nano else 0.0
 
     def document(self) -> dict[str, Any]:
@@ -112,15 +112,15 @@ class MemberStanding(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The answer to one question: the person named, if there is one, with their series, or one series."""
+    """The budget report for one name: either a person with their series, or one series."""
 
     member: MemberStanding | None
     series: tuple[SeriesStanding, ...]
-    unread: tuple[Finding, ...] = ()  # unreadable lines that may be entries of these series
+    unread: tuple[Finding, ...] = ()  # unreadable lines that may belong to these series
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong with the entries that the report was read from."""
+        """The findings about the entries on which the report is based."""
         capped = () if self.member is None else self.member.findings
         return (*capped, *(finding for one in self.series for finding in one.findings), *self.unread)
 
@@ -136,7 +136,7 @@ class Standing(NamedTuple):
 def version_of(series: Series, version: int, sequence: int, *, rules: bool) -> VersionStanding:
     """Return the budget of a version with known terms.
 
-    ``sequence`` is its entry's; ``rules`` says whether it is in force.
+    ``sequence`` is that of its entry; ``rules`` says whether it is in force.
     """
     spent, books = series.guarantee, series.books
     assert books is not None, "the terms of the version must be known"

@@ -1,4 +1,4 @@
-"""The budget report of series and persons as text: used, reserved and remaining epsilon, and its end."""
+"""The text form of the budget report: epsilon used, reserved and remaining, and when versions end."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -12,7 +12,7 @@ from stream_app.words.amount import amount, largest_loss, quoted
 _COLUMNS: Final = 80
 _INDENT: Final = " " * 13  # of continuation lines, below figures
 LONGEST_NAME: Final = 30
-"""How many letters of a name fit a table; a longer name moves the figures of its own line only."""
+"""How many letters of a name fit in the table; a longer name shifts the figures only in its own row."""
 SHOWN: Final = 5  # findings shown in a text; the audit lists all
 _PROTECTED: Final = {
     "landmark": "for all landmarks and any one other step together",
@@ -43,7 +43,7 @@ def text_of(found: Standing) -> str:
 
 
 def table_of(members: Sequence[MemberStanding]) -> str:
-    """Return all persons as a table, with the largest used parts of a limit first; amounts in epsilon."""
+    """Return all persons as a table in epsilon, in the given order."""
     rows = [("person", "limit", "reserved", "left", "part", "series")]
     for one in members:
         left = "-" if one.left_nano is None else amount(one.left_nano)

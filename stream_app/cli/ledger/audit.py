@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 PORT = 9465
 OPTIONS = "--html, --picture"
-DRAWN = 10  # series drawn: those that lost most, unless others are named
+DRAWN = 10  # number of series drawn by default: those with the largest losses
 RANKED = 20
 SPREAD = 5  # least number of series for a plot of remaining shares
 AT_NOTHING = (
@@ -47,7 +47,7 @@ TALL = 4.0  # inches, for plots whose legend names series
 
 
 class SecondLook(NamedTuple):
-    """Results of the second reading: losses of all series, chosen curves, spends over time, and answers."""
+    """Results of the second reading: losses of all series, chosen curves, epsilon over time, and answers."""
 
     losses: list[SeriesLoss]
     curves: list[Curve]
@@ -169,7 +169,7 @@ def _following(
 
 
 def _question(arguments: argparse.Namespace) -> "AccountingQuestion | None":
-    """Return the questions beyond the ledger's own sums, or None; raise `UsageError` for invalid options."""
+    """Return the questions that need more than the ledger's sums, or None; raise `UsageError` if invalid."""
     if arguments.html is not None or arguments.picture is not None:
         with drawing(OPTIONS):
             prepare()
@@ -251,7 +251,7 @@ def _dates(curves: Sequence[Curve]) -> str:
 
 
 def _origin(arguments: argparse.Namespace, source: "FileSource | TopicSource") -> str:
-    """Return what was audited and by which version, without the date, so equal ledgers give equal bytes."""
+    """Return what was audited and by which version; it omits the date, so equal ledgers give equal bytes."""
     ledger = f"ledger {arguments.ledger}" if source.topic is None else f"topic {source.topic}"
     releases = "" if arguments.releases is None else f", releases {arguments.releases}"
     return f"Audit of the {ledger}{releases}, by landmark-stream {__version__}"

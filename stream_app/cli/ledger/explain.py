@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation; return 0, or 1 if there are findings.
 
-    Raises `UsageError` for a step without a decision in the ledger.
+    Raises `UsageError` if the ledger has no decision for the step.
     """
     inquiry = Inquiry(arguments.series, moment_of("TIMESTAMP", arguments.timestamp))
     try:
@@ -61,7 +61,7 @@ def _from_files(arguments: argparse.Namespace, inquiry: Inquiry) -> Explanation:
 
 
 def _from_topics(arguments: argparse.Namespace, inquiry: Inquiry) -> Explanation:
-    # A Kafka client takes seconds to load, and files need none.
+    # Importing a Kafka client takes seconds, and files do not need it.
     from stream_app.cli.ledger.topicsource import feed_topic  # noqa: PLC0415
     from stream_app.cli.shared.configured import settings_of  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Reads a ledger, its releases and signed checkpoints from files: no broker, key or configuration."""
+"""Reads a ledger, its releases and checkpoints from files, without broker, key or configuration."""
 
 import argparse
 import sys
@@ -41,14 +41,14 @@ def settings_of(arguments: argparse.Namespace) -> "Settings | None":
     """Return the settings, or None for a ledger in a file without ``--config``."""
     if arguments.ledger is not None and arguments.config is None:
         return None
-    # Settings and a Kafka client take seconds to load, and reading files needs neither.
+    # Importing the settings and a Kafka client takes seconds, and reading files needs neither.
     from stream_app.cli.shared.configured import settings_of as found_settings_of  # noqa: PLC0415
 
     return found_settings_of(arguments)
 
 
 def lifetime_of(arguments: argparse.Namespace, settings: "Settings | None") -> int | None:
-    """Return the lifetime in nano-epsilon; None means each series' first epsilon."""
+    """Return the lifetime in nano-epsilon; None means the first epsilon of each series."""
     given: int | None = arguments.lifetime
     if given is not None or settings is None or settings.lifetime_epsilon is None:
         return given
@@ -97,7 +97,7 @@ class FileSource:
         self.has_releases = arguments.releases is not None
 
     def read(self, auditor: Auditor) -> None:
-        """Pass all records to an auditor. The files are complete, so a missing partner is a finding."""
+        """Pass all records to an auditor. A missing partner is a finding, because the files are complete."""
         ledger = self._arguments.ledger
         feed_head_files(self._arguments, auditor)
         with reading(ledger), progress("audit") as shown:

@@ -1,4 +1,4 @@
-"""The part of ``audit`` about signed checkpoints: options, trusted keys, files, proofs of one entry."""
+"""The part of ``audit`` for signed checkpoints: options, trusted keys, files, proofs of an entry."""
 
 import argparse
 import asyncio
@@ -63,7 +63,7 @@ def _keys(paths: list[Path]) -> PublicKeys:
 
 
 def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
-    """Read the witness file, then the checkpoints, so that the witness is never ahead of them."""
+    """Read the witness file, then the checkpoints, so that the witness is never newer than they are."""
     if auditor.heads is None:
         return
     with readable():
@@ -75,7 +75,7 @@ def feed_head_files(arguments: argparse.Namespace, auditor: Auditor) -> None:
 
 def feed_heads(settings: "Settings", feed: Callable[[bytes, int], None]) -> None:
     """Pass all committed checkpoints in their topic to ``feed``; raise `UsageError` on failure."""
-    # A Kafka client takes seconds to load, and files need none.
+    # Importing a Kafka client takes seconds, and files do not need it.
     from stream_app.audit.topic import read_head_topic  # noqa: PLC0415
     from stream_app.cli.shared.configured import reaching  # noqa: PLC0415
     from stream_app.kafka.client.security import client_arguments  # noqa: PLC0415

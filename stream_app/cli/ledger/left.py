@@ -1,4 +1,4 @@
-"""``left``: print each series' remaining budget as records with which other topics can start over."""
+"""``left``: print the remaining budget of each series as records for starting over in other topics."""
 
 import argparse
 import asyncio
@@ -18,7 +18,7 @@ from stream_app.formats import wire
 from stream_app.setup.settings import Settings
 
 LINES_BYTES = 128 * 1024
-MOST_REFUSED = 20  # series that the error names at most, of those refused
+MOST_REFUSED = 20  # maximum number of refused series that the error names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the records; return 0, or 1 if somebody must decide about a series.
+    """Print the records; return 0, or 1 if a series needs a decision by the operator.
 
     Raises `UsageError` for unsuitable ledgers.
     """
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _try(arguments: argparse.Namespace, found: list[Left]) -> None:
     """Process the records in memory; raise `UsageError` unless the new workers would accept them all."""
-    # The decision code takes a while to load, and an incomplete ledger does not need it.
+    # Importing the decision code takes a while, and an incomplete ledger does not need it.
     from stream_app.accounting.anew import faults  # noqa: PLC0415
     from stream_app.cli.shared.configured import settings_of as settings_in_force  # noqa: PLC0415
     from stream_app.setup.configuration import limits_of  # noqa: PLC0415
@@ -108,7 +108,7 @@ def _read_file(arguments: argparse.Namespace, remains: Remains) -> None:
 
 
 def _read_topic(settings: Settings, remains: Remains) -> None:
-    # A Kafka client takes seconds to load, and files need none.
+    # Importing a Kafka client takes seconds, and files do not need it.
     from stream_app.cli.shared.configured import reaching  # noqa: PLC0415
     from stream_app.kafka.client.log import records_of  # noqa: PLC0415
 

@@ -25,17 +25,17 @@ from stream_app.setup import correlationfile
 
 
 class AccountingQuestion(NamedTuple):
-    """The requested correlations and compositions, read and checked before the long reading of a ledger."""
+    """The requested correlations and compositions, read and checked before the ledger is read."""
 
     known: Mapping[str, tuple[Adversary, str]]
-    """Adversaries and their files, by the name of the correlation in the policies; "" is all other series."""
+    """Adversaries and their files, by the correlation that a policy names; "" applies to all other series."""
     compositions: Sequence[str]
     member_of: Mapping[str, str]
     rate: float
     window: int
 
     def answer(self, losses: Sequence[SeriesLoss], curves: Sequence[Curve]) -> Statement:
-        """Return the losses of the series of `curves` and, for compositions over series, of `losses`."""
+        """Return the losses of the series in `curves`; compositions over series use `losses`."""
         stepwise = self.known or not OVER_SERIES.keys() >= set(self.compositions)
         found = [steps_of(curve) for curve in curves] if stepwise else []
         left_out = [one for one in found if isinstance(one, LeftOut)]

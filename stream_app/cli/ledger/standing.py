@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace, settings: "Settings | None") -> int:
-    """Print all persons, largest share of the limit first; return 1 if the ledger does not hold."""
+    """Print all persons, largest reserved share first; return 1 if the audit has findings."""
     auditor = Auditor(lifetime_nano=lifetime_of(arguments, settings))
     _read(arguments, settings, auditor.entries)
     report = auditor.finish()

@@ -65,7 +65,7 @@ class TopicSource:
             return asyncio.run(read_topics(auditor, self._client, self.topic, self._releases, shown))
 
     def follow(self, auditor: Auditor, stop: asyncio.Event, seen: Progress) -> Coroutine[None, None, Waiting]:
-        """Pass all records to an auditor as they are committed, until `stop` is set; return what `read` does."""
+        """Pass all records to an auditor as they are committed, until `stop` is set; return as `read` does."""
         feed_head_files(self._arguments, auditor)
         heads = f"{self._settings.prefix}.heads" if self._arguments.heads is True else None
         return follow_topics(auditor, self._client, FollowedTopics(self.topic, self._releases, heads), stop, seen)
@@ -79,7 +79,7 @@ class Following:
     """An audit that runs until SIGINT or SIGTERM; a second signal ends it without a report."""
 
     def __init__(self, source: TopicSource, settings: Settings, port: int) -> None:
-        """Log as a worker does; the page, metrics and health are served during `run`."""
+        """Configure logs like a worker's; the page, metrics and health checks are served during `run`."""
         configure_logs(settings.log_level, settings.log_format)
         self._source = source
         self._settings = settings
@@ -88,15 +88,15 @@ class Following:
         self._port = port
         self._metrics = Metrics(AUDIT_TABLE)
         self._logged = self._remarked = 0
-        self._lag: int | None = None  # records; None before the first turn
+        self._lag: int | None = None  # in records; None before the first turn
         self._ready = False
 
     def tell(self, finding: Finding) -> None:
-        """Count a finding, and log it unless there were too many."""
+        """Count a finding, and log it unless too many were logged."""
         self._metrics.count(AuditMetric.FINDINGS, 1, finding.code)
         self._latest.appendleft(self._shown(finding))
         self._logged += 1
-        # PRIVACY: a finding holds only what the ledger holds, and of a release only its step, never its value.
+        # PRIVACY: a finding contains only what the ledger contains, and about a release only its step, never its value.
         if self._logged <= LISTED:
             told = {"code": finding.code, "series": quoted(finding.series), "sequence": finding.sequence}
             logger.error("finding: %s", line_of(finding), extra=told)
@@ -104,7 +104,7 @@ class Following:
             logger.error("further findings are only counted (landmark_audit_findings)")
 
     def remark(self, made: Remark | KeyChange) -> None:
-        """Log a remark, which is not a fault, unless there were too many."""
+        """Log a remark, which is not a finding, unless too many were logged."""
         self._remarked += 1
         if self._remarked > LISTED:
             return

@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Checked(NamedTuple):
-    """Result of a check: errors, values in force, notes, and when each policy protects what."""
+    """Result of a check: errors, values in force, notes, and the times that each policy protects."""
 
     problems: Sequence[Problem]
     shown: Mapping[str, Any] = MappingProxyType({})
@@ -122,7 +122,7 @@ def _named(default: DefaultPolicy, limits: Limits) -> str:
 
 
 def _claimed(defaults: Iterable[DefaultPolicy], limits: Limits) -> Iterator[JointClaims]:
-    """Yield what a series and its views, or any other series of one person, reserve together."""
+    """Yield the total that a series and its views, or all series of one person, reserve together."""
     return together([(_named(each, limits), each.policy) for each in defaults], limits)
 
 
@@ -167,7 +167,7 @@ def _policies(file: Path, config: Path | None) -> _Checked:
             else:
                 notes.append(found.sentence)
     for_defaults = sum(any(hindrances_of(document.content)) for document in documents)
-    # Errors come first: a count of unusable policies would read as if they could be used.
+    # Errors come first: a count of unusable policies would suggest that they are usable.
     shown = {"policies": len(documents)} | ({"defaults_only": for_defaults} if for_defaults else {})
     good = [document for document in documents if not any(problems_of(document))]
     return _Checked(problems, {} if problems else shown, notes, [document.times for document in good], limits)

@@ -15,7 +15,7 @@ FOLDERS = {"--out", "--folder", "--jars"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to its parser."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter  # commands to copy: do not wrap
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter  # commands to copy must not be wrapped
     parser.epilog = (
         "bash:  landmark-stream completion bash > ~/.local/share/bash-completion/completions/landmark-stream\n"
         "zsh:   landmark-stream completion zsh > DIR/_landmark-stream, DIR one of $fpath\n"
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the script and return 0."""
-    # The script is static, so completion starts no Python; an updated program needs a new script.
+    # The script is static, so completion never starts Python; an updated program needs a new script.
     parser = parser_of(COMMANDS)
     for action in _actions(parser):
         if action.type is Path:

@@ -33,7 +33,7 @@ from stream_app.setup.settings import Settings
 PARTITIONS = 4
 PATIENCE_SECONDS = 120.0
 MARKER = "made-by-landmark-stream-demo"
-"""Name of a file that marks a folder as made by an earlier demo, so that this demo may empty it."""
+"""Name of the file that marks a folder as created by a demo, so that a later demo may empty it."""
 INSTALL = "install what it needs: pip install matplotlib bokeh_sampledata"
 
 
@@ -133,7 +133,7 @@ async def _send_and_wait(
 
 
 class AnswerCount:
-    """The number of committed answers, releases or rejects, and the time of the last one."""
+    """The number of committed answers (releases or rejected records), and the time of the last one."""
 
     def __init__(self) -> None:
         self.seen = 0

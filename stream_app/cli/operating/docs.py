@@ -59,7 +59,7 @@ HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "Server": "landmark-stream",
 }
-"""Headers of every answer: they allow this style sheet, the docs' own pictures, and nothing else."""
+"""Headers of every answer: they allow only this style sheet and the docs' own pictures."""
 
 
 def anchor_of(heading: str) -> str:
@@ -68,7 +68,7 @@ def anchor_of(heading: str) -> str:
 
 
 def page_of(markdown: str, name: str) -> str:
-    """Return a page as HTML, in which each heading has its anchor."""
+    """Return a page as HTML, with an anchor at each heading."""
     renderer = MarkdownIt("commonmark").enable("table")
     tokens = renderer.parse(markdown)
     for opening, content in pairwise(tokens):
@@ -103,7 +103,7 @@ class DocsPages:
             await runner.cleanup()
 
     def file_of(self, path: str) -> Path | None:
-        """Return the file of an address such as ``docs/operating.md``, or None if the docs lack it."""
+        """Return the file of an address such as ``docs/operating.md``, or None if the docs do not contain it."""
         try:
             found = (self._folder / path.removeprefix("docs/")).resolve()
             inside = path.startswith("docs/") and found.is_relative_to(self._folder)

@@ -16,7 +16,7 @@ from stream_app.localbroker.machine import HOST
 from stream_app.setup.settings import InvalidSettingsError, Settings
 
 DEFAULT_FOLDER = Path(".landmark-stream") / "kafka"
-DEFAULT_PORT = 9092  # Kafka's own default, and that of the other commands
+DEFAULT_PORT = 9092  # Kafka's default port, also that of the other commands
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the action; return 0 if the broker is in the requested state.
+    """Perform the action; return 0 if the broker is in the requested state.
 
-    ``status``: 0 if it answers, else 1.
+    ``status`` returns 0 if the broker answers, else 1.
     """
     folder: Path = arguments.folder
     with mendable(LocalBrokerError), writable(f"--folder {folder}", "folder"):

@@ -1,4 +1,4 @@
-"""``keys new|list|public|erase``: make and show keys, erase old epochs; never print a secret."""
+"""``keys new|list|public|erase``: create and show keys, erase old epochs; never print a secret."""
 
 import argparse
 import asyncio
@@ -28,7 +28,7 @@ from stream_app.setup.settings import InvalidSettingsError, Settings
 
 HELP = "destroy the keys of old epochs for good, once nothing in Kafka needs them"
 LAST_EPOCH = LAST_TIMESTAMP_MS // MINIMUM_EPOCH_MS
-"""No event lies in a later epoch, however short epochs are; larger whole numbers are timestamps."""
+"""Largest epoch of any event, even for the shortest epochs; larger whole numbers are timestamps."""
 
 
 def _add_erasing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -137,7 +137,7 @@ def _dry_runs(settings: Settings, whole: Context, later: Context) -> list[DryRun
 
 
 def _strangers(context: Context, found: Sequence[DryRun]) -> Iterator[str]:
-    """Yield the signs that the configuration is not that of the workers that use the key."""
+    """Yield a message for each sign that the workers that use the key have another configuration."""
     rows = [one.row for one in found if one.row is not None]
     if not rows:
         return
@@ -205,7 +205,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do the action; return 1 if erasing is refused and 2 if a key file cannot be used."""
+    """Perform the action; return 1 if erasing is refused and 2 if a key file cannot be used."""
     with mendable(keyfile.KeyFileError):
         match arguments.action:
             case "new":

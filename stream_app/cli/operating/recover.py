@@ -110,12 +110,12 @@ async def _run(
                 bars.update(bar, completed=read, total=end)
 
             done.append(await recovery.recover(number, accepted, show))
-            bars.update(bar, completed=1, total=1)  # markers follow the last record
+            bars.update(bar, completed=1, total=1)  # markers come after the last record
     return done
 
 
 def consequences(one: RebuiltPartition) -> Iterator[str]:
-    """Yield a line for each effect that the next worker or readers of the releases will notice."""
+    """Yield a line for each effect that the next worker, or readers of the releases, will notice."""
     if one.again:
         yield (
             f"  the next worker processes {one.again} inputs again, from {one.next_offset}, and publishes their "

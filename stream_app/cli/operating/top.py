@@ -32,7 +32,7 @@ from stream_app.monitoring.snapshot import (
 )
 
 TIMEOUT_SECONDS: Final = 3.0
-MOST_BYTES: Final = 8 * 1024 * 1024  # of an answer; a worker's is under 100 KB
+MOST_BYTES: Final = 8 * 1024 * 1024  # maximum size of an answer; a worker's is under 100 KB
 
 
 class Endpoint:
@@ -50,7 +50,7 @@ class Endpoint:
             raise wrong
         self.url = url
         self._asked = url if parts.path not in {"", "/"} else f"{parts.scheme}://{parts.netloc}/metrics"
-        # Proxy settings in the environment are for outside hosts, but would apply to 127.0.0.1 too.
+        # Proxy settings in the environment are meant for outside hosts, but would also apply to 127.0.0.1.
         self._opener = build_opener(ProxyHandler({}))
         self._before: Scrape | None = None
 
@@ -161,7 +161,7 @@ def _watch(console: Console, endpoints: Sequence[Endpoint], pool: ThreadPoolExec
 
 
 def _look(endpoints: Sequence[Endpoint], pool: ThreadPoolExecutor) -> list[Snapshot]:
-    """Scrape all endpoints at once, so that one that fails slowly does not delay the others."""
+    """Scrape all endpoints in parallel, so that a slow failure does not delay the others."""
     return list(pool.map(Endpoint.snapshot, endpoints))
 
 
@@ -174,7 +174,7 @@ def _default(arguments: argparse.Namespace) -> str:
 
 
 def frame(snapshots: Sequence[Snapshot]) -> RenderableType:
-    """Return what is shown for all endpoints: workers, audits, and unreachable endpoints."""
+    """Return the display for all endpoints: workers, audits, and unreachable endpoints."""
     parts: list[RenderableType] = []
     workers = [snapshot for snapshot in snapshots if isinstance(snapshot, WorkerSnapshot)]
     audits = [snapshot for snapshot in snapshots if isinstance(snapshot, AuditSnapshot)]

@@ -40,7 +40,7 @@ _ROOM_BYTES = 1 << 20
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Create the folder if it is missing and lock it until the process ends, however it ends.
+    """Create the folder if it is missing, and lock it until the process ends for any reason.
 
     Raises `UsageError`.
     """
@@ -63,7 +63,7 @@ def claimed(folder: Path) -> Iterator[None]:
             found = f"cannot be locked ({error.strerror})"
             raise unusable(found, NO_LOCKS) from None
         try:
-            # A worker without disk space that joins the group would take partitions only to give them back.
+            # A worker without disk space that joined the group would take partitions only to return them.
             os.posix_fallocate(file.fileno(), 0, _ROOM_BYTES)
             file.truncate(0)
         except OSError as error:
@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _worked(arguments: argparse.Namespace) -> int:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # nothing has begun until the worker handles the signal
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # nothing to clean up until the worker handles the signal
     try:
         settings = Settings.load(arguments.config)
         if arguments.rehearse:
@@ -121,7 +121,7 @@ def _worked(arguments: argparse.Namespace) -> int:
 
 
 def _rehearse(settings: Settings, context: Context, *, accept_new_key: bool) -> int:
-    """Report what a restart would do to each partition; other workers may run meanwhile."""
+    """Report how a restart would affect each partition; other workers may run meanwhile."""
 
     async def tell() -> int:
         stopped = 0

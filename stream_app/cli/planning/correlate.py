@@ -1,4 +1,4 @@
-"""``correlate``: make transition matrices from a data file, or of a given strength without data."""
+"""``correlate``: create transition matrices from a data file, or of a given strength without data."""
 
 import argparse
 import os
@@ -45,26 +45,26 @@ WARNING = (
     "people. Protect them like the data, learn from public data, or use --strength"
 )
 Sort = Literal["number", "location", "category"]
-"""Sorts of values that states are made from; counts supply the number of one key."""
+"""Types of values from which states are made; counts supply the number of one key."""
 
 
 @dataclass(slots=True)
 class SortedValues:
-    """Values of one sort, in the order of the file; the repr omits them."""
+    """Values of a single type, in file order; the repr omits them."""
 
     sort: Sort | None = None
     series: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
-    """Number of the series, in the order of appearance."""
+    """Number of the series of each value, in order of first appearance."""
     timestamps_ms: "array[int]" = field(default_factory=lambda: array("q"), repr=False)
     numbers: "array[float]" = field(default_factory=lambda: array("d"), repr=False)
     """Numbers, or alternating latitudes and longitudes."""
     categories: list[str | bool] = field(default_factory=list, repr=False)
     names: dict[str, int] = field(default_factory=dict, repr=False)
-    left_out: int = 0  # events without a value of the first event's sort
+    left_out: int = 0  # events whose value is missing or of another type than the first
 
     @classmethod
     def of(cls, events: Iterable[bytes], key: str | None) -> "SortedValues":
-        """Return the values of the events, for counts the value of ``key``.
+        """Return the values of the events; for counts, the value of ``key``.
 
         Raises `UsageError` if there is no value at all.
         """
@@ -100,7 +100,7 @@ Value = float | tuple[float, float] | str | bool  # a number, latitude and longi
 
 
 def _value(raw: object, key: str | None) -> tuple[Sort, Value] | None:
-    """Return the sort and the value of a possible state, or None if ``raw`` cannot be a state."""
+    """Return the type and the value of a possible state, or None if ``raw`` cannot be a state."""
     if isinstance(raw, dict):
         if raw.keys() == {"latitude", "longitude"}:
             north, east = _finite(raw["latitude"]), _finite(raw["longitude"])
@@ -158,7 +158,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make matrices and report their strength; raise `UsageError` for data without matrices."""
+    """Create matrices and report their strength; raise `UsageError` if the data yield no matrices."""
     if (arguments.strength is None) == (arguments.file is None):
         raise UsageError("specify either a FILE of data, or --strength")
     with mendable(CorrelationError, MatrixError):

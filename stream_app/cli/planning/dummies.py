@@ -1,4 +1,4 @@
-"""``dummies FILE``: show which dummy landmarks a method would add, before choosing the method."""
+"""``dummies FILE``: show the dummy landmarks that each method would add, to help choose a method."""
 
 import argparse
 import sys
@@ -45,13 +45,13 @@ ANY_VALUE: Final[dict[str, object]] = {
 }
 """The rest of a policy, which does not affect any draw."""
 MOST_LISTED: Final = 2_048
-"""Maximum steps whose options JSON lists: each option lists its steps, so output grows quadratically."""
+"""Maximum steps for which JSON lists the options. Each lists its steps, so output grows quadratically."""
 MOST_ROWS: Final = 20
 STANDARD_INPUT: Final = Path("-")
 
 
 class DummiesRequest(NamedTuple):
-    """The content of the input: the request, and the length of a step in milliseconds."""
+    """The content of the input: the requested dummies, and the length of a step in milliseconds."""
 
     dummies: Dummies
     step_ms: int
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Draw and print the dummies; raise `UsageError` for input that nothing can be drawn from."""
+    """Draw and print the dummies; raise `UsageError` if the input does not allow a draw."""
     check_picture(arguments.picture)
     asked = _asked(arguments.file)
     steps = asked.dummies.end - asked.dummies.first
@@ -120,7 +120,7 @@ def _keys(arguments: argparse.Namespace) -> KeyRing:
 
 
 def _asked(file: Path) -> DummiesRequest:
-    """Return the request in the input, read as in a policy; raise `UsageError` with every fault."""
+    """Return the request in the input, parsed as in a policy; raise `UsageError` that lists every fault."""
     found = _read(file)
     unknown = [name for name in found if name not in MEMBERS]
     if unknown:
@@ -218,7 +218,7 @@ def _title(dummies: Dummies) -> str:
 
 
 def _draw(axes: "Axes", asked: DummiesRequest, joined: LandmarkSet) -> None:
-    """Draw the joined set, which others see, and the true landmarks above it."""
+    """Plot the joined set, which others see, with the true landmarks above it."""
     for label, found, colour, height in (
         ("joined set, as the ledger shows it", joined, REGULAR_COLOUR, (0.0, 0.9)),
         ("true landmarks", asked.dummies.landmarks, LANDMARK_COLOUR, (1.1, 0.9)),

@@ -16,7 +16,7 @@ from stream_app.loss.temporal import Adversary, EpsilonError, TemporalLoss, chec
 from stream_app.setup import correlationfile
 
 MEMBERS = ("backward", "forward", "epsilons", "landmarks")
-MOST_EPSILON = 1e9  # above any budget, small enough that every sum is finite
+MOST_EPSILON = 1e9  # above any budget, but small enough that every sum is finite
 STANDARD_INPUT = Path("-")
 
 

@@ -1,4 +1,4 @@
-"""``plan FILE``: predict the cost of a policy under each scheme, before there are data."""
+"""``plan FILE``: predict the cost of a policy under each scheme, before any data exist."""
 
 import argparse
 import sys
@@ -202,13 +202,13 @@ def _document(plan: Plan) -> dict[str, Any]:
 
 
 def _ward(plan: Plan) -> dict[str, Any] | None:
-    """Return what the contributor counts refer to; None if not requested or without contributors."""
+    """Return what the contributor counts refer to, or None if not requested or without contributors."""
     words, wanted = plan.ward, plan.request.error
     return None if words is None or wanted is None else {"error": float(wanted), "probability": WANTED, "what": words}
 
 
 def _noise(outlook: Outlook) -> dict[str, Any]:
-    """Return the figures of landmarks and of regular steps, as means over the published ones."""
+    """Return the figures of landmarks and of regular steps, as means over the published steps."""
     sides = (("landmark", outlook.landmark), ("regular", outlook.regular))
     figures = {name: {part: mean and mean.mean for part, mean in side.means()} for name, side in sides}
     return {"label": outlook.variant.label, "own": outlook.variant.own, **figures}

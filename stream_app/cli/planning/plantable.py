@@ -21,7 +21,7 @@ from stream_app.words.amount import four_digits
 from stream_app.words.odds import in_odds
 from stream_app.words.promise import wrapped
 
-NARROWEST = 100  # least width of the table in a pipe, in characters
+NARROWEST = 100  # minimum width of the table in a pipe, in characters
 
 
 class Plan(NamedTuple):
@@ -30,11 +30,11 @@ class Plan(NamedTuple):
     times: PolicyTimes
     request: PlanRequest
     outlooks: list[Outlook]
-    crowds: list[Crowd]  # landmarks and noise; empty for levels without landmarks
+    crowds: list[Crowd]  # Epsilon that each event may spend under any scheme for the requested bound.
     within: Mapping[str, Any] | None
     """What every event may spend under any scheme, for the requested bound."""
     promise: str  # the policy's guarantee, as a paragraph
-    note: str  # why no temporal loss is predicted; empty if it is, or if not requested
+    note: str  # why no temporal loss is predicted; empty if predicted or not requested
 
     @property
     def series(self) -> str:
@@ -43,7 +43,7 @@ class Plan(NamedTuple):
 
     @property
     def versions(self) -> int:
-        """Maximum number of versions in succession; renewals start all but the first."""
+        """Maximum number of successive versions; all but the first are renewals."""
         return 1 + len(self.request.policy.renew)
 
     @property
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
 
     @property
     def ward(self) -> str | None:
-        """What contributors are counted for, in words; None if not requested or without contributors."""
+        """Description of what contributors are counted for; None if not requested or without contributors."""
         wanted = self.request.error
         return None if wanted is None else within_words(self.request.policy, float(wanted))
 
@@ -192,7 +192,7 @@ def _lines(plan: Plan) -> list[str]:
 
 
 def _price(plan: Plan) -> Iterator[str]:
-    """Yield the cost of publishing no landmark; nothing without landmarks or if units leave them out."""
+    """Yield the cost of publishing no landmark; yield nothing without landmarks or such a scheme."""
     leaving = next((each for each in plan.outlooks if each.variant.leaves_out), None)
     if leaving is None or not leaving.landmark.steps:
         return
@@ -214,6 +214,6 @@ def _price(plan: Plan) -> Iterator[str]:
 
 
 def noise_notes(times: PolicyTimes) -> Iterator[str]:
-    """Yield a note if the noise at landmarks exceeds the range."""
+    """Yield a note if the noise at landmarks is larger than the range of values."""
     if (found := loud(times.policy)) is not None:
         yield f"{times.whose}: scheme: {found.sentence}"

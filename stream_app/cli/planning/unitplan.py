@@ -1,4 +1,4 @@
-"""Unit statistics in ``plan`` and ``check``: a table by unit and window, an answer, and what data add."""
+"""Unit statistics in ``plan`` and ``check``: the table by unit and window, and notes based on data."""
 
 import argparse
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from stream_app.outlook.units.table import Planned, SpanError, spans_of
 from stream_app.privacy.values import NANO, Raw
 
 Data = dict[str, list[tuple[int, Raw]]]
-WIDTH = 100  # least width of the table in a pipe, in characters
+WIDTH = 100  # minimum width of the table in a pipe, in characters
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def data_of(arguments: argparse.Namespace) -> Data | None:
     for event in EventFile(argparse.Namespace(**{**vars(arguments), "file": arguments.data})):
         record = wire.decode(event)
         if isinstance(record, Observation):
-            # PRIVACY: raw values go only into the figures, which anyone who has the file may see.
+            # PRIVACY: raw values affect only the figures, which anyone who has the file may see.
             found.setdefault(record.series, []).append((record.timestamp_ms, record.value))
     return found
 
@@ -66,7 +66,7 @@ def planned(
     error: float | None = None,
     statistic: Planned | None = None,
 ) -> UnitPlan:
-    """Return the plan of a policy for units; raise `UsageError` if the policy or the options have none."""
+    """Return the plan of a policy for units; raise `UsageError` if the policy or options do not allow one."""
     try:
         found = unit_plan(times.policy, span, error, matching(times, data), statistic)
     except UnitsError as wrong:
@@ -78,9 +78,9 @@ def planned(
 
 
 def memory_notes(times: PolicyTimes, data: Data) -> Iterator[str]:
-    """Yield a note if values stay alike for longer than the policy protects.
+    """Yield a note if values stay similar for longer than the policy protects.
 
-    Yields nothing for a policy of steps, or without its data.
+    Yields nothing for a policy without units, or without data for its series.
     """
     readings = matching(times, data)
     if times.policy.units is None or not readings:
@@ -94,7 +94,7 @@ def memory_notes(times: PolicyTimes, data: Data) -> Iterator[str]:
 
 
 def lines_of(plan: UnitPlan) -> Iterator[str]:
-    """Yield the lines below the table."""
+    """Yield the lines of text below the table."""
     yield (
         "* the policy's own unit. Errors are mean absolute errors of one release, before the clamp. All units of a "
         "window are protected together."

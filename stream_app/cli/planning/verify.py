@@ -1,4 +1,4 @@
-"""``verify FILE``: bound from below what a policy's releases reveal, by real decisions on neighbours."""
+"""``verify FILE``: find a lower bound on what releases reveal, from real decisions on neighbours."""
 
 import argparse
 import sys
@@ -51,17 +51,17 @@ ABOVE = {
         "detected either, so this may be a fault; use more --runs"
     ),
 }
-"""Printed instead if a bound exceeds the declared loss, but without the confidence of BROKEN."""
+"""Printed instead if a bound exceeds the declared loss, but without the confidence that BROKEN needs."""
 
 
 class Verified(NamedTuple):
-    """A policy of the file, its verdict, and the seconds that it took."""
+    """A policy of the file, its verdict, and the duration of its check in seconds."""
 
     series: str
     policy: Policy
     verdict: Verdict
     seconds: float
-    decided: DecidedCounts | None = None  # what a worker processed; None without one
+    decided: DecidedCounts | None = None  # what a worker processed; None if no worker ran
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -189,7 +189,7 @@ def _kind(policy: Policy) -> str:
 
 
 def _looked_at(policy: Policy, units: Units) -> str:
-    """Return how the pairs of unit histories differ, and the loss declared for them."""
+    """Return a description of how the pairs of unit histories differ, and of their declared loss."""
     unit, step = (duration_in_words(length_ms) for length_ms in (units.unit_ms, policy.step_ms))
     marked = isinstance(policy.protection, LandmarkLevel) and (len(policy.landmarks) > 0 or not policy.fixed)
     differ = ["one unit"]
@@ -244,7 +244,7 @@ def _print(found: Verified) -> None:
 
 
 def _print_power(power: Power, pairs: int) -> None:
-    """Print the kinds of fault that this number of runs detects."""
+    """Print the kinds of fault that this number of runs can detect."""
     twice = f"detected on {power.twice} of {pairs} pairs" if power.twice else "not detected"
     say(f"This many runs detect these kinds of fault, in histories of at most {power.events} events:")
     say(f"  a worker that spends twice the budget: {twice}")
@@ -294,6 +294,6 @@ def _measured(measured: MeasuredBounds) -> dict[str, Any]:
 
 
 def _count(text: str) -> int:
-    """Return a whole number above 0; the error for other text is that of ``--seed``."""
+    """Return a whole number above 0; reject other text with the same error as ``--seed``."""
     natural(text)
     return positive(text)

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("FILE is missing; specify a file, or - for standard input")
     file = EventFile(arguments)
     out = sys.stdout.buffer
-    # PRIVACY: raw values leave here, to the person who supplied them; the epilog says so, and nothing keeps them.
+    # PRIVACY: raw values are output here, to the person who supplied them; the epilog says so, and nothing keeps them.
     for record in tracked(file, "convert", file.far):
         out.write(record + b"\n")
     out.flush()

@@ -1,4 +1,4 @@
-"""``inspect``: describe a file, what its mapping lacks, and the next command; no record is processed."""
+"""``inspect``: describe a file, the gaps in its mapping, and the next command; process no record."""
 
 import argparse
 import shlex
@@ -74,7 +74,7 @@ def _inspected(path: Path) -> Inspection:
 
 
 def _times(path: Path, mapping: FileMapping, found: Inspection) -> tuple[Times | None, bool]:
-    """Return the times of all rows, or None if the mapping lacks them, and whether the newest come first."""
+    """Return the times of all rows (None if the mapping has no times), and whether the newest come first."""
     values = mapping.value_columns or {"": found.values[0] if found.values else ""}
     if not mapping.timestamp_columns or "" in values.values():
         return None, False
@@ -162,7 +162,7 @@ def _lacking(found: Inspection) -> Iterator[str]:
 
 
 def _mixed(found: Inspection) -> list[str]:
-    """Return the columns that should have a single text in a series but have several."""
+    """Return the columns that should have the same text throughout a series but have several texts."""
     single = read_mapping(found.named[0]).single if found.named else ()
     return [one.name for one in found.columns if one.name in single and len(set(one.cells)) > 1]
 

@@ -1,1 +1,1 @@
-"""A batch processed as columns: many series together, with the same bytes as one by one."""
+"""Processes a batch as columns: many series together, with the same bytes as one by one."""

@@ -23,15 +23,15 @@ from stream_app.formats.records import InputRecord, Records
 from stream_app.privacy.amounts import Ints
 
 SLICE = 128
-"""Records processed one by one before other tasks may run, some milliseconds.
+"""The number of records processed one by one before other tasks may run; takes some milliseconds.
 
 Outputs are written in slices four times as large.
 """
 
 Put = tuple[int, Callable[[], None]]
-"""An output of the record at an offset, written when it is that record's turn."""
+"""The offset of a record, and a function that writes one of its outputs when it is the record's turn."""
 _BEHIND_ALL: Final = 1 << 63
-"""Above every record's offset, because Kafka's offsets are smaller."""
+"""Larger than any record's offset; all Kafka offsets are smaller."""
 
 
 @final
@@ -51,9 +51,9 @@ class BatchDecider:
         fewest: int = FEWEST,
     ) -> None:
         self.end = 0
-        """How many records were processed."""
+        """The number of records processed."""
         self.enough = False
-        """If set meanwhile, records that still have to be processed one by one are left to the next batch."""
+        """If set during processing, records still to be processed one by one are left to the next batch."""
         self._context: Final = context
         self._collection: Final = collection
         self._source: Final = source
@@ -66,7 +66,7 @@ class BatchDecider:
         """The results of the records that were processed one by one."""
         self._steps: list[Steps] = []
         self.places: Ints = np.zeros(0, np.int64)
-        """The places of the series that were changed together."""
+        """The indices in `States` of the series that were changed together."""
 
     def decide(self, records: Records) -> Iterator[None]:
         """Process records in order, as many as a batch accepts; other tasks may run at each yield.
@@ -134,7 +134,7 @@ class BatchDecider:
                     room = 4 * SLICE
             if put is not None:
                 put()
-        for _ in made:  # after its last step it returns the hashes to the states
+        for _ in made:  # exhausting it returns the hashes to the states
             raise ValueError("more steps were processed than records were chosen")
 
     def _put_together(self, made: Iterable[Output], offsets: list[int]) -> None:
@@ -146,7 +146,7 @@ class BatchDecider:
         release(keys, releases, times_ms, headers)
 
     def stored(self) -> list[tuple[bytes, bytes]]:
-        """Return the table rows to write for what changed, except for sealed rows."""
+        """Return the changed table rows to write, except for sealed rows."""
         return stored(self._states, self.places) + self.alone.stored()
 
     def links(self) -> Iterator[tuple[str, int, str]]:
@@ -163,7 +163,7 @@ class BatchDecider:
 
     @property
     def together(self) -> int:
-        """How many records were processed together, as columns."""
+        """The number of records processed together, as columns."""
         return sum(len(steps.nth) for steps in self._steps)
 
     @property

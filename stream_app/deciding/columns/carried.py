@@ -1,7 +1,7 @@
-"""The fields of a stored row that columns carry: some as figures, the others in the series' period.
+"""The fields of a stored row that columns contain: some as figures, the others in the series' period.
 
-Closed by default: columns cannot restore a field of a stored row that is not named here. A series that needs such a
-field is processed one by one (`arrive`).
+Columns cannot restore a field of a stored row that is not named here. A series that needs such a field is processed one
+by one (`arrive`).
 """
 
 from collections.abc import Sequence
@@ -39,13 +39,13 @@ class SeriesFigures(NamedTuple):
     rate_nano: int
     source_ms: int
     measurement: int
-    """One cell, which like ``estimate`` is 0 before the first release."""
+    """One cell; like ``estimate``, it is 0 before the first release."""
     estimate: int
     sequence: int
     previous: bytes
     """The hash of the last entry."""
     due_ms: int
-    """When the next renewal bound is due, in ms."""
+    """The time of the next renewal bound, in ms."""
     group: int
     """The number of the series' group."""
     used: int
@@ -56,14 +56,14 @@ FIGURES: Final = np.dtype([(name, f"V{HASH_BYTES}" if name == "previous" else "i
 _BYTES: Final = np.dtype(f"V{FIGURES.itemsize}")
 
 WHOLE: Final = tuple(name for name in SeriesFigures._fields if name in StoredRow._fields and name != "previous")
-"""Figures that a stored row has as integers, or as the first of a list of integers (`CELLS`)."""
+"""Figures that a stored row contains as integers, or as the first of a list of integers (`CELLS`)."""
 CELLS: Final = ("measurement", "estimate")
 DERIVED: Final = ("decided_end_ms", "last_step")
 """Fields that follow from the last processed step."""
 PERIOD: Final = ("budget_nano", "spare_left", "prior_nano", "first_budget_nano", "period_start_ms")
 """Fields that stay the same until the next version or late landmark; in `Period`, as is the policy."""
 KEPT: Final = ("claim_nano",)
-"""More such fields, with a default; in columns, every other field with a default has it."""
+"""More such fields, which have a default; in columns, other fields with a default always equal it."""
 Part = Literal["figures", "period", "cells", "link"]
 _PARTS: Final[dict[str, Part]] = {
     **dict.fromkeys((*WHOLE, *DERIVED), "figures"),
@@ -72,7 +72,7 @@ _PARTS: Final[dict[str, Part]] = {
     "previous": "link",
 }
 RUNS: Final = tuple((part, tuple(names)) for part, names in groupby(StoredRow._fields, _PARTS.__getitem__))
-"""The fields of a stored row, in order, in runs that are each written at once."""
+"""The fields of a stored row, in order, grouped into runs that are each written at once."""
 _PERIOD_RUNS: Final = tuple(
     slice(at := StoredRow._fields.index(names[0]), at + len(names)) for part, names in RUNS if part == "period"
 )
@@ -94,7 +94,7 @@ def period_texts(stored: StoredRow) -> tuple[str, ...]:
 
 def gathered(figures: Figures, places: Ints) -> Figures:
     """Return a copy of the figures at the given places."""
-    return figures.view(_BYTES).take(places).view(FIGURES)  # as bytes: field by field costs twenty times as much
+    return figures.view(_BYTES).take(places).view(FIGURES)  # as bytes; copying by field costs twenty times as much
 
 
 def put_back(figures: Figures, places: Ints, own: Figures) -> None:
@@ -106,7 +106,7 @@ _C = TypeVar("_C", Figures, Doubles)
 
 
 def grown(figures: _C, length: int) -> _C:
-    """Return the figures extended by zeros, in memory pages of their own.
+    """Return the figures extended by zeros, in separate memory pages.
 
     The system provides a page when it is first written to, and gets all pages back once they are released. On the heap,
     each growth would leave a hole, and all holes together would be as large as the figures.
@@ -150,12 +150,12 @@ def state_of(figures: SeriesFigures, level: LevelState, promise: Promise, start_
 
 
 def entered(rule: Rule, rows: list[Sequence[Any]]) -> _Entered:
-    """Return which stored rows, given by their fields, columns can restore exactly, and their columns."""
+    """Return which stored rows (given as fields) columns can restore exactly, and their columns."""
     step_ms, filtered = rule.step_ms, rule.filtered
     fields_of: list[Any] = list(zip(*[fields[:PLAIN] for fields in rows], strict=True))
     columns: Any = StoredRow(*fields_of)
     found = {name: getattr(columns, name) for name in _WHOLE}
-    # What is not written is zero, here and below, because there is no release yet.
+    # Fields not written here or below are zero, because there is no release yet.
     found |= {name: [cells[0] if cells else 0 for cells in getattr(columns, name)] for name in CELLS}
     whole = np.array(list(found.values()))
     if whole.dtype != np.int64:

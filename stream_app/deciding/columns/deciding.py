@@ -1,7 +1,7 @@
 """Processes a batch's observations in rounds: the first of each series, then the second, and so on.
 
 This module also creates the bytes of the results: releases, ledger entries sealed into their series' chains, and stored
-rows, with the bytes that `stream_app.deciding.rows` gives.
+rows, with the same bytes as `stream_app.deciding.rows`.
 """
 
 from collections import defaultdict
@@ -33,24 +33,24 @@ from stream_app.privacy.state import NEVER, Promise
 
 
 class Steps(NamedTuple):
-    """The results of one group's steps, equally many of each, in the order of the batch."""
+    """The results of one group's steps, in the order of the batch; each field has one item per step."""
 
     group: Group
     nth: Ints
     """Their numbers among the observations processed together."""
     here: Ints
-    """The places of their series, each once, ascending."""
+    """The indices of their series, each once, ascending."""
     places: Ints
-    """The places of their series."""
+    """The index of each step's series."""
     keys: list[bytes]
     made: dict[str, Ints]
-    """The figures after each step, by name, and whatever else its entry says."""
+    """The figures after each step, by name, and all other contents of its entry."""
     used_nano: int
     """Growth of S + M over all these series."""
 
     @property
     def decisions(self) -> dict[str, int]:
-        """How often each decision was made."""
+        """The number of times each decision was made."""
         published, released = self.made["spend_nano"] > 0, self.made["source_ms"] != NEVER
         counts = {"perturbed": int(published.sum()), "approximated": int((released & ~published).sum())}
         counts["withheld"] = len(self.nth) - sum(counts.values())
@@ -122,7 +122,7 @@ def _group(keys: KeyRing, states: States, group: Group, nth: Ints, chosen: Toget
 
 
 def _rounds(ranks: Ints, epochs: Ints) -> Iterator[tuple[Ints, int]]:
-    """Yield events to process at once: one epoch, no two of a series, and in the order of each series."""
+    """Yield events to process at once: of one epoch, at most one per series, in each series' order."""
     for rank in range(int(ranks.max()) + 1):
         (events,) = np.nonzero(ranks == rank)
         of_epochs = epochs[events]
@@ -137,8 +137,8 @@ def _used_nano(figures: Figures) -> int:
 def outputs(states: States, decided: Sequence[Steps], count: int, fingerprint: str) -> Iterator[Output]:
     """Yield the outputs of each of ``count`` steps, in the order of the batch.
 
-    Each entry is sealed into its series' chain; after the last one, ``states`` hold the hashes. ``fingerprint`` names
-    the noise key.
+    Each entry is sealed into its series' chain; after the last one, ``states`` contain the hashes. ``fingerprint``
+    names the noise key.
     """
     if not decided:
         return
@@ -183,13 +183,13 @@ def _texts(states: States, steps: Steps) -> Texts:
 
 
 def links(states: States, places: Ints) -> list[str]:
-    """Return the hash of the last entry of the series at each place, in hex."""
+    """Return the hash of the last entry of the series at each index, in hex."""
     digests: bytes = states.figures["previous"][places].tobytes()
     return digests.hex(",", HASH_BYTES).split(",") if digests else []
 
 
 def stored(states: States, places: Ints) -> list[tuple[bytes, bytes]]:
-    """Return the table rows of the series at ``places``, as `rows.dump` makes them if the policy stays."""
+    """Return the table rows of the series at ``places``, as `rows.dump` would if the policy is unchanged."""
     if not len(places):
         return []
     figures, names = gathered(states.figures, places), [states.names[place] for place in places.tolist()]

@@ -40,16 +40,16 @@ class Source(Protocol):
 
 
 class Together(NamedTuple):
-    """Observations that are processed together: equally many of each, in the order of the batch."""
+    """Observations that are processed together, in the order of the batch; all fields have equal length."""
 
     at: Ints
     """Their record numbers in the batch."""
     places: Ints
-    """The places of their series in `States`."""
+    """The indices of their series in `States`."""
     groups: Ints
     starts_ms: Ints
     ranks: Ints
-    """How many observations of the same series come before each."""
+    """The number of earlier observations of the same series, for each observation."""
     numbers: Doubles
     """Their raw values; NaN if the value is not a number and is replaced by a substitute."""
 
@@ -64,7 +64,7 @@ class Together(NamedTuple):
         return Together(at[some], places[some], groups[some], starts_ms[some], ranks[some], numbers[some])
 
     def __repr__(self) -> str:
-        # PRIVACY: anything that prints it, including a traceback, shows no value.
+        # PRIVACY: anything that prints this object, including a traceback, shows no value.
         return f"<{len(self.at)} observations>"
 
 
@@ -76,7 +76,8 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
     """Return the records to process together, at least ``fewest`` in each round of a group.
 
     ``collected`` are the keys of collected series: a record with such a key is no observation of another series.
-    Records that would be refused, or that need more than a step, are excluded: processing them alone gives the reason.
+    Records that would be refused, or that need more than a step, are excluded: processing them one by one gives the
+    reason.
     """
     states = source.states
     routed, separator = context.partition_of is not None, context.limits.member_separator
@@ -94,7 +95,7 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
     steps_ms = np.array([group.rule.step_ms for group in states.groups], np.int64)[groups]
     starts_ms = times // steps_ms * steps_ms
     known &= starts_ms < states.figures["due_ms"][places]
-    # PRIVACY: of a value this only checks whether it is invalid without a substitute, which a rejected record shows to
+    # PRIVACY: this checks only whether a value is invalid without a substitute, which a rejected record shows to
     # anyone.
     replaced = np.array([group.rule.kind.quantise(_NO_NUMBER) is not None for group in states.groups])
     known &= np.isfinite(numbers) | replaced[groups]
@@ -107,7 +108,7 @@ def together(context: Context, source: Source, records: Records, fewest: int, co
 
 
 def _places(source: Source, found: Observations, fewest: int) -> Ints:
-    """Return the place of each observation's series, or -1 if it must be processed by itself."""
+    """Return the index of each observation's series, or -1 if it must be processed by itself."""
     states, apart, series = source.states, found.apart, found.series
     index = states.index
     places = [index.get(name, -1) for name in series]
@@ -121,10 +122,10 @@ def _places(source: Source, found: Observations, fewest: int) -> Ints:
 
 
 def _before(states: States, places: Ints, starts_ms: Ints, steps_ms: Ints) -> tuple[Ints, Ints]:
-    """Return the end of each observation's previous step, and how many its series has before it.
+    """Return the end of each observation's previous step, and the number of earlier ones of its series.
 
     The previous step is the series' last processed step or an earlier one in the batch. A series has all or none of its
-    observations processed together, so the numbers hold for those, too.
+    observations processed together, so the numbers are also correct for the selected observations.
     """
     order = np.argsort(places, kind="stable")
     sorted_places, numbers = places[order], np.arange(len(order))

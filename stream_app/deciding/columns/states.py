@@ -1,10 +1,11 @@
-"""The states of a partition's series as columns: an array of named figures instead of objects.
+"""Stores the states of a partition's series in columns (a structured array) instead of objects.
 
-A series is either here or among the decoded rows (`stream_app.kafka.owner.cache`), never in both. What does not change
-within its period is in a `Period`, which series of one default policy share. There is one mutable object per partition.
+A series is either here or among the decoded rows (`stream_app.kafka.owner.cache`), never in both. Fields that are
+constant within a period are in a `Period`, which series with the same default policy share. There is one mutable object
+per partition.
 
-Series become columns in bulk (`arrive`), without an object for any of those whose stored bytes were read. Closed by
-default: a series becomes columns only if columns carry everything that is known about it.
+`arrive` adds series in bulk, without creating an object for a series whose stored bytes were read. A series moves to
+columns only if columns contain all of its state.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,35 +39,35 @@ from stream_app.privacy.state import Promise
 
 _PROMISED: Final = tuple(field.name for field in fields(Promise))
 FREE: Final = -1
-"""The group of a place without a series."""
+"""The group of an index without a series."""
 _FEWEST: Final = 1024
 _PART: Final = 16
-"""One of this many parts of the series is forgotten at once.
+"""One part of this many is forgotten at once.
 
-Larger parts make a batch wait longer; smaller ones make it happen more often.
+Larger parts make a batch wait longer; smaller parts must be forgotten more often.
 """
 _KEPT_BATCHES: Final = 2
-"""The current batch and the one being committed: the stored rows lack their changes."""
+"""The current batch and the one being committed: their changes are not in the stored rows yet."""
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Series with one rule and one default policy, named by ``default``, empty for their own policies."""
+    """Series with one rule and one default policy; ``default`` names it and is empty for own policies."""
 
     number: int
     rule: Rule
     default: str
-    series: int = 0  # how many are here
+    series: int = 0  # number of series
 
     @property
     def payer(self) -> tuple[str, str]:
-        """The labels for counting their spends: the scheme and the digest of the default policy."""
+        """The labels for counting the epsilon spent: the scheme and the digest of the default policy."""
         return (self.rule.scheme.name, self.default)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Period:
-    """The part of a series' state that stays until its next version or late landmark, with its row texts."""
+    """State of a series that is constant until its next version or late landmark, with its row texts."""
 
     group: Group
     policy: Policy
@@ -81,12 +82,12 @@ class States:
     def __init__(self, most: int) -> None:
         """Hold at most ``most`` series, except that those of the last two batches always stay."""
         self.index: dict[str, int] = {}
-        """The place of each series."""
+        """The index of each series in the columns."""
         self.names: list[str] = []
         self.periods: list[Period] = []
         self.figures: Figures = grown(np.zeros(0, FIGURES), _FEWEST)
         self.levels: Doubles = np.zeros((0, NUMBER_WIDTH))
-        """The filter states, as long as the other figures once a group has a filter."""
+        """The filter states; they have the length of the other figures once a group has a filter."""
         self.groups: list[Group] = []
         self.batch = 0
         self._most = max(1, most)
@@ -128,7 +129,7 @@ class States:
             self.levels[places] = levels
 
     def row(self, place: int) -> SeriesRow:
-        """Return the row of the series at a place."""
+        """Return the row of the series at an index."""
         period, figures, series = self.periods[place], SeriesFigures(*self.figures[place].item()), self.names[place]
         group = period.group
         level = tuple(self.levels[place].tolist()) if group.rule.filtered else ()
@@ -164,9 +165,9 @@ class States:
         return place
 
     def period(self, row: SeriesRow, group: Group) -> Period:
-        """Return the period of a row, one object for all that share it."""
+        """Return the period of a row; rows with the same period share one object."""
         promise = row.state.promise
-        # While a period is in use, so are its group, policy and landmarks: their ids belong to nothing else.
+        # While a period is in use, its group, policy and landmarks exist, so no other object has their ids.
         shared = (
             id(group),
             id(row.policy),
@@ -181,7 +182,7 @@ class States:
         return period
 
     def _forget_oldest(self) -> None:
-        """Forget some of the series without an event for longest; those of the last batches always stay."""
+        """Forget some of the series that have had no event for longest; those of the last batches stay."""
         places = np.fromiter(self.index.values(), np.int64, len(self.index))
         used = self.figures["used"][places]
         old = used <= self.batch - _KEPT_BATCHES
@@ -210,8 +211,8 @@ def arrive(
 ) -> None:
     """Move series that columns can hold from ``rows`` to ``states``, at least ``fewest`` of a group.
 
-    ``rows`` are decoded, ``stored`` are the bytes of other rows, and ``load`` decodes one of these; ``rows`` also gets
-    those that can only be judged when decoded. ``policy_of`` returns the default policy with a name.
+    ``rows`` are decoded rows, ``stored`` contains the bytes of other rows, and ``load`` decodes one of these. Series
+    that must be decoded to be checked are added to ``rows``. ``policy_of`` returns the default policy with a name.
     """
     found: dict[str, Any] = {name: wire.load(value) for name, value in stored.items()}
     plain = _plain(found, rows, load)
@@ -234,9 +235,9 @@ def arrive(
 def _plain(
     found: Mapping[str, Any], rows: dict[str, SeriesRow], load: Callable[[str], SeriesRow]
 ) -> dict[str, list[str]]:
-    """Return the series with plain rows, by default policy; ``rows`` gets others that columns may hold.
+    """Return series with plain rows, by default policy; ``rows`` gets other rows that columns may hold.
 
-    A series with open units never becomes columns, and is not decoded before it is needed.
+    A series with open units never moves to columns, and is not decoded before it is needed.
     """
     plain: dict[str, list[str]] = {}
     for name, row in found.items():
@@ -255,9 +256,9 @@ def _taken(
     load: Callable[[str], SeriesRow],
     fewest: int,
 ) -> list[str]:
-    """Add the series of a group that columns can hold, if there are enough; return their names.
+    """Add the series of a group that columns can hold, if there are enough, and return their names.
 
-    ``plain`` has the fields of the rows that are not decoded; only one of those that share a period must be loaded.
+    ``plain`` contains the fields of the rows that are not decoded; only one row per shared period must be loaded.
     """
     at, figures, levels = entered(group.rule, [*plain.values(), *map(stored_of, decoded)])
     if group.series + len(at) < fewest:

@@ -1,7 +1,7 @@
-"""The units of open steps of a partition's series, in rows that are sealed in the state table.
+"""The units of a partition's open steps, in rows that are sealed in the state table.
 
 Changes by a batch's records stay in memory until the batch is written; without a table, as in ``replay``, they remain
-there. Nothing else is kept, so memory does not grow with the open steps.
+in memory. Nothing else is kept, so memory does not grow with the open steps.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,15 +15,15 @@ from stream_app.privacy.policy import Policy
 from stream_app.privacy.units.readings import UNIT_BYTES, OpenUnit
 
 _EPOCHS: Final = 64
-"""Epochs whose keys are cached."""
+"""The number of epochs whose keys are cached."""
 
 
 class Table(NamedTuple):
-    """Where rows are stored: the keys that seal them, their events topic, and a function that reads one."""
+    """The storage of rows: the keys that seal them, their events topic, and a function that reads a row."""
 
     keys: KeyRing
     topic: str
-    """The topic's id: offsets differ in another."""
+    """The topic's id; another topic has different offsets."""
     read: Callable[[bytes], bytes | None]
 
 
@@ -61,7 +61,7 @@ class Block:
 
     def __repr__(self) -> str:
         """Return only the block's row key."""
-        # PRIVACY: no printed form, including a traceback, shows anything that was read.
+        # PRIVACY: no printed form, including a traceback, shows any reading.
         return f"Block({self.row_key!r})"
 
 
@@ -74,15 +74,15 @@ class Blocks:
     def __init__(self, table: Table | None = None) -> None:
         """Use the rows of a table; without one, start empty and keep everything in memory."""
         self._table: Final = table
-        self._changed: Final[dict[bytes, Block | None]] = {}  # by row key; None: the row is deleted
-        # Called for each row read or written.
+        self._changed: Final[dict[bytes, Block | None]] = {}  # by row key; None if the row is deleted
+        # Cached, because it is called for each row read or written.
         self._secret_of: Final = lru_cache(_EPOCHS)(table.keys.sealing_of if table else _no_secret)
 
     def find(self, key: bytes, policy: Policy, step: OpenStep, number: int, epoch: int) -> Block:
         """Return an existing row of an open step that begins in ``epoch``.
 
         Raises:
-            LostUnitsError: if it is missing, not the step's own, or its key was erased.
+            LostUnitsError: if it is missing, does not belong to the step, or its key was erased.
         """
         place = _place(key, policy, step, number)
         row_key = place.row_key
@@ -101,15 +101,15 @@ class Blocks:
         return Block(place, epoch, *opened(secret, table.topic, place, row))
 
     def fresh(self, key: bytes, policy: Policy, step: OpenStep, number: int, epoch: int) -> Block:
-        """Return a new, empty row of an open step, without reading what is stored in its place."""
+        """Return a new, empty row of an open step, without reading any row stored under its key."""
         return Block(_place(key, policy, step, number), epoch, -1, bytearray(BLOCK_BYTES))
 
     def change(self, block: Block) -> None:
-        """Keep a row that a reading changed."""
+        """Keep a row that a reading changed, to be written later."""
         self._changed[block.row_key] = block
 
     def drop(self, key: bytes, policy: Policy, steps: Iterable[OpenStep]) -> None:
-        """Delete the rows of steps unread."""
+        """Delete the rows of steps without reading them."""
         for step in steps:
             for number in step.numbers:
                 row_key = _place(key, policy, step, number).row_key
@@ -119,7 +119,7 @@ class Blocks:
                     self._changed[row_key] = None
 
     def drop_all(self, key: bytes, policy: Policy, opened: OpenUnits | None) -> None:
-        """Delete the rows of all open steps of a series unread."""
+        """Delete the rows of all open steps of a series without reading them."""
         self.drop(key, policy, () if opened is None else opened.steps)
 
     def written(self) -> dict[bytes, bytes | None]:
@@ -132,7 +132,7 @@ class Blocks:
             return
         for row_key, block in self._changed.items():
             secret = None if block is None else self._secret_of(block.epoch)
-            # A row whose key is erased is useless.
+            # A row whose key was erased is useless, so it is deleted.
             row = None if block is None or secret is None else block.sealed(secret, table.topic)
             yield row_key, row
         self._changed.clear()

@@ -1,4 +1,4 @@
-"""The steps of a series that accept unit readings: their stored form, and how records move them.
+"""A series' steps that accept unit readings: their stored form, and how records open and close them.
 
 A step opens with its first reading. A reading of step i closes every step up to ``i - open_steps``, and a watermark
 closes every step that ends at or before it. Neither depends on a clock.
@@ -17,24 +17,24 @@ from stream_app.privacy.state import NEVER, State
 from stream_app.privacy.values import frozen
 
 BLOCK_UNITS: Final = 16
-"""Units in a sealed row."""
+"""The number of units in a sealed row."""
 _INDEX: Final = attrgetter("index")
 _SHARED: Final = 4096
-"""Maximum number of distinct sets of open units shared between series."""
+"""The maximum number of distinct sets of open units shared between series."""
 
 
 @lru_cache(maxsize=64)
 def _one(key: str) -> str:
-    """Return one shared string for all steps with a key."""
+    """Return one shared string object for all steps with a key."""
     return key
 
 
 @frozen
 class OpenStep:
-    """One open step: the version under which it opened, its noise key, and the existing rows as bits.
+    """One open step: the version under which it opened, its noise key, and its existing rows as bits.
 
-    It is public which units have a reading, so this is public too. ``key`` is a fingerprint: only that key opens the
-    rows.
+    Which units have a reading is public, so which rows exist is public too. ``key`` is a fingerprint: only that key
+    opens the rows.
     """
 
     index: int
@@ -47,7 +47,7 @@ class OpenStep:
         return bool(self.blocks >> block & 1)
 
     def with_block(self, block: int) -> "OpenStep":
-        """Return the step with one more row."""
+        """Return the step with row ``block`` added."""
         return OpenStep(self.index, self.version, self.key, self.blocks | 1 << block)
 
     @property
@@ -74,7 +74,7 @@ class OpenUnits(NamedTuple):
         return tuple(step for step in self.steps if step.index < first)
 
     def shifted(self, first: int) -> "OpenUnits":
-        """Return the open steps after all steps before ``first`` close."""
+        """Return the open units after all steps before ``first`` have closed."""
         if first <= self.first:
             return self
         return OpenUnits(first, tuple(step for step in self.steps if step.index >= first))
@@ -97,7 +97,7 @@ class OpenUnits(NamedTuple):
 
 @lru_cache(maxsize=_SHARED)
 def _shared(opened: OpenUnits) -> OpenUnits:
-    """Return one object for all series with the same open units, as most series read in step have."""
+    """Return one object for all series with equal open units, which series read at the same pace have."""
     return opened
 
 
@@ -108,13 +108,13 @@ def _read(first: int, *steps: tuple[int, int, str, str]) -> OpenUnits:
 
 
 GIVEN_UP: Final = OpenUnits(NEVER)
-"""Open steps and their readings are lost; the next record gives up all steps that may be open."""
+"""Marks that the open steps and their readings are lost; the next record discards any open steps."""
 
 
 def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) -> OpenUnits | Rejection:
-    """Return the open steps at a reading of step ``index``, before it is added, or why it is untimely.
+    """Return the open steps just before a reading of step ``index`` is added, or why it is rejected.
 
-    Steps before the first open step close. After a loss, the first reading gives up its own step and every step that
+    Steps before the first open step close. After a loss, the first reading discards its own step and every step that
     may have been open with it. That step then lies before the first open step and accepts nothing.
     """
     if state.closed:
@@ -128,7 +128,7 @@ def reached(policy: Policy, state: State, before: OpenUnits | None, index: int) 
 
 
 def watermarked(policy: Policy, state: State, before: OpenUnits | None, timestamp_ms: int) -> OpenUnits | Rejection:
-    """Return the open steps after a watermark, or why it is untimely; it must exceed all earlier ones."""
+    """Return the open steps after a watermark, which must exceed all earlier ones, or why it is rejected."""
     now = policy.index_of(timestamp_ms)
     reason = untimely_watermark(policy, state, _first_of(before), now)
     if reason is not None:

@@ -1,8 +1,8 @@
-"""Sealed rows: sixteen units of an open step, in a fixed length, that only their epoch's key opens.
+"""Sealed rows: 16 units of an open step at a fixed length, which only the key of their epoch can open.
 
-AES-SIV (RFC 5297) needs no nonce: the associated data name the place of a row and its last reading, so no two contents
-are sealed under the same data. A row that was moved, or belongs to another step or version, does not open. Table key:
-``u`` + series, a zero byte, and the row number in 8 bytes, counted through all steps.
+AES-SIV (RFC 5297) needs no nonce: the associated data name the row's place and its last reading, so no two contents are
+sealed under the same data. A row that was moved, or that belongs to another step or version, cannot be opened. Table
+key: ``u`` + series, a zero byte, and the row number in 8 bytes, counted through all steps.
 
 Anyone with the key and the disk can read the open steps. Once the epoch's key is erased, nobody can, not even from
 deleted rows that survive in log segments and database files.
@@ -29,7 +29,7 @@ PREFIX: Final = b"u"
 
 
 class LostUnitsError(LookupError):
-    """A row says that a step is open, but its readings are not in the state table or cannot be opened."""
+    """Raised if the readings of an open step are missing from the state table or cannot be opened."""
 
     def __init__(self, key: bytes, found: str) -> None:
         super().__init__(f"state table: a sealed row of series {key.decode()!r} {found}; run `recover`")
@@ -49,13 +49,13 @@ class Place(NamedTuple):
         return b"%b%b\0%b" % (PREFIX, self.key, self.number.to_bytes(_NUMBER_BYTES))
 
     def described(self, topic: str, offset: int) -> bytes:
-        """Return a row's associated data; its last reading is at ``offset`` of the topic with this id."""
+        """Return the row's associated data; its last reading is at ``offset`` of the topic with this id."""
         named = topic.encode()
         return _DESCRIBED.pack(offset, self.version, self.first_unit, len(named), len(self.key)) + named + self.key
 
 
 def sealed(secret: bytes, topic: str, place: Place, offset: int, units: bytes | bytearray) -> bytes:
-    """Return a row: in the clear, its last reading's offset and its step's version; then its sealed units."""
+    """Return a row: its last reading's offset and its step's version in the clear, then its sealed units."""
     # PRIVACY: raw cells leave memory only here: in a fixed length, under a key that is erased with its epoch.
     text = _cipher(secret).encrypt(bytes(units), [place.described(topic, offset)])
     return _HEAD.pack(offset, place.version) + text

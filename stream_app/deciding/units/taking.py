@@ -1,4 +1,4 @@
-"""Put readings into the units of open steps and close these; a value changes only a sealed row."""
+"""Add readings to the units of open steps, and close these steps; a value changes only a sealed row."""
 
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.units.blocks import Blocks
@@ -18,7 +18,8 @@ def recalled(
 ) -> OpenUnits | None:
     """Process a record again and return the open steps after it, or None if it was refused.
 
-    ``row`` is the row from ledger and releases, after all records that are processed again: these say what was decided.
+    ``row`` is rebuilt from the ledger and releases, which contain the decisions on all records that are processed
+    again.
     """
     after = opened(keys, row, blocks, found, offset)
     if isinstance(after, Rejection):
@@ -52,7 +53,7 @@ def opened(
     number, slot = divmod(nth, BLOCK_UNITS)
     known = step.has(number)
     block = (blocks.find if known else blocks.fresh)(row.key, policy, step, number, epoch)
-    # PRIVACY: a reading that is not later than the latest of its unit is refused before its value is looked at.
+    # PRIVACY: a reading that is not later than the latest one of its unit is refused before its value is examined.
     unit = block.unit(slot)
     reason = unit.untimely(at_ms)
     if reason is not None:
@@ -63,7 +64,7 @@ def opened(
     if cells is None:
         return Rejection("invalid-value")
     if index < after.first:
-        return after  # given up, with all earlier readings of the step
+        return after  # discarded, like the step's earlier readings
     block.put(slot, unit.joined(units, at_ms, cells[0]), offset)
     blocks.change(block)
     return after if known else after.put(step.with_block(number))
@@ -75,14 +76,14 @@ def _units(policy: Policy) -> Units:
 
 
 def _is_sealed_for_good(keys: KeyRing, step: OpenStep, epoch: int) -> bool:
-    """Return whether nobody can open a step's rows: their key was erased, or replaced by another."""
+    """Return whether nobody can open a step's rows because their key was erased or replaced."""
     return bool(keys.erased(epoch)) or step.key != keys.fingerprint
 
 
 def closed(keys: KeyRing, row: SeriesRow, blocks: Blocks, before: OpenUnits, index: int) -> RawCells | None:
-    """Return the values of a closing step and delete its rows; None if no unit counts.
+    """Return the values of a closing step and delete its rows; return None if no unit counts.
 
-    ``before`` holds the open steps before it closes.
+    ``before`` contains the open steps before this step closes.
 
     Raises:
         LostUnitsError: if its rows are not in the table.

@@ -1,4 +1,4 @@
-"""What a base and its views must protect alike, so that their budgets add up for the same neighbours."""
+"""What a base and its views must protect alike for their budgets to add up for the same neighbours."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,13 +11,13 @@ from stream_app.privacy.protection import LandmarkLevel, UserLevel
 
 
 class ProtectedUnit(NamedTuple):
-    """Level, unit, window and unit origin: policies with equal values have the same neighbours."""
+    """Level, unit, window and unit origin; policies with equal values have the same neighbours."""
 
     level: str
     unit_ms: int
-    """Without units, the policy's step."""
+    """Without units, the length of the policy's step."""
     window: int
-    """In units; at level user, the length."""
+    """The window size in units; for user-level policies, the length of the stream."""
     origin_ms: int
     """The start of a unit, modulo its length."""
 
@@ -43,17 +43,18 @@ def _window(policy: Policy) -> int:
 def takes_part(policy: Policy) -> bool:
     """Return whether a policy can be used for a base or a view.
 
-    The contributors to collected data are not the person whose budget it is. Dummies would be drawn separately for each
-    series, and where two draws differ, only one of them has a true landmark.
+    Collected data are excluded because their contributors are not the person whose budget is spent. Dummies are
+    excluded because they would be drawn separately for each series: where two draws differ, only one has a true
+    landmark.
     """
     return policy.collect is None and policy.dummies is None and not policy.fixed
 
 
 def since_version(view: SeriesRow, base: SeriesRow) -> SeriesRow:
-    """Return the row of a new view, which processes no step before the first of its base's version.
+    """Return the row of a new view, which processes no step before the first step of its base's version.
 
     PRIVACY: the view lacks the landmarks of earlier versions, so a step of theirs would count as regular in it. A
-    version need not name landmarks before its first step either.
+    version also need not name landmarks before its first step.
     """
     start_ms, policy = base.state.clock.period_start_ms, base.policy
     first_ms = policy.start_of(Grid(policy.step_ms, policy.offset_ms).ceiling_of(start_ms)) if start_ms else 0

@@ -1,7 +1,7 @@
-"""Hands a record to a series and its views in one decision: first to the base, then to each view.
+"""Pass a record to a series and its views in one decision: first to the base, then to each view.
 
 A view begins with the first reading or watermark it receives and uses nothing earlier: its first entry names the input
-from which it counts. So the ledger itself lists the views, and after a restart under another configuration no view
+from which it counts. So the ledger itself lists the views. After a restart under another configuration, no view
 receives a record that was processed before.
 """
 
@@ -35,7 +35,7 @@ from stream_app.privacy.state import claim_of
 
 @final
 class Handing:
-    """Hands one record to the series it concerns."""
+    """Passes one record to the series it concerns and to its views."""
 
     def __init__(
         self, context: Context, lookup: Lookup, find_member: FindMember, collection: Collection, record: InputRecord
@@ -72,7 +72,7 @@ class Handing:
         return self._shared(after, base, found)
 
     def _shared(self, base: SeriesRow, outcome: Single | Rejection, found: Observation | Watermark) -> Handed:
-        """Hand a reading or a watermark to the views; ``base`` is the base's row after the record."""
+        """Pass a reading or a watermark to the views; ``base`` is the base's row after the record."""
         parts: list[Single] = []
         views, passed = base.views, 0
         for series, default in self._context.views_of(base.series).items():
@@ -105,30 +105,30 @@ class Handing:
     def _first(
         self, series: str, outcome: Single | Rejection, parts: list[Single], found: Observation | Watermark
     ) -> list[Single]:
-        """Return the base's outcome of a record; ``parts`` are the views' outcomes."""
+        """Return the base's outcomes for a record; ``parts`` are the views' outcomes."""
         if not isinstance(outcome, Rejection):
             return [outcome]
         if outcome.reason == "wrong-type" and any(not isinstance(part, Rejected) for part in parts):
-            return []  # only the views take a watermark: their base needs none
+            return []  # only the views accept watermarks: the base needs none
         return [self._reject(series, found, outcome.reason)]
 
     def _begun(
         self, base: SeriesRow, series: str, default: DefaultPolicy, row: SeriesRow | None
     ) -> Decided | Rejection:
-        """Begin a view; ``row`` is the row of an ordinary series with the same id, if any."""
+        """Begin a view; ``row`` is the row of an ordinary series that already has the view's id, if any."""
         policy = default.policy
         if row is not None or protected_by(policy) != protected_by(base.policy):
             return Rejection("invalid-policy")
         if not (takes_part(policy) and takes_part(base.policy)):
             return Rejection("invalid-policy")
-        if not self._has_room(series, policy):  # checked first, as landmarks may be many and readings are
+        if not self._has_room(series, policy):  # checked first: landmarks and readings may be many
             return Rejection("member-cap")
         landmarks = policy.grid.taken_over(base.state.promise.landmarks, base.policy.grid)
         begun = adopt_view(self._context, self._member, series, default, landmarks, self._record)
         return begun if isinstance(begun, Rejection) else replace(begun, row=since_version(begun.row, base))
 
     def _has_room(self, series: str, policy: Policy) -> bool:
-        """Return whether a person's limit exists and allows one more series with this policy."""
+        """Return whether the person has a limit and it allows one more series with this policy."""
         limits = self._context.limits
         member = self._member(member_of(series, limits.member_separator) + (limits.member_separator or ""))
         claim_nano = claim_of(policy, limits.lifetime_nano, claims=True)
@@ -137,7 +137,7 @@ class Handing:
         return not member.with_claim(claim_nano).exceeding
 
     def _ended(self, row: SeriesRow, base: Single, found: CloseRecord) -> Handed:
-        """Close the views with the base."""
+        """Close a base's views together with it."""
         parts = [self._single(view, of_series(found, view.series)) for view in self._begun_views(row)]
         return Handed((base, *(part for part in parts if not isinstance(part, Rejection))))
 
@@ -158,7 +158,7 @@ class Handing:
         return Handed((seal(self._context, row, adopted, outcome, self._record.timestamp_ms), *views))
 
     def _added(self, base: SeriesRow, landmarks: LandmarkSet) -> list[Decided] | Rejection:
-        """Register the landmarks that the base lacks so far in all views, or none of them in any.
+        """Register the landmarks that the base does not have yet, in all views or in none.
 
         ``landmarks`` are counted on the grid of the base. Guarantee: views have the landmarks of their base, even views
         that the configuration no longer lists, so budgets add up over one set of landmarks.
@@ -167,7 +167,7 @@ class Handing:
         parts: list[Decided] = []
         for view in self._begun_views(base) if spans else ():
             if view.state.closed and spans[0][0] >= view.state.clock.decided_end_ms:
-                continue  # it ended by itself, and spends on none
+                continue  # it ended and spends nothing on these
             moved = fold.register(view.policy, view.state, spans)
             if isinstance(moved, Rejection):
                 return Rejection("refused-landmark")
@@ -211,7 +211,7 @@ class Handing:
         return adopted
 
     def _begun_views(self, base: SeriesRow) -> list[SeriesRow]:
-        """Return the rows of all begun views in the configuration's order; views not listed there come last."""
+        """Return the rows of all existing views: in the configuration's order, then those not listed there."""
         separator, made = self._context.limits.member_separator, list(self._context.views_of(base.series))
         begun = [base.id_of(name, separator) for name in base.views.begun]
         known = [series for series in made if series in begun]
@@ -228,7 +228,7 @@ class Handing:
         return outcome
 
     def _member(self, chain: str) -> Member | None:
-        """Return a person after the earlier parts of this record."""
+        """Return a person's state after the earlier parts of this record."""
         return self._joined.get(chain) or self._find_member(chain)
 
     def _join(self, joined: Joined | None) -> None:

@@ -1,4 +1,4 @@
-"""Which of the series that received a record refused it, according to the rejected records."""
+"""Which of the series that received a record refused it, as shown by the rejected records."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,10 +9,10 @@ from stream_app.deciding.context import Context
 from stream_app.deciding.rows import SeriesRow
 
 WHOLE: Final = frozenset({"malformed", "misrouted", "future", "closed", "no-policy"})
-"""Reasons for which a base refuses a record before any view sees it; the views' refusal is implied."""
+"""Reasons for which a base refuses a record before any view receives it, so all views refuse it too."""
 NONE: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 UNBEGUN: Final = frozenset({"member-cap", "budget-cap", "invalid-policy"})
-"""Reasons for which a view cannot begin; they are reported once."""
+"""Reasons for which a view cannot begin; each refused view is reported once."""
 
 
 @final
@@ -34,7 +34,7 @@ class Refusals:
         return found is not None and (None in found or series in found or found.get(base) in WHOLE)
 
     def takers(self, offset: int, base: str) -> Iterator[str]:
-        """Yield the series that did not reject a reading or a watermark, base first; it may still be late."""
+        """Yield the series that did not reject a reading or watermark, base first; it may still be late there."""
         targets = (base, *self._views.get(base, ()))
         yield from (series for series in targets if not self.refused(offset, series, base))
 
@@ -57,15 +57,15 @@ def targets_of(rows: Mapping[str, SeriesRow], separator: str | None) -> dict[str
 
 
 def may_tell_a_view(reason: str, timestamp_ms: int | None) -> bool:
-    """Return whether a rejection may mean that a view cannot begin; a policy's has no time and does not."""
+    """Return whether a rejection may mean that a view cannot begin; a policy rejection has no timestamp."""
     return reason in UNBEGUN and timestamp_ms is not None
 
 
 def told_again(rows: Mapping[str, SeriesRow], rejects: Iterable[str], context: Context) -> dict[str, SeriesRow]:
-    """Return the rows of bases whose views were refused, with these refusals.
+    """Return the rows of bases whose views were refused, with these refusals added.
 
-    ``rejects`` are, in order, the series of rejected records that `may_tell_a_view`. So a rebuild of the rows rejects
-    no view a second time.
+    ``rejects`` contains, in order, the series of rejected records for which `may_tell_a_view` is true. With these
+    refusals, a rebuild of the rows rejects no view twice.
     """
     found: dict[str, SeriesRow] = {}
     for series in rejects:

@@ -35,7 +35,7 @@ def applied(
     record: InputRecord,
     adopted: Decided | None = None,
 ) -> Decided | Counted | Advanced | Rejection:
-    """Process a record for the series that it names; ``adopted`` is the adoption that led to ``row``.
+    """Process a record for the series it names; ``adopted`` is the adoption that created ``row``.
 
     Raises:
         LostCountersError: if the row has an open step whose counters are not in the collection.
@@ -85,7 +85,7 @@ def _observed(
     begun = renewed(context, row, stepped.release.timestamp_ms, record) if row.policy.renew else None
     if not isinstance(begun, Decided):
         return seal(context, row, adopted, stepped, record.timestamp_ms, None if begun is None else "refused")
-    # PRIVACY: the draw under the former version is dropped unread and shows nowhere.
+    # PRIVACY: the draw under the previous version is dropped unread and appears nowhere.
     stepped = fold.step(context.keys, begun.row.policy, begun.row.state, found.series, found.timestamp_ms, found.value)
     assert not isinstance(stepped, Rejection), "a version is renewed for an event that was accepted under it"
     return seal(context, begun.row, begun, stepped, record.timestamp_ms, "begun")
@@ -94,7 +94,7 @@ def _observed(
 def control(
     row: SeriesRow, found: LandmarksRecord | CloseRecord
 ) -> fold.Moved[LandmarksEntry] | fold.Moved[CloseEntry] | Rejection:
-    """Return the result of a record between steps for a series."""
+    """Return the result, for a series, of a record that belongs to no step."""
     match found:
         case LandmarksRecord():
             return fold.register(row.policy, row.state, found.add)

@@ -1,9 +1,9 @@
 """Unpacks the batches of a fetch and reports any that is damaged or whose codec library is missing.
 
-aiokafka raises the error of its decoder without a position, and loses what it has decoded so far. Here the records
-before such a batch are passed on first, and the error names topic, partition, offset and codec. aiokafka also builds an
-object with eleven fields for every record, which costs more than all other work of reading. `Fetch.batches` builds
-none: it passes on, batch by batch, what aiokafka's C code decoded. Importing this module changes aiokafka for every
+aiokafka raises its decoder's error without a position, and loses the records decoded so far. This module first passes
+on the records before such a batch, and its error names topic, partition, offset and codec. aiokafka also builds an
+object with eleven fields for every record, which costs more than all other reading work. `Fetch.batches` builds none:
+it passes on the output of aiokafka's C decoder batch by batch. Importing this module changes aiokafka for every
 consumer of the process, including Faust's; a caller that sets ``whole`` before it reads a fetch gets it as one
 `Records`.
 """
@@ -48,9 +48,9 @@ def readable_codecs() -> tuple[str, ...]:
 
 
 class RecordBatch(NamedTuple):
-    """The records of one batch, at least one, without an object per record."""
+    """The records of one batch (at least one), without an object per record."""
 
-    producer: int | None  # of the batch; -1 or None without a producer id
+    producer: int | None  # the batch's; -1 or None without a producer id
     records: Records
     headers: list[Sequence[tuple[str, bytes]]]
     timestamp_type: int | None
@@ -58,7 +58,7 @@ class RecordBatch(NamedTuple):
 
 
 class _Single(NamedTuple):
-    """A record in the form aiokafka builds its own from."""
+    """A record in the form that aiokafka converts to its own."""
 
     offset: int
     timestamp: int
@@ -70,7 +70,7 @@ class _Single(NamedTuple):
 
 
 def by_batch(_: Any) -> Any:
-    """Mark a consumer, as its ``key_deserializer``, to yield each `RecordBatch` instead of its records."""
+    """Make a consumer yield `RecordBatch` objects instead of records; pass it as ``key_deserializer``."""
     raise AssertionError("a key of a consumer that hands out batches is not deserialized")
 
 
@@ -100,7 +100,7 @@ class Fetch(fetcher.PartitionRecords):
                     raise CorruptRecordException("Invalid CRC")  # noqa: TRY301 (as what the decoders raise)
                 if not self._is_passed_over(batch):
                     yield read(batch)
-                # Move past the last record that the batch ever had: compaction may have removed it.
+                # Move past the batch's original last record: compaction may have removed that record.
                 self.next_fetch_offset = batch.next_offset
         except Exception as error:
             if self.next_fetch_offset > begin:
@@ -141,7 +141,7 @@ class Fetch(fetcher.PartitionRecords):
         """Return whether the reader must skip a batch: a marker, or records of an aborted transaction."""
         if self._isolation_level == fetcher.READ_COMMITTED and batch.producer_id is not None:
             self._consume_aborted_up_to(batch.base_offset)
-            # The log cleaner may keep the batch of a producer's last marker without its record.
+            # The log cleaner may keep the batch of a producer's last marker after removing its record.
             marker = next(batch, None) if batch.is_control_batch else None
             if marker is not None and ControlRecord.parse(marker.key) == ABORT_MARKER:
                 self._aborted_producers.discard(batch.producer_id)

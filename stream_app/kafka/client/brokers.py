@@ -1,4 +1,4 @@
-"""The cluster behind the protocols of `stream_app.kafka.brokers`, and its transactional producer."""
+"""The cluster that implements the protocols of `stream_app.kafka.brokers`, and its producer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -20,8 +20,8 @@ from stream_app.setup.settings import Settings
 
 _STOP_SECONDS = 10.0
 
-# The coordinator accepts no partition while it writes the markers of the previous transaction, which takes a few
-# milliseconds. aiokafka retries after 20 ms, several times the length of a whole transaction.
+# While it writes the markers of the previous transaction, for a few milliseconds, the coordinator accepts no partition.
+# aiokafka retries after 20 ms, several times the length of a whole transaction.
 sender.BACKOFF_OVERRIDE = 0.003
 
 
@@ -112,7 +112,7 @@ class PartitionProducer:
 
     @classmethod
     async def open(cls, settings: Settings, partition: int) -> "PartitionProducer":
-        """Fence every earlier owner: its open transaction ends, and it can write nothing more."""
+        """Open the producer; fence every earlier owner, ending its open transaction and its writing."""
         producer = AIOKafkaProducer(
             **client_arguments(settings),
             transactional_id=f"{settings.application}-{partition}",
@@ -154,7 +154,7 @@ class PartitionProducer:
         try:
             try:
                 async with asyncio.timeout_at(until):
-                    for page in pages.sealed():  # each waits for the one before, so this can time out too
+                    for page in pages.sealed():  # each waits for the one before, so may time out too
                         answers += [await self._producer.send_batch(page, topic, partition=self._partition)]
             finally:
                 # aiokafka commits what was acknowledged even if batches failed, so every answer must be checked.
@@ -172,7 +172,7 @@ class PartitionProducer:
         return Extent(first if first >= 0 else None, last + int(pages.pages[-1].record_count()) if last >= 0 else None)
 
     def _why(self, error: BaseException) -> BaseException:
-        """Return what ended the transaction if aiokafka reported only that there is none."""
+        """Return the error that ended the transaction if aiokafka reported only that there is none."""
         ended = self._producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001
         cause: BaseException | None = ended.exception() if ended.done() and not ended.cancelled() else None
         return cause or error

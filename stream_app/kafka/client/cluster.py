@@ -1,4 +1,4 @@
-"""What a cluster has, by admin requests: topics, their settings, and the consumer group's progress."""
+"""Admin requests for a cluster's topics, their settings, and the consumer group's progress."""
 
 import asyncio
 import time
@@ -51,7 +51,7 @@ class Cluster:
         return frozenset(await self._listed())
 
     async def unverified(self) -> tuple[int, ...]:
-        """Return the brokers that do not verify a transaction's partitions, except any that cannot be queried."""
+        """Return the brokers that do not verify a transaction's partitions; omit any that cannot be queried."""
         brokers = [str(broker["node_id"]) for broker in (await self._admin.describe_cluster())["brokers"]]
         resources = [ConfigResource(ConfigResourceType.BROKER, broker, {VERIFICATION: None}) for broker in brokers]
         answers = [found for answer in await self._admin.describe_configs(resources) for found in answer.resources]
@@ -132,7 +132,7 @@ async def group_offsets(settings: Settings, topic: str) -> Mapping[int, int]:
 
 
 async def _coordinator(admin: AIOKafkaAdminClient, group: str) -> None:
-    """Wait for the group's coordinator: a new cluster creates its topic at the first request."""
+    """Wait for the group's coordinator: a new cluster creates the offsets topic at the first request."""
     for _ in range(_ATTEMPTS - 1):
         with suppress(errors.GroupCoordinatorNotAvailableError, errors.GroupLoadInProgressError):
             await admin.find_coordinator(group)

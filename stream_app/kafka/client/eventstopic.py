@@ -1,8 +1,8 @@
 """Watches whether the events topic is still the one that the offsets in the state refer to.
 
-If it is deleted and created again, it is another topic, in which the old offsets mean nothing. A consumer asks by name,
-so it may have fetched from the new topic: a batch takes effect only if the topic was still the old one after the fetch.
-Ids are never reused, so the topic was then the old one during the fetch, too.
+If it is deleted and created again, it is another topic, in which the old offsets are meaningless. A consumer asks by
+name, so it may have fetched from the new topic: a batch takes effect only if the topic was still the old one after the
+fetch. Ids are never reused, so the topic was then the old one during the fetch, too.
 
 The topic can also get more partitions. Producers then place series by the new count, some of them in partitions that
 nobody reads.
@@ -50,9 +50,9 @@ class EventsTopic:
     async def look(self) -> None:
         """Check that the topic is the one the worker started with; a replaced or grown topic stays recorded.
 
-        A worker that owns nothing notices a change only here: when a topic vanishes, the group revokes its partitions
-        from all workers. Raises `aiokafka.errors.KafkaError` or `TimeoutError` without an answer; the last result is
-        then kept.
+        A worker that owns no partition notices a change only here: when a topic vanishes, the group revokes its
+        partitions from all workers. Raises `aiokafka.errors.KafkaError` or `TimeoutError` if there is no answer, and
+        keeps the last result.
         """
         async with asyncio.timeout(_ANSWER_SECONDS):
             found = await self._facts_of(await self._connected(), 0)
@@ -105,7 +105,7 @@ class EventsTopic:
         if node is None:
             node = any_node(admin)
         for _ in range(_MOST_ASKED):
-            # Other brokers may not know yet; the leader, which serves the records, knows their topic.
+            # Other brokers may not know the topic yet; the leader does, because it serves the records.
             ((error, _, topic_id, _, partitions, _, _),) = (await ask(admin, node, (self.name,))).topics
             if error == UnknownTopicOrPartitionError.errno:
                 return None
@@ -148,7 +148,7 @@ class EventsTopic:
 
     @property
     def trouble(self) -> str | None:
-        """What was expected, what was found and the remedy; None if the topic is unchanged."""
+        """The expected and found topic and the remedy, as a text; None if the topic is unchanged."""
         began, now = self._began_with, self._found
         reason: StopReason = "topic-replaced"
         if now is None:

@@ -18,12 +18,12 @@ from stream_app.kafka.client.topicid import assert_there
 from stream_app.setup.settings import Settings
 
 _FETCH_WAIT_MS = 10
-"""How long a broker holds a fetch that finds nothing: at the end of a log it delays the next request."""
+"""How long a broker holds a fetch that finds nothing, delaying the next request at a log's end."""
 _POLL_MS = 20
-"""How long to wait for records before checking the position: a final marker moves only the position."""
+"""How long to wait for records before checking the position, which is all that a final marker moves."""
 _FOLLOW_MS = 200
 _LAST_RECORDS = 256
-"""How far back to look first for a last record: only aborted or unwanted records can follow it."""
+"""How many records from the end are searched first: only aborted or unwanted ones can follow the last."""
 
 
 class LogReader:
@@ -41,9 +41,9 @@ class LogReader:
             yield cls(consumer)
 
     async def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """Return the first offset kept and the offset after the last record."""
+        """Return the first retained offset and the offset after the last record."""
         tp = TopicPartition(topic, partition)
-        # For a new topic aiokafka requests its metadata, then pauses 100 ms before it asks for its offsets.
+        # For a new topic aiokafka requests the metadata, then pauses 100 ms before it requests the offsets.
         client = self._consumer._client  # noqa: SLF001 (no public name)
         await client.add_topic(topic)
         if topic in client.cluster.unauthorized_topics:  # aiokafka would retry until its timeout
@@ -68,7 +68,7 @@ class LogReader:
         return None
 
     async def following(self, starts: Mapping[TopicPartition, int]) -> AsyncIterator[Any]:
-        """Yield the records of some partitions as they arrive, each from its start offset, without end."""
+        """Yield the records of some partitions as they arrive, each from its start offset, forever."""
         self._consumer.assign(list(starts))
         for place, start in starts.items():
             self._consumer.seek(place, start)
@@ -84,7 +84,7 @@ class LogReader:
             yield _records(TopicPartition(topic, partition), batches)
 
     async def rows(self, topic: str, partition: int, start: int) -> AsyncIterator[Records]:
-        """Yield the records of ``records`` as columns without headers, and build no object per record."""
+        """Yield the same records as `records`, but as columns without headers or an object per record."""
         async for batches in self._batches(topic, partition, start, None):
             yield Records.joined([batch.records for batch in batches])
 
@@ -124,11 +124,11 @@ async def records_of(
 ) -> AsyncIterator[ConsumerRecord]:
     """Yield the records of ``topic`` up to its end at the time of the call, or forever with ``follow``.
 
-    Reading starts at the beginning of each partition, or at its end with ``from_end``. With ``since_ms`` records with
+    Reading starts at the beginning of each partition, or at its end with ``from_end``. With ``since_ms``, records with
     an earlier timestamp are omitted, and those before the first later one are not read. Commits no offsets and joins no
     group. Raises `LookupError` if the topic does not exist.
     """
-    await assert_there(settings, topic)  # a consumer would search forever, and may make it
+    await assert_there(settings, topic)  # a consumer would search forever, or create it
     async with started(_consumer(settings, isolation, topic)) as consumer:
         places = list(consumer.assignment())  # every partition without a group
         ends = await consumer.end_offsets(places)
@@ -159,7 +159,7 @@ def _consumer(settings: Settings, isolation: Isolation, *topics: str, **more: An
 async def _fetched(
     consumer: AIOKafkaConsumer, ends: Mapping[TopicPartition, float], poll_ms: int = _POLL_MS
 ) -> AsyncIterator[tuple[TopicPartition, list[Any]]]:
-    """Yield each partition with what was fetched of it, until every partition is read up to its end."""
+    """Yield each partition with its fetched records, until every partition is read up to its end."""
     while [place for place, end in ends.items() if await consumer.position(place) < end]:
         for fetched in (await consumer.getmany(timeout_ms=poll_ms)).items():
             yield fetched

@@ -1,4 +1,4 @@
-"""Why the brokers could not be used: the request, the answer and the remedy, never a password."""
+"""Explains why the brokers could not be used: the request, the answer and the remedy; no passwords."""
 
 import asyncio
 import logging
@@ -33,13 +33,13 @@ _PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0)
 
 
 def unauthorized(error: BaseException | None) -> bool:
-    """Return whether the brokers' ACLs caused the error; aiokafka wraps some errors into plain ones."""
+    """Return whether the brokers' ACLs caused the error, which aiokafka may wrap in a general one."""
     return error is not None and (isinstance(error, tuple(_DENIED)) or unauthorized(error.__cause__))
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What was requested of the brokers, what was found, and what the operator can do."""
+    """The request to the brokers, the answer found, and the operator's remedy."""
 
     asked: str
     found: str
@@ -52,7 +52,7 @@ class Refusal:
 def refusal_of(settings: Settings, error: Exception) -> Refusal:
     """Return an error of a Kafka client as a message that its user can act on.
 
-    For a failed login or handshake, clients only report that there is no broker; another connection then finds out why.
+    After a failed login or handshake, clients report only that there is no broker; another connection finds the cause.
     """
     if isinstance(error, UnreadableBatchError):
         return Refusal(f"expected {error.asked}", f"found {error.found}", error.remedy)
@@ -76,7 +76,7 @@ def _said(error: Exception) -> str:
 
 
 def _named(error: BaseException) -> Iterator[str]:
-    """Yield the names in an error, such as topics: aiokafka passes a text or a collection of texts."""
+    """Yield the names in an error, such as topics: aiokafka passes a string or a collection of strings."""
     for each in error.args:
         yield from (str(one) for one in (each if isinstance(each, frozenset | set | list | tuple) else (each,)))
 
@@ -91,7 +91,7 @@ def _denied(settings: Settings, error: BaseException) -> str:
 
 
 async def _tried(settings: Settings) -> Exception | None:
-    """Connect to each configured broker; prefer a TLS or login error to the first error of another kind."""
+    """Connect to each configured broker; return a TLS or login error, else the first other error or None."""
     client = client_arguments(settings)
     why: Exception | None = None
     for host, port, _ in collect_hosts(client.pop("bootstrap_servers")):

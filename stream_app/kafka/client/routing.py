@@ -1,4 +1,4 @@
-"""The partition of a series, and the context of a worker, which checks it."""
+"""How series are assigned to partitions, and the worker context that checks this."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -12,7 +12,7 @@ from stream_app.setup.settings import Settings
 
 _CACHED_KEYS = 100_000
 _WORKERS_KEYS = 4_096
-"""Number of keys cached by a worker: it looks up each series once, and a key takes 200 bytes."""
+"""Number of keys that a worker caches: it looks up each series once, and a key takes 200 bytes."""
 
 
 def router(partitions: int, cached_keys: int = _CACHED_KEYS) -> Callable[[bytes], int]:

@@ -1,4 +1,4 @@
-"""How clients reach the brokers: the same transport security for all clients of the program."""
+"""The transport security that all clients of the program use to reach the brokers."""
 
 import ssl
 from collections.abc import AsyncIterator, Mapping

@@ -20,7 +20,7 @@ from stream_app.setup.settings import Settings
 
 CHUNK_EVENTS = 5_000
 _ANSWER_SECONDS = 1.0
-"""How long to wait for answers once the producer is closed: they are there by then, or never come."""
+"""How long to wait for answers after closing the producer: later answers never come."""
 
 
 class Event(NamedTuple):
@@ -31,7 +31,7 @@ class Event(NamedTuple):
 
 
 class SentEvents:
-    """The number of acknowledged events, and where they lie, as ranges of offsets by partition."""
+    """The number of acknowledged events, and their positions as ranges of offsets by partition."""
 
     def __init__(self) -> None:
         self.events = 0
@@ -48,9 +48,9 @@ class SentEvents:
         self._waiting.append((delivery, count))
 
     async def settle(self, seconds: float | None = None) -> None:
-        """Wait for the answers to all batches, at most ``seconds``; raises the first error among them."""
+        """Wait at most ``seconds`` for the answers to all batches; raise the first error among them."""
         if self._waiting:
-            # Unlike awaiting a single delivery, this cancels none of them when it is cancelled.
+            # Unlike awaiting a single delivery, a cancelled `wait` does not cancel the deliveries.
             await asyncio.wait([delivery for delivery, _ in self._waiting], timeout=seconds)
         self._waiting, found = [], self._waiting
         why: BaseException | None = None
@@ -67,7 +67,7 @@ class SentEvents:
 
 
 async def send_events(settings: Settings, events: Iterable[Event], acknowledged: SentEvents | None = None) -> int:
-    """Send all events in order; return how many. Raises aiokafka's errors if one is not acknowledged.
+    """Send all events in order and return their number; raise aiokafka's error if one is unacknowledged.
 
     ``acknowledged`` collects each batch as it is acknowledged, so an interrupted caller knows how far it got. Events of
     a series keep their order; a record without a series goes to partition 0, whose worker rejects it.
@@ -86,7 +86,7 @@ async def send_events(settings: Settings, events: Iterable[Event], acknowledged:
                 await sent.settle()
     finally:
         with suppress(KafkaError):  # another error is already raised, or this one is no use
-            await sent.settle(_ANSWER_SECONDS)  # closing the producer sent what it had; answers have come meanwhile
+            await sent.settle(_ANSWER_SECONDS)  # the closed producer has sent its batches and has the answers
     return sent.events
 
 
@@ -130,7 +130,7 @@ class Sender:
         return self._partition_of(event.key) if event.key else 0
 
     async def send(self, event: Event) -> Place:
-        """Send an event; return its position. Raises aiokafka's errors if it is not acknowledged."""
+        """Send an event and return its position; raise aiokafka's error if it is not acknowledged."""
         sent = await self._producer.send_and_wait(self._topic, event.value, event.key, self.partition_of(event))
         return Place(sent.partition, sent.offset)
 

@@ -1,4 +1,4 @@
-"""The topics: their names, their settings, and how a cluster's topics differ from them.
+"""The required topics, their names and settings, and how a cluster's topics differ from them.
 
 Kafka's defaults lose data here: a record stamped two hours ahead fails its transaction, and records stamped years ago
 are deleted within minutes. So every setting on which the guarantee or the recovery depends is set explicitly and
@@ -14,11 +14,11 @@ from stream_app.manual import page_at
 
 FOREVER = str(2**63 - 1)
 EVENT_BYTES = 8 * 1024 * 1024
-"""Far above our own limit, so that an oversized event is rejected, not only refused at its sender."""
+"""Far above our own limit, so that the worker rejects an oversized event and records it."""
 OUTPUT_BYTES = 4 * 1024 * 1024  # for a batch of outputs, or a state row with the landmarks of many years
 
 # Outputs carry the times of their events: years ago in a replay, in the future if a clock is wrong.
-_ANY_CODEC = {"compression.type": "producer"}  # or any codec readable here: see `_suffices`
+_ANY_CODEC = {"compression.type": "producer"}  # or any readable codec: see `_suffices`
 _ANY_TIME = {
     **_ANY_CODEC,
     "message.timestamp.type": "CreateTime",
@@ -38,18 +38,18 @@ _CHANGELOG = {
 }
 _EVENTS = {
     **_ANY_CODEC,
-    "message.timestamp.type": "LogAppendTime",  # the only clock to limit future events
+    "message.timestamp.type": "LogAppendTime",  # only this clock limits future events
     "cleanup.policy": "delete",
     "max.message.bytes": str(EVENT_BYTES),
 }
 # With three brokers, one of them can be lost without losing acknowledged records.
 _REPLICATED = {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
 _REPLICAS = 3
-_LONGEST_PREFIX = 80  # keeps names that start with it short enough for a topic or a setting
+_LONGEST_PREFIX = 80  # keeps names with this prefix short enough for a topic or a setting
 
-# A higher value is fine, too.
+# A higher value is accepted, too.
 _AT_LEAST = frozenset({"max.message.bytes", "min.insync.replicas"})
-# Tuning, not correctness: set on new topics; after that, the operator may change them.
+# Tuning, not correctness: set on new topics, and later changeable by the operator.
 _UNCHECKED = frozenset({"segment.bytes", "min.cleanable.dirty.ratio"})
 
 

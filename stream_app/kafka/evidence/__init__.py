@@ -1,1 +1,1 @@
-"""What rows and logs show about a partition's past, and why it may not continue."""
+"""Evidence from rows and logs of a partition's past, and why it may not continue."""

@@ -2,7 +2,7 @@
 
 Two applications under one prefix would each process every step, and each spend the budget. So before its first entry an
 application writes a claim into each ledger partition: a record with an empty key, without the header `input`, and
-outside every series, chain and signed checkpoint. The committed claim with the lowest offset counts forever; in a
+outside every series, chain and signed checkpoint. The committed claim with the lowest offset is valid forever; in a
 partition older than claims, other records precede it. An application that finds another application's claim stops
 (`foreign-writer`).
 """
@@ -40,12 +40,12 @@ def is_claim(record: Any) -> bool:
 class FoundClaim(NamedTuple):
     """The result of looking for a ledger partition's claim."""
 
-    offset: int  # of this application's valid claim; `NO_CLAIM`: none below ``start``
+    offset: int  # this application's valid claim; `NO_CLAIM` if none below ``start``
     start: int
 
 
 async def find(site: Site, partition: int) -> FoundClaim:
-    """Return this application's claim, by the partition row or the ledger; raises if another one counts."""
+    """Return this application's claim from the partition row or the ledger; raise if another is valid."""
     async with site.brokers.reader("read_committed") as reader:
         row = await last_row(reader, site.names, partition)
         if row is not None and row.claim != NO_CLAIM:
@@ -88,7 +88,7 @@ async def holds_entries(reader: Reader, topic: str, partition: int) -> bool:
 
 
 def _own(site: Site, partition: int, claim: Claim) -> int:
-    """Return the offset of a claim; raises if it is another application's."""
+    """Return the offset of a claim; raise if it belongs to another application."""
     settings = site.settings
     if (claim.application, claim.prefix) != (settings.application, settings.prefix):
         asked = f"{site.names.ledger} for application {settings.application} under prefix {settings.prefix}"
@@ -98,7 +98,7 @@ def _own(site: Site, partition: int, claim: Claim) -> int:
 
 
 async def _ruling(reader: Reader, topic: str, partition: int, start: int) -> tuple[int, Claim | None]:
-    """Return the offset up to which there is no claim, and the first claim from ``start`` on or None."""
+    """Return the offset below which there is no claim, and the first claim from ``start`` on, or None."""
     async for records in reader.records(topic, partition, start):
         for record in records:
             if is_claim(record) and (claim := _decoded(record)) is not None:

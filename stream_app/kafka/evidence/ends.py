@@ -1,12 +1,12 @@
-"""Compares the beginnings and ends of a partition's logs with what its row says must be there.
+"""Compares the beginnings and ends of a partition's logs with those that its row requires.
 
 A log that lost its beginning or its end must neither give budget back nor allow anything to be processed twice:
 
 * A changelog that begins later than the row allows lacks rows of idle series: they would start over.
 * A ledger that begins later, or ends sooner, lacks entries, and `recover` would not know what they spent.
-* Releases may expire, so only their end shows whether some are lost.
+* Releases may expire, so only the end of their log shows whether some are lost.
 * Entries, releases and rejects name their input. Ledger entries are written first: a release without an entry shows
-  that the ledger lost its end, and an entry without its release that the releases did.
+  that the ledger lost its end, and an entry without its release that the releases topic did.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ NOTHING: Final = -1  # the last record's input in a log without records
 
 
 class Bounds(NamedTuple):
-    """The first offset kept in a partition's log, and the offset after the last record."""
+    """The first retained offset in a partition's log, and the offset after the last record."""
 
     first: int
     end: int
@@ -48,7 +48,7 @@ class AnsweredInput(NamedTuple):
 
     @property
     def before(self) -> int:
-        """Return the first input offset from which on there are no outputs."""
+        """Return the offset after the last input that has an output."""
         return max(self.entry, self.release, self.reject) + 1
 
 
@@ -61,7 +61,7 @@ class Shortage:
     found: str
 
     def stopped(self, partition: int) -> PartitionStoppedError:
-        """Return the shortage as the reason why a partition stops."""
+        """Return the error that stops a partition because of the shortage."""
         return PartitionStoppedError(partition, self.reason, self.asked, self.found)
 
 
@@ -101,7 +101,7 @@ def _late(reason: StopReason, log: str, whole_from: int, first: int) -> Shortage
 
 
 def disagreement(answered: AnsweredInput, ends: Ends, accepted: int, last_reject: int = NOTHING) -> Shortage | None:
-    """Return what the end of one output log shows to be missing from another, or None.
+    """Return the records that the end of one output log shows to be missing from another, or None.
 
     Releases of input up to ``accepted`` may be missing. ``last_reject`` is the input of the last reject according to
     the partition row.
@@ -121,19 +121,19 @@ def disagreement(answered: AnsweredInput, ends: Ends, accepted: int, last_reject
 
 
 def input_short(next_offset: int, end: int) -> Shortage:
-    """Return the shortage of an input that ends at ``end``: new input below ``next_offset`` would be lost."""
+    """Return the shortage of input that ends at ``end``: new input below ``next_offset`` would be lost."""
     asked = f"input up to offset {next_offset}, which was processed"
     return Shortage("input-short", asked, f"that the log ends at {end}")
 
 
 def input_lost(next_offset: int, first: int) -> Shortage:
-    """Return the shortage of an input that begins at ``first``, beyond ``next_offset``, which is next."""
+    """Return the shortage of input that begins at ``first``, after ``next_offset``, the next to process."""
     found = f"that the log starts at {first}: events were deleted before they were processed"
     return Shortage("input-lost", f"input from offset {next_offset} on", found)
 
 
 def counts_lost(recall_offset: int, first: int) -> Shortage:
-    """Return the shortage of an input that begins at ``first``, later than ``recall_offset``.
+    """Return the shortage of input that begins at ``first``, later than ``recall_offset``.
 
     Open steps are counted from ``recall_offset`` on.
     """
@@ -143,7 +143,7 @@ def counts_lost(recall_offset: int, first: int) -> Shortage:
 
 
 def torn(changelog: Bounds, committed_end: int) -> Shortage | None:
-    """Return the shortage of a changelog that ends inside a transaction: the next commit would commit it."""
+    """Return the shortage of a changelog that ends inside a transaction: the next commit would end it."""
     if committed_end >= changelog.end:
         return None
     asked, found = (
@@ -166,7 +166,7 @@ async def cut_short(reader: Reader, names: TopicNames, partition: int) -> Shorta
 
 
 def adopted(row: PartitionRow, ends: Ends) -> tuple[PartitionRow, tuple[str, ...]]:
-    """Return the row, with bounds that an earlier version did not keep set to today's, and the warnings."""
+    """Return the row and warnings; bounds that an earlier version did not store get their current values."""
     late = tuple(
         f"{log} begins at offset {first}, and the partition row, written by an earlier version, does not show whether "
         "the log ever held more"
@@ -194,8 +194,8 @@ async def ends_of(reader: Reader, names: TopicNames, partition: int) -> Ends:
 async def answered_of(reader: Reader, names: TopicNames, partition: int, covered: int | None = None) -> AnsweredInput:
     """Return the input of the last outputs; ``reader`` reads committed records.
 
-    The partition row covers input below ``covered``; None: there is no row. Missing outputs of later input will still
-    be published.
+    The partition row covers input below ``covered``, or is missing if that is None. Missing outputs of later input will
+    still be published.
     """
     logs = (names.ledger, names.releases, names.rejects)
     # Outputs are written in the order of their input, so the last record of a log has the highest input.

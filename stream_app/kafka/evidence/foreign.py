@@ -1,8 +1,8 @@
 """Finds records that another application wrote into this application's topics.
 
-Every output carries the header `input`, whoever wrote it, and under the same key another application writes the same
+Every output carries the header `input`, whoever wrote it, and another application with the same key writes the same
 bytes. Only the producer id in the batch header distinguishes them: the brokers assign it to a transactional id, and so
-to one application and partition. While one owner works, nothing has to be read to rule out other writers: its next
+to one application and partition. While one owner works, it need not read anything to rule out other writers: its next
 batch then begins right after the marker of its last transaction.
 """
 
@@ -60,7 +60,7 @@ class Ownership:
     def __init__(self, brokers: Brokers, partition: int) -> None:
         self._brokers, self._partition = brokers, partition
         self._next: dict[str, tuple[int, int]] = {}
-        """By topic: the offset checked so far, and where the next batch begins if nobody else writes."""
+        """By topic: the offset checked so far, and where the next batch begins if there is no other writer."""
 
     async def begin(self, starts: Mapping[str, int], own: Collection[int]) -> None:
         """Check each topic from its start offset (-1: unknown) to its end; expect only own records afterwards.

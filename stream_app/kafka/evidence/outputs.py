@@ -1,9 +1,9 @@
-"""Compares the outputs of input beyond the partition row with the logs, and writes only missing ones.
+"""Compares the logs with the outputs of input after the partition row, and writes only missing ones.
 
-There are two ways to such outputs. Either the changelog lost its end, including the row. Or a late copy of an earlier
-request committed a partly written batch (KIP-890), so that each log contains the beginning of the batch's outputs, or
-none. The input is processed once more from the row. An output that exists is skipped; one that is missing after the end
-of its log is published now, with the same bytes.
+Such outputs exist for one of two reasons. Either the changelog lost its end, including the row. Or a late copy of an
+earlier request committed a partly written batch (KIP-890), so that each log contains only the beginning of the batch's
+outputs, or none. The input is processed once more from the row. An output that exists is skipped; one missing after the
+end of its log is published now, with the same bytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ class CommittedOutputs:
     def __init__(
         self, partition: int, reason: StopReason, whole: int, gone: int, found: Mapping[int, list[str]]
     ) -> None:
-        """Keep digests by input offset; a missing output of input below ``whole`` stops the partition.
+        """Store digests by input offset; a missing output of input below ``whole`` stops the partition.
 
         ``reason`` is the reason for the stop. Outputs of input below ``gone`` may be missing: they expired, or their
         loss was accepted.
@@ -43,7 +43,7 @@ class CommittedOutputs:
         self._whole, self._gone, self._found = whole, gone, dict(found)
 
     def holds(self, offset: int, digest: str) -> bool:
-        """Return whether an output of input ``offset`` exists, each once; raises if others are in its place."""
+        """Return whether input ``offset`` has this output, each counted once; raise if it differs or is lost."""
         left = self._found.get(offset)
         if left is not None and digest in left:
             left.remove(digest)
@@ -52,7 +52,7 @@ class CommittedOutputs:
             return True
         if offset < self._gone:
             return True
-        # The entry was recomputed as in its log before its release is looked up, so the release is missing, not
+        # The entry was recomputed with the same result before its release is looked up, so the release is missing, not
         # different.
         if left is not None and self._reason == "ledger-short":
             raise self._stopped(
@@ -78,7 +78,7 @@ class Outputs(NamedTuple):
     ledger: CommittedOutputs
     releases: CommittedOutputs
     rejects: CommittedOutputs
-    before: int  # the first input offset after all outputs
+    before: int  # the offset after the last with output
 
     def left(self, before: int) -> int | None:
         """Return the first input below ``before`` with an output that was not recomputed, or None."""
@@ -113,10 +113,10 @@ async def outputs_of(
 
 
 async def first_lacking(reader: Reader, names: TopicNames, partition: int, start: int, answered: AnsweredInput) -> int:
-    """Return the first input from ``start`` on with a possibly missing output.
+    """Return the first input from ``start`` on that may lack an output.
 
     ``reader`` reads committed records. Input without any output may have been rejected, unless there is a later reject.
-    If nothing is missing, the input after all that have outputs is returned.
+    If nothing is missing, the result is the input after the last one with outputs.
     """
     wanted = await _found(reader, names.ledger, partition, start, lambda one: entry_of(one).get("release", ""))
     released = await _found(reader, names.releases, partition, start, _digest)
@@ -166,10 +166,10 @@ async def lost_releases(
 def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shortage:
     """Return why recovery stops if releases are missing before later ones.
 
-    Their input exists, and the next owner could compute them again. But each log is in the order of its input: this is
-    how a reader knows what came last, and how workers and `recover` find what is missing at its end. A release after
-    later ones would break that order permanently, so it is given up once the operator agrees: its entry stays, its
-    epsilon stays spent, and the next owner omits it when it processes its input again for the state.
+    Their input exists, and the next owner could compute them again. But each log is in the order of its input: this
+    order shows readers which record is the latest, and shows workers and `recover` what is missing at the end. A
+    release after later ones would break that order permanently, so it is abandoned once the operator agrees: its entry
+    stays, its epsilon stays spent, and the next owner omits it when it processes its input again for the state.
     """
     steps, series = len(lost), len({one.series for one in lost})
     asked = f"the release for input {lost[0].offset}, whose ledger entry exists"
@@ -182,13 +182,13 @@ def missing_before(lost: Sequence[LostRelease], answered: AnsweredInput) -> Shor
 
 
 def _promised(record: Any) -> tuple[str, str]:
-    """Return the digest of the release that an entry names, or an empty text, and the entry's series."""
+    """Return the digest of the release that an entry names, or an empty string, and the entry's series."""
     entry = entry_of(record)
     return entry.get("release", ""), entry["series"]
 
 
 def unless_held(committed: CommittedOutputs, append: Append, *, named: bool = True) -> Append:
-    """Wrap ``append`` to omit outputs that exist; without ``named`` they are compared by input alone."""
+    """Wrap ``append`` to omit existing outputs; without ``named``, outputs are compared by input alone."""
 
     def appended(key: bytes | None, value: bytes, timestamp_ms: int, headers: Headers) -> None:
         """Append an output unless it exists."""

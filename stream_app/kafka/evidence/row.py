@@ -1,4 +1,4 @@
-"""The partition row: how far a partition's state has advanced, and what it was computed with."""
+"""The partition row: a partition's progress, and the configuration that its state was computed with."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
@@ -9,43 +9,43 @@ from stream_app.kafka.client.topics import TopicNames
 
 PARTITION_KEY: Final = b"\x00partition"  # its key in the changelog; other keys begin with a letter
 
-UNKNOWN: Final = -1  # in a row of an earlier version: a value that it does not contain
+UNKNOWN: Final = -1  # a value that a row of an earlier version does not contain
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
-    """How far a partition has come, committed with the state it describes."""
+    """The progress of a partition, committed together with the state it describes."""
 
     topic: str  # id of the events topic: offsets mean nothing in another one
     changelog: str  # id of the changelog topic: a local copy of another one is useless
-    partitions: int  # partition count: with another one, series would lie elsewhere
+    partitions: int  # partition count: another count would place series elsewhere
     next_offset: int  # the first unprocessed input offset
     recall_offset: int
-    """Where input is read again from: open steps exist in memory alone; without any, the next offset."""
+    """Where to restart reading input for open steps, which exist only in memory; else the next offset."""
     ledger_offset: int  # every earlier ledger record is either in the state or not binding
     key: str  # fingerprint of the noise key
     configuration: str  # fingerprint of all configuration that affects decisions
-    last_offset: int = -1  # offset of the last processed input record; -1: none, or processed before this was kept
+    last_offset: int = -1  # offset of the last processed record; -1 if none, or before this was stored
     last_append_ms: int = 0
-    """When the broker appended it: if the events topic lost its end and grew again, this time differs."""
+    """When the broker appended that record: differs if the events topic lost its end and grew again."""
     changelog_first: int = UNKNOWN
     """The offset from which the changelog must be complete: if it begins later, it lost rows of series."""
-    ledger_first: int = UNKNOWN  # the offset from which the ledger must be whole
+    ledger_first: int = UNKNOWN  # offset from which the ledger must be complete
     releases_offset: int = UNKNOWN
     """All releases before this offset are written; those of the last batch may follow it."""
-    last_reject: int = UNKNOWN  # input offset of the last reject; -1: the row knows of none
-    releases_lost: int = -1  # releases of input up to here may be missing: this was accepted
-    rejects_lost: int = -1  # rejects of input up to here may be missing: this was accepted
-    group_offset: int = UNKNOWN  # the group's offset when `recover` went back; input below is processed again
+    last_reject: int = UNKNOWN  # input offset of the last reject; -1 if none is known
+    releases_lost: int = -1  # the loss of releases of input up to here was accepted
+    rejects_lost: int = -1  # the loss of rejects of input up to here was accepted
+    group_offset: int = UNKNOWN  # the group's offset that `recover` reset; earlier input is processed again
     life: str = ""
-    """Changes when the changelog is rewritten from an earlier point: copies with another are discarded."""
+    """Changes when the changelog is rewritten from an earlier point; other copies are then discarded."""
     claim: int = UNKNOWN  # offset of this application's valid claim to the ledger partition
     producer: int = UNKNOWN  # producer id of the owner that wrote it; unknown after `recover`
     separator: str = ""
-    """What ends the person's name in series ids; empty: no persons. Series were placed by it."""
+    """The separator after person names in series ids, which placed the series; empty without persons."""
 
     def encode(self) -> bytes:
-        """Return the encoded row; without persons it has the format from before there were any."""
+        """Return the encoded row; without persons, the format is the one used before persons existed."""
         fields = asdict(self)
         if not self.separator:
             del fields["separator"]
@@ -53,7 +53,7 @@ class PartitionRow:
 
     @classmethod
     def decode(cls, value: bytes) -> Self:
-        """Decode a stored row; fields of later versions are omitted."""
+        """Decode a stored row; ignore fields of later versions."""
         fields: Any = wire.load(value)
         fields.setdefault("recall_offset", fields["next_offset"])  # rows from before collected data existed
         return cls(**{name: fields[name] for name in cls.__slots__ if name in fields})

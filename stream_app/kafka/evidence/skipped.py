@@ -1,9 +1,9 @@
-"""Input that the group's offset skips without any output that shows it was processed.
+"""Detects input that the group's offset skips although no output shows that it was processed.
 
-A worker's group offset never passes what it processed, and every processed record has an output that names it, with two
+A worker's group offset never passes unprocessed input, and every processed record has an output that names it, with two
 exceptions: a contribution, and a watermark that closes nothing. While the steps they belong to are open, the group's
 offset stays before them. So if there are records between the last input that outputs name and the group's offset,
-somebody set that offset forward; only for those two kinds is this uncertain. Offsets without a record are transaction
+somebody advanced that offset; only for those two kinds is this uncertain. Offsets without a record are transaction
 markers.
 
 A reading of a unit has no output either, and the group's offset passes it at once: input of series with units below
@@ -26,10 +26,10 @@ class SkippedRecords(NamedTuple):
     first: int
     last: int
     records: int
-    unsure: int  # how many of them are contributions or watermarks, which may have no output
+    unsure: int  # how many are contributions or watermarks, which may lack output
 
     def refused(self, names: TopicNames, partition: int, told: int, committed: int) -> PartitionStoppedError:
-        """Return why recovery does not skip them; outputs name only input below offset ``told``."""
+        """Return the error for recovery that would skip them; outputs name only input below ``told``."""
         asked = f"outputs for all input from {names.events} below the group's offset {committed}"
         unsure = (
             f", of which {self.unsure} are contributions or watermarks, which need no output" if self.unsure else ""

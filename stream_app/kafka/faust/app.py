@@ -1,4 +1,4 @@
-"""The Faust app: one agent over whole fetches and one table, without what could leak or lose records."""
+"""The Faust app: one agent over whole fetches, one table, and no features that leak or lose records."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ TABLE = "state"
 _HEARTBEAT_SECONDS = 1.0
 _ACKNOWLEDGE_SECONDS = 0.25  # one small request; it updates the group's lag for anyone watching
 _LOOK_SECONDS = 0.05  # how often to check whether standby copies are complete
-_LAST_SECONDS = 5.0  # to acknowledge processed input; the partition rows know it anyway
+_LAST_SECONDS = 5.0  # to acknowledge processed input; partition rows record it anyway
 
 
 class WholeFetch(faust.Schema[Any, Any]):
@@ -51,7 +51,7 @@ class WholeFetch(faust.Schema[Any, Any]):
 class Assignor(PartitionAssignor):
     """Faust's assignor, with a name that contains the separator after persons' names.
 
-    The brokers admit no worker to a group whose assignor has another name: two workers that place series and keep
+    The brokers admit no worker to a group whose assignor has another name. Two workers that place series and store
     persons' budgets by different separators would each spend one person's budget.
     """
 
@@ -65,8 +65,8 @@ class Assignor(PartitionAssignor):
 class Recovery(FaustRecovery):
     """Faust's recovery, used only for standby copies: an owned partition restores itself (`Restorer`).
 
-    Faust would let no partition of a worker continue before the last one is read back. It also waits for the last
-    *record* of the changelog, which in a transactional log is a marker that consumers never receive: here a copy is
+    In Faust, no partition of a worker continues before the last one is read back. Faust also waits for the last
+    *record* of the changelog, which in a transactional log is a marker that consumers never receive. Here a copy is
     complete when the consumer's position has passed the end of the log.
     """
 
@@ -94,7 +94,7 @@ class Recovery(FaustRecovery):
         return self.copies.follows(tp.partition)
 
     def reach(self, positions: Mapping[TP, int]) -> None:
-        """Record the positions up to which the log was read: everything below them is applied."""
+        """Record the positions up to which the log was read; all earlier records are applied."""
         for tp, position in positions.items():
             if self.follows(tp):
                 self._reached[tp] = position
@@ -106,7 +106,7 @@ class Recovery(FaustRecovery):
     def standby_remaining(self) -> Counter[TP]:
         """Return how many offsets each standby copy lags behind the log's end at assignment time."""
         remaining: Counter[TP] = Counter()
-        for tp, highwater in self.standby_highwaters.items():  # the last offset, marker or record; -1: empty
+        for tp, highwater in self.standby_highwaters.items():  # offset of the last record or marker, or -1
             done: int | None = self.standby_offsets[tp]  # None until it is known
             behind = highwater - (-1 if done is None else done)
             remaining[tp] = 0 if self._reached.get(tp, -1) > highwater else max(0, behind)
@@ -119,7 +119,7 @@ class Recovery(FaustRecovery):
         await super().on_rebalance(*arguments, **named)
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
-        """Pass on no fetch until the flow resumes: Faust now empties its queues, and does not seek afterwards."""
+        """Pass on no fetch until the flow resumes: Faust now empties its queues without seeking afterwards."""
         self.app.consumer.stop_flow()
         await super().on_recovery_completed(generation_id)
 
@@ -169,7 +169,7 @@ class App(faust.App):
             broker=[f"kafka://{server.strip()}" for server in settings.bootstrap_servers.split(",")],
             broker_credentials=_credentials(settings),
             broker_session_timeout=seconds,
-            # Workers hear of a rebalance with a heartbeat, and all wait until the last one has heard of it.
+            # Workers learn of a rebalance by a heartbeat, and all wait until the last one has learned of it.
             broker_heartbeat_interval=min(_HEARTBEAT_SECONDS, seconds / 10),
             broker_rebalance_timeout=rebalance_seconds(settings),
             broker_request_timeout=max(90.0, 2 * seconds),
@@ -211,7 +211,7 @@ class App(faust.App):
             )
         )
         events = self.topic(names.events, schema=WholeFetch(), value_type=bytes)
-        # The same as `self.agent`, without its search for the source files of all modules: 0.1 s per start.
+        # Equivalent to `self.agent` without its search for the source files of all modules: 0.1 s per start.
         found = Agent(
             self._hand_on, name="landmark", app=self, channel=events, concurrency=1, on_error=self._on_agent_error
         )

@@ -45,7 +45,7 @@ class Consumer(driver.Consumer):
 
     @Service.task
     async def _watch_group(self) -> None:
-        """Crash if the group refuses this worker: its coordinator would wait until someone reads the error."""
+        """Crash if the group refuses this worker; otherwise its coordinator waits until the error is read."""
         with suppress(ConsumerEndedError):
             while not self.should_stop:
                 await self.sleep(_GROUP_SECONDS)
@@ -54,10 +54,9 @@ class Consumer(driver.Consumer):
     def verify_event_path(self, now: float, tp: TP) -> None:
         """Let Faust warn if nothing was fetched for a long time for a running or standby partition.
 
-        Faust's other checks look at streams and acknowledgements since the worker's start or the last rebalance: they
+        Faust's other checks look at streams and acknowledgements since the worker's start or the last rebalance. They
         reported partitions as stalled that were restoring their state or had just received a first record. Here one
-        agent passes everything on at once, and input that then waits to be processed shows in
-        `landmark_event_lag_records`.
+        agent passes everything on at once, and `landmark_event_lag_records` shows input that waits to be processed.
         """
         if not (
             self.app.partitions.runs(tp.partition)
@@ -69,7 +68,7 @@ class Consumer(driver.Consumer):
             self._thread.verify_recovery_event_path(now, tp)
 
     def keep(self, tp: TP, offset: int) -> None:
-        """Keep the group's offset of a partition at or below ``offset``, whatever is acknowledged."""
+        """Keep the group's offset of a partition at or below ``offset``, even if later input is acknowledged."""
         self._kept[tp] = offset
 
     def cannot_read(self, error: UnreadableBatchError) -> None:
@@ -94,7 +93,7 @@ class Consumer(driver.Consumer):
             await self.wait(cast("Any", self.can_resume_flow), timeout=timeout)
             return
         if self._buffered_partitions and not self._get_active_partitions():
-            # All buffers are full: Faust would sleep for a second, even if a partition is wanted again meanwhile.
+            # All buffers are full: Faust would sleep for a second, even if a partition is wanted again before then.
             await self.wait(self._wanted, timeout=timeout)
             return
         try:
@@ -124,7 +123,7 @@ class Consumer(driver.Consumer):
                 self._miss([tp])
 
     def _miss(self, fetched: Iterable[TP]) -> None:
-        """Fetch again what was dropped: the consumer is already past it, and no further record may come."""
+        """Fetch dropped records again: the consumer is already past them, and no further record may come."""
         for tp in fetched:
             if tp.topic == self.app.events_topic:
                 self.app.partitions.miss(tp.partition)
@@ -177,12 +176,12 @@ class Consumer(driver.Consumer):
         try:
             return bool(await super()._commit(offsets))
         except ConsumerEndedError:
-            # The partition rows know where to continue; the group's offset only lags behind them.
+            # The partition rows contain the next offsets; the group's offset only lags behind them.
             logger.info("the last offsets are not committed to the group: its consumer has ended")
             return False
 
     async def create_topic(self, topic: str, *_: Any, **__: Any) -> None:
-        """Create no topic: `topics` creates each with the settings it needs, and the worker checks them."""
+        """Create no topic: `topics` creates each one with its required settings, and the worker checks them."""
 
     # Messages of a partition are acknowledged strictly in order, each for all its offsets, so the newest one gives the
     # offset to commit. Faust itself keeps every single offset in lists and trees, which costs as much as processing a
@@ -255,7 +254,7 @@ class FaustFeed:
         self._consumer.on_buffer_drop(self._tp(partition))
 
     async def earliest(self, partition: int) -> int:
-        """Return the first input offset kept."""
+        """Return the first retained input offset."""
         tp = self._tp(partition)
         return int((await self._consumer.earliest_offsets(tp))[tp])
 

@@ -1,4 +1,4 @@
-"""Faust's thread for Kafka: it drains whole fetches, and answers requests until it ends."""
+"""Faust's Kafka thread, which drains whole fetches and answers requests until it ends."""
 
 import asyncio
 import gc
@@ -23,13 +23,13 @@ from stream_app.kafka.client.refusal import repeated, unauthorized
 logger = logging.getLogger(__name__)
 
 _FETCH_WAIT_MS = 250
-"""How long a broker holds a fetch that finds nothing: a newly assigned partition's fetch waits for it."""
+"""How long a broker holds an empty fetch; the fetch of a newly assigned partition waits for it."""
 
 _AGREE_SECONDS = 1.0
 """How long a closing consumer waits for a running rebalance; after that it leaves the group at once."""
 _LEAVE_SECONDS = 3.0
 _IDLE_SHARE = 50
-"""The inverse of the largest share of its time that an idle worker spends on garbage collection."""
+"""The inverse of the maximum share of time that an idle worker spends on garbage collection."""
 
 
 class ConsumerEndedError(KafkaConnectionError):
@@ -40,7 +40,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     """Faust's thread for Kafka, read-committed; it records the offsets that each fetch covered."""
 
     def __post_init__(self) -> None:
-        """Start without fetches and requests; mode calls this at the end of its constructor."""
+        """Start without fetches and requests; mode calls this method at the end of its constructor."""
         super().__post_init__()
         self.stretches: dict[TP, tuple[int, int]] = {}
         self._waiting: set[asyncio.Future[Any]] = set()
@@ -49,7 +49,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self._collects_from = 0.0
 
     async def on_start(self) -> None:
-        """Start a consumer, and try again if a broker left a request unanswered."""
+        """Start a consumer; try again if a broker left a request unanswered."""
         await repeated(self._start_consumer, cast("Any", self.app).settings)
 
     async def _start_consumer(self) -> None:
@@ -63,7 +63,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         """Return the thread's answer; raises ``ConsumerEndedError`` if the thread ends before it answers.
 
         Faust's own version would wait forever: the thread of a crashed app ends by itself, but stopping the app calls
-        it.
+        the thread.
         """
         if self._silent:
             raise ConsumerEndedError
@@ -91,10 +91,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self._silent = True
         refused, self._waiting = self._waiting, set()
         for promise in refused:
-            promise.cancel()  # the thread does not start a request not yet started
+            promise.cancel()  # the thread skips a request that it has not started
 
     async def on_thread_stop(self) -> None:
-        """Close the consumer, although aiokafka raises that its own requests were cancelled by absent brokers."""
+        """Close the consumer; suppress aiokafka's error that absent brokers cancelled its own requests."""
         closing = asyncio.create_task(super().on_thread_stop())
         _, late = await asyncio.wait({closing}, timeout=_AGREE_SECONDS)
         if late:
@@ -103,9 +103,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             await closing
 
     async def _leave_group(self) -> None:
-        """Leave the group during a rebalance; aiokafka leaves only after it, so it waits for sleeping members.
+        """Leave the group during a rebalance; aiokafka leaves only afterwards, and waits for sleeping members.
 
-        This uses another connection: on the group's own one, brokers read nothing until they have answered the join
+        A separate connection is used: on the group's own one, brokers read nothing until they have answered the join
         request.
         """
         consumer = self._consumer
@@ -118,7 +118,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 await group._client.send(group.coordinator_id, request, group=ConnectionGroup.DEFAULT)  # noqa: SLF001
 
     def _stopped_set(self) -> None:
-        with suppress(RuntimeError):  # its loop is closed: it ended by itself, as in a crashed app
+        with suppress(RuntimeError):  # its loop is closed: it ended by itself, as after a crash
             super()._stopped_set()
 
     def set_shutdown(self) -> None:
@@ -130,18 +130,18 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self._refuse()
 
     def polled(self) -> None:
-        """Note that the app's loop polls, with or without a result. Called from that loop.
+        """Record that the app's loop polls, with or without a result. Called from that loop.
 
         If a consumer does not poll for `broker_max_poll_interval`, aiokafka assumes that its app hangs, leaves the
-        group, and does not rejoin until it polls. It counts only its own calls, which are not made while there are no
-        records.
+        group, and does not rejoin until it polls. aiokafka counts only its own calls, which are not made while there
+        are no records.
         """
         if self._consumer is not None:
             self._consumer._subscription._last_fetch_ended = time.monotonic()  # noqa: SLF001
 
     @property
     def in_group(self) -> bool:
-        """Whether the coordinator is known and accepts this worker's heartbeats, as it does not during a join."""
+        """Whether the coordinator is known and accepts this worker's heartbeats, as it does outside a join."""
         group = getattr(self._consumer, "_coordinator", None)
         if group is None or group.coordinator_id is None:
             return False
@@ -177,7 +177,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         """Collect garbage, which Python would do only hours later in an idle worker.
 
         PRIVACY: fetches that the client dropped stay in reference cycles, some of them old, and Python keeps the
-        numbers of freed floats in its free list, which only a collection of the oldest generation empties. So all
+        numbers of freed floats in its free list, which is emptied only by a collection of the oldest generation. So all
         generations are collected.
         """
         start = time.monotonic()
@@ -199,25 +199,25 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                     waiter.set_result(None)
 
     async def _drain(self, consumer: AIOKafkaConsumer, active: set[TP]) -> dict[TP, Records]:
-        """Return what is already fetched, as columns, without an object per record."""
+        """Return the records already fetched as columns, without an object per record."""
         if not self.consumer.flow_active or consumer._subscription.reassignment_in_progress:  # noqa: SLF001
             self.stretches = {}  # the last fetch may belong to an assignment that is over
-            return {}  # aiokafka would wait for the next assignment, so the app's loop would block and stop polling
+            return {}  # aiokafka would await the next assignment, so the app's loop would block and stop polling
         for result in consumer._fetcher._records.values():  # noqa: SLF001
-            records = getattr(result, "_partition_records", None)  # an error has none
+            records = getattr(result, "_partition_records", None)  # an error lacks it
             if records is not None:
                 records.whole = True
         before = _positions(consumer)
         drained: dict[TP, Records] = {}
         for tp, result in list(consumer._fetcher._records.items()):  # noqa: SLF001
-            # Drain each partition separately: unreadable data in one loses nothing of the others. An error is handled
-            # in a drain of its own. Data of unwanted partitions stays: the set is the consumer's own, and may be empty
-            # by now.
+            # Drain each partition separately, so unreadable data in one does not affect the others. An error is handled
+            # in a separate drain. Data of unwanted partitions stays: the set is the consumer's own, and may be empty by
+            # now.
             if tp not in active or (drained and not hasattr(result, "_partition_records")):
                 continue
             try:
-                # Faust's call differs: after an error aiokafka would count it as running forever, and never notice
-                # again that the app hangs.
+                # Unlike Faust's call: after an error aiokafka would count Faust's as running forever, and no longer
+                # notice that the app hangs.
                 found = await consumer._fetcher.fetched_records({tp}, timeout=0)  # noqa: SLF001
                 drained |= {tp: one for tp, (one,) in found.items()}
             except UnreadableBatchError as error:
@@ -234,7 +234,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return cast("int | None", await self._ensure_consumer().committed(TopicPartition(*tp)))
 
     async def check_group(self) -> None:
-        """Log the coordinator's errors, fix heartbeats and metadata; raises `KafkaError` if the group is lost."""
+        """Log the coordinator's errors; fix heartbeats and metadata; raise `KafkaError` if the group is lost."""
         await self.call_thread(self._check_group)
 
     async def _check_group(self) -> None:
@@ -252,7 +252,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 raise
             logger.warning("consumer group: %r; retrying", error)
             if group._heartbeat_task is not None and group._heartbeat_task.done():  # noqa: SLF001
-                # An error ended the heartbeats. aiokafka starts none before the next rebalance, which would not come.
+                # An error ended the heartbeats. aiokafka starts new ones only at the next rebalance, which would not
+                # come.
                 await group._stop_heartbeat_task()  # noqa: SLF001
                 group._start_heartbeat_task()  # noqa: SLF001
 

@@ -1,4 +1,4 @@
-"""Why the local copy of a partition's rows cannot be used, and what follows from it.
+"""Classifies why the local copy of a partition's rows cannot be used.
 
 A damaged copy is discarded and read back, because the changelog contains all of it. A full disk, or a limit of this
 process, affects only this machine: another worker can continue.
@@ -48,7 +48,7 @@ def fault_of(path: Path, error: Exception) -> CopyFault:
 def tables_of(path: Path) -> set[str]:
     """Return the names of the complete tables, before RocksDB deletes those that it does not know.
 
-    A table without its last bytes was being written when the process died: its rows are in the write-ahead log.
+    A table without its last bytes was still being written when the process died: its rows are in the write-ahead log.
     """
     return {file.name for file in path.glob("*.sst") if _is_whole(file)} if path.is_dir() else set()
 
@@ -56,7 +56,7 @@ def tables_of(path: Path) -> set[str]:
 def check_writes(path: Path) -> None:
     """Check the write-ahead logs of a copy that is about to be opened.
 
-    Raises `HoleError` if an earlier log lost its content, or may have: RocksDB continues with the next one.
+    Raises `HoleError` if an earlier log lost its content, or may have lost it: RocksDB continues with the next log.
     """
     earlier = sorted(path.glob("*.log"))[:-1] if path.is_dir() else []
     if any(file.stat().st_size == 0 for file in earlier):
@@ -87,7 +87,7 @@ def mark_closed(path: Path) -> None:
 def _boot() -> bytes:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_bytes()
-    except OSError:  # a system without boot ids: a power loss goes unnoticed
+    except OSError:  # without boot ids, a power loss goes unnoticed
         return b""
 
 

@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 5
 REBALANCES: float = 2
-"""A joining worker may have to wait for a whole rebalance, and for another one that began meanwhile."""
+"""A joining worker may wait for a whole rebalance, and for another one that began meanwhile."""
 
 
 class Membership:
@@ -28,7 +28,7 @@ class Membership:
     def look(self, *, member: bool, silent: bool) -> None:
         """Update the state, and log a change of `lost`.
 
-        While the brokers are ``silent`` no worker can join, and a restart would not help, so that time does not count.
+        While the brokers are ``silent``, no worker can join and a restart would not help, so that time does not count.
         """
         now = time.monotonic()
         if member or silent:

@@ -57,7 +57,8 @@ class _Options(rocksdb.RocksDBOptions):
         options.set_keep_log_file_num(2)
         options.set_disable_auto_compactions(True)
         options.set_level_zero_file_num_compaction_trigger(_FILES_MERGED)
-        # As small as with Snappy, the default, but faster to compress and decompress; Snappy blocks stay readable.
+        # Blocks are as small as with Snappy, the default, but faster to compress and decompress; Snappy blocks stay
+        # readable.
         options.set_compression_type(rocksdict.DBCompressionType.lz4())
         options.set_block_based_table_factory(table)
         return options
@@ -115,7 +116,7 @@ class StateStore(rocksdb.Store):
             # difference.
             self._asked(partition, lambda _: found.status())
         finally:
-            found = None  # an error keeps this frame, and an iterator keeps the database open
+            found = None  # the error keeps this frame, whose iterator keeps the database open
 
     def _open_for_partition(self, partition: int) -> Any:
         """Open a database; raise `HoleError` if it has the newest offset but lacks some of its rows."""
@@ -148,11 +149,11 @@ class StateStore(rocksdb.Store):
         return None if value is None else int(value)
 
     def write(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]], offset: int | None) -> None:
-        """Write rows and the changelog offset in one atomic batch; None deletes, and a key's last row wins."""
+        """Write rows and the changelog offset in one atomic batch; None deletes; a key's last row wins."""
         batch = rocksdict.WriteBatch(raw_mode=True)
         put, delete = batch.put, batch.delete
-        # Sorted by key, neighbours lie together in the memtable: writing and flushing cost a fifth less. The sort is
-        # stable, so the last row of a key stays last.
+        # Rows sorted by key are adjacent in the memtable: writing and flushing cost a fifth less. The sort is stable,
+        # so the last row of a key stays last.
         for key, value in sorted(rows, key=_KEY):
             if value is None:
                 delete(key)
@@ -163,7 +164,7 @@ class StateStore(rocksdb.Store):
         self._asked(partition, lambda database: database.write(batch))
 
     def load(self, partition: int, rows: Mapping[bytes, bytes | None], offset: int) -> None:
-        """Write as ``write`` does; many rows become a separate table, on disk at once, past log and memtable."""
+        """Write like ``write``; many rows become a separate table on disk, bypassing log and memtable."""
         if len(rows) < _FEWEST_LOADED:
             self.write(partition, rows.items(), offset)
             return
@@ -200,15 +201,15 @@ class StateStore(rocksdb.Store):
                 database.close()
                 localcopy.mark_closed(self.partition_path(partition))
             except Exception as error:  # noqa: BLE001 (rocksdict raises no other)
-                # Anything not flushed is in the write-ahead log or in the changelog; the next start handles it.
+                # Unflushed rows are in the write-ahead log or in the changelog; the next start handles them.
                 fault = localcopy.fault_of(self.partition_path(partition), error)
                 localcopy.logger.warning("partition %d: %s", partition, fault)
 
     async def assign_partitions(self, table: Any, tps: set[TP], generation_id: int = 0) -> None:
-        """Open nothing: a partition opens its own database, and its faults must not end the worker."""
+        """Open nothing: each partition opens its own database, and its faults must not end the worker."""
 
     def persisted_offset(self, tp: TP) -> int | None:
-        """Return the changelog offset of a copy for Faust; None if it has none or cannot be read."""
+        """Return the changelog offset of a copy for Faust, or None if it has none or cannot be read."""
         try:
             return self.offset(tp.partition)
         except (DamagedCopyError, LocalStateError):

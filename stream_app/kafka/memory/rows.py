@@ -1,4 +1,4 @@
-"""The rows of partitions in memory: the database of `recover` and of the dry run."""
+"""The in-memory rows of partitions: the database of `recover` and of the dry run."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -1,1 +1,1 @@
-"""The life of one input partition: it is taken over, restored, processed in batches and released."""
+"""The life of one input partition: the owner takes it over, restores it, processes it and releases it."""

@@ -20,14 +20,14 @@ from stream_app.kafka.owner.tail import Tail
 from stream_app.privacy.reason import Reason
 
 MOST_SECONDS = 0.05
-"""Own processing time after which a batch takes no more single records: input after it has to wait."""
+"""Processing time after which a batch accepts no more single records, because later input has to wait."""
 SAMPLED = 50
-"""Series of a batch whose budget, rate and loss are observed: observing all would double the cost."""
+"""Number of series per batch with observed budget, rate and loss: observing all would double the cost."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """The content of one transaction, and the counts over it."""
+    """The content of one transaction, and counts of its outcomes."""
 
     start: int
     end: int
@@ -38,23 +38,23 @@ class Batch:
     messages: list[Any]
     records: int
     recall_offset: int
-    """The first offset needed to count its open steps again; the batch's end if none is open."""
+    """The first offset needed to count the open steps again; the batch's end if no step is open."""
     first_append_ms: int
     last_append_ms: int
     last_offset: int
-    """Offset of the last record; -1 without records."""
+    """Offset of the last record; -1 if there are no records."""
     open_steps: int = 0
-    """Steps that take contributions after it."""
+    """Steps that accept contributions after the batch."""
     rest: BatchInput | None = None
-    """Input left for the next batch because this one has many outputs; None if nothing is left."""
+    """Input for the next batch, left over because this one has many outputs; None if nothing is left."""
     bound: bool = False
-    """Whether binding ledger entries of later input are still to be recomputed."""
+    """Whether binding ledger entries of later input have yet to be recomputed."""
     silent: bool = False
-    """Whether outputs of its input were committed before: then only rows and missing outputs are written."""
+    """Whether outputs of the input were committed before; only rows and missing outputs are then written."""
     last_reject: int = -1
     """The input offset of its last reject; -1 if it has none."""
     changed: dict[str, SeriesRow] = field(default_factory=dict)
-    """Rows of the series that were changed singly."""
+    """Rows of the series that were processed singly and changed."""
     links: list[tuple[str, int, str]] = field(default_factory=list)
     """Series, sequence and hash of each changed series' last entry; empty without signed checkpoints."""
     sample: list[SeriesRow] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Batch:
     members: dict[str, Member] = field(default_factory=dict)
     """Rows of the persons that changed, by chain name."""
     claims: list[Claims] = field(default_factory=list)
-    """The same rows before and after."""
+    """These rows before and after the batch."""
     stored: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Table rows to write, except sealed ones."""
     sealed: dict[bytes, bytes | None] = field(default_factory=dict)
@@ -72,10 +72,10 @@ class Batch:
     together: int = 0
     """Number of records that were processed together, as columns."""
     passed: int = 0
-    """Records times views that cannot start, if an earlier reject says so."""
+    """Records missed by views that an earlier reject says cannot start, per view."""
     rejected: dict[Reason, int] = field(default_factory=dict)
     spent: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Nano-epsilon of all releases, by scheme and digest."""
+    """Nano-epsilon spent on all measurements, by scheme and digest."""
     used: dict[tuple[str, str], int] = field(default_factory=dict)
     """Growth of the budget in use, in nano-epsilon, by scheme and digest."""
     renewals: dict[Renewal, int] = field(default_factory=dict)
@@ -106,8 +106,8 @@ async def decide(
 ) -> Batch:
     """Process records in order; ``rows`` are those after the previous batch, and are updated.
 
-    ``new`` creates pages. ``collection`` holds what open steps count or read, and is updated as well. ``linked``:
-    signed checkpoints are written, and need the last entries of changed series. Raises `LostCountersError` if the
+    ``new`` creates pages. ``collection`` contains what open steps count or read, and is updated as well. If ``linked``,
+    signed checkpoints are written, which need the last entries of changed series. Raises `LostCountersError` if the
     counters of an open step are not in ``collection``, and `PartitionStoppedError` if a binding ledger entry is
     recomputed differently.
     """
@@ -157,7 +157,7 @@ async def decide(
         batch.decisions, batch.rejected, batch.together = decider.decisions, alone.rejected, decider.together
         batch.spent, batch.used, batch.renewals = decider.spent, decider.used, alone.renewals
         batch.passed = alone.passed
-    if context.correlations:  # otherwise nobody counts them, and a batch has thousands of series
+    if context.correlations:  # otherwise unused, and a batch has thousands of series
         batch.losses = alone.losses()
     rows.take(alone.changed)
     return batch

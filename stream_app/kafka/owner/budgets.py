@@ -55,14 +55,14 @@ class BudgetCounts:
     left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Number of series by scheme, digest and class of the share of their budget that remains."""
     left_nano: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Their total remaining budget in nano-epsilon, by scheme and digest."""
+    """Total remaining budget of these series in nano-epsilon, by scheme and digest."""
     rates: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Number of Adaptive, BD and BA series by digest and class of their publishing rate."""
     most: tuple[int, int] = (0, 0)
     """The used amount and the budget, in nano-epsilon, of the series that has used the largest share."""
 
     def use(self, used_nano: int, epsilon_nano: int) -> None:
-        """Update ``most`` with what a series used of its budget."""
+        """Update ``most`` with the amount that a series used of its budget."""
         if worse(used_nano, epsilon_nano, *self.most):
             self.most = (used_nano, epsilon_nano)
 
@@ -70,7 +70,7 @@ class BudgetCounts:
 def counted_budgets(rows: Iterable[RowReader]) -> BudgetCounts:
     """Count the series in memory, except closed ones.
 
-    The remaining budgets omit any that cannot be exhausted, and any with little left as planned.
+    The remaining budgets omit those that cannot be exhausted, and those nearly used up as planned.
     """
     # PRIVACY: budgets and rates depend on releases and policies alone; they are in the ledger, or can be derived from
     # it.
@@ -103,7 +103,7 @@ def _count_row(counts: BudgetCounts, row: SeriesRow) -> None:
 
 
 def _count_states(counts: BudgetCounts, states: States) -> None:
-    # Sort by group once, however many groups there are: the event loop is blocked meanwhile.
+    # Sort by group once, however many groups there are, because this blocks the event loop.
     figures = states.figures[: len(states.names)]
     numbers = figures["group"]
     order = np.argsort(numbers, kind="stable")
@@ -118,7 +118,7 @@ def _count_states(counts: BudgetCounts, states: States) -> None:
         budgets = figures["budget_nano"][places]
         used_nano = (figures["landmark_spent_nano"] + figures["regular_peak_nano"])[places]
         shares = used_nano / budgets
-        at = int(np.argmax(np.where(shares == shares.max(), budgets, -1)))  # on ties that of the largest budget
+        at = int(np.argmax(np.where(shares == shares.max(), budgets, -1)))  # ties: that of the largest budget
         counts.use(int(used_nano[at]), int(budgets[at]))
         if group.rule.exhaustible:
             left_nano = budgets - used_nano
@@ -134,17 +134,17 @@ _LITTLE: Final = float(USED_UP[-1])
 
 
 class _PlannedEnd(NamedTuple):
-    """The step until which a budget must last, except for spare landmarks; later a small rest is planned."""
+    """The step until which a budget must last, except for spare landmarks; a small rest is planned later."""
 
     step: int
     from_first: bool = False
-    """Whether the step is a number of steps, counted from the first step of the series."""
+    """Whether ``step`` counts from the first step of the series."""
 
     @classmethod
     def of(cls, policy: Policy, promise: Promise) -> "_PlannedEnd":
         """Return the end of the stream at user level, and the last landmark's end at landmark level.
 
-        Landmarks spend nothing if steps hold units.
+        Landmarks spend nothing if steps contain units.
         """
         match policy.protection:
             case UserLevel(length=length):
@@ -156,11 +156,11 @@ class _PlannedEnd(NamedTuple):
 
 
 def _counted(states: States, places: Ints, figures: Figures, little: Flags) -> Flags:
-    """Return which series count, omitting those with little left as planned."""
+    """Return which series count, omitting those nearly used up as planned."""
     found, low = ~little, places[little]
     periods = [states.periods[place] for place in low.tolist()]
     if periods:
-        # Compute once per period, however many series share it: the event loop is blocked meanwhile.
+        # Compute once per period, however many series share it, because this blocks the event loop.
         _, firsts, of = np.unique(np.fromiter(map(id, periods), np.int64), return_index=True, return_inverse=True)
         ends = [_PlannedEnd.of(periods[nth].policy, periods[nth].promise) for nth in firsts.tolist()]
         steps_ms = np.array([periods[nth].policy.step_ms for nth in firsts.tolist()], np.int64)[of]
@@ -171,7 +171,7 @@ def _counted(states: States, places: Ints, figures: Figures, little: Flags) -> F
 
 
 def _classes(shares: npt.NDArray[np.float64]) -> Iterator[tuple[str, int]]:
-    """Yield each class that occurs, with the number of shares in it."""
+    """Yield each class that occurs, and the number of shares in it."""
     return ((CLASSES[nth], number) for nth, number in enumerate(np.bincount(classes_of(shares)).tolist()) if number)
 
 
@@ -199,7 +199,7 @@ def show_budgets(metrics: Metrics, labels: PolicyLabels, counts: BudgetCounts) -
 
 
 class CapCounts:
-    """Numbers of persons with a limit, by class of the share of it that no series has reserved."""
+    """Numbers of persons with a limit, by class of the share of the limit that no series has reserved."""
 
     def __init__(self) -> None:
         self.left: Counter[str] = Counter()  # by class
@@ -210,7 +210,7 @@ class CapCounts:
         self.move((None, member) for member in members)
 
     def move(self, claims: Iterable[Claims]) -> None:
-        """Apply the changes of a batch: each of its persons before and after it."""
+        """Apply the changes of a batch, given each of its persons before and after it."""
         # PRIVACY: reserved amounts and limits depend on policies and public facts, and are in the ledger; no person is
         # named.
         for before, after in claims:
@@ -220,7 +220,7 @@ class CapCounts:
                     self.left[class_of((cap_nano - member.claimed_nano) / cap_nano)] += sign
 
     def show(self, metrics: Metrics, partition: str) -> None:
-        """Show the counts, once there has been any person with a limit."""
+        """Show the counts once any person has had a limit."""
         for share in self.left:
             metrics.set(WorkerMetric.CAP_LEFT_MEMBERS, self.left[share], partition, share)
 
@@ -237,7 +237,7 @@ class LossCounts:
     def __init__(self, settings: Settings) -> None:
         self.alarm = settings.correlation_alarm
         self.wanted = bool(settings.correlations)
-        """Whether there is anything to count: only a policy that names a configured correlation has a loss."""
+        """Whether losses are counted: only a policy that names a configured correlation has one."""
         self.correlated = 0
         self.alarmed = 0
 
@@ -247,7 +247,7 @@ class LossCounts:
         self.move((None, stored_loss(row)) for row in stored)
 
     def move(self, losses: Iterable[tuple[float | None, float | None]]) -> None:
-        """Apply the changes of a batch: each of its series' losses before and after it, None without a loss."""
+        """Apply a batch's changes, given the loss of each of its series before and after it, or None."""
         for before, after in losses:
             self.correlated += (after is not None) - (before is not None)
             self.alarmed += self._alarming(after) - self._alarming(before)

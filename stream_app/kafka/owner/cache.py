@@ -1,4 +1,4 @@
-"""A bounded cache of decoded series rows in front of the stored ones."""
+"""A bounded cache of decoded series rows, and a reader of stored and cached rows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -11,11 +11,11 @@ from stream_app.kafka.brokers import Rows
 from stream_app.privacy.policy import Policy
 
 _STATES_OF_A_ROW = 10
-"""The number of states that fill the memory of a decoded row."""
+"""The number of states in columns that take the memory of one decoded row."""
 
 
 class RowCache:
-    """Rows by series; a full newer half replaces the older half, so that an access is one lookup."""
+    """Rows by series in two halves; a full newer half replaces the older, so an access is one lookup."""
 
     __slots__ = ("_half", "_newer", "_older")
 
@@ -61,7 +61,7 @@ class RowReader:
     def __init__(self, stored: Rows, partition: int, cached_series: int, fewest: int) -> None:
         """Read from ``stored``; keep at most ``cached_series`` series in columns, and a share of it as rows.
 
-        Fewer than ``fewest`` series of a group are kept as rows.
+        Series of a group are kept as rows if there are fewer than ``fewest``.
         """
         self.states = States(cached_series)
         self.fewest = fewest
@@ -89,7 +89,7 @@ class RowReader:
         return row
 
     def arrive(self, series: Iterable[str], fewest: int) -> None:
-        """Move series into columns where possible, at least ``fewest`` of a group; raises as `find` does."""
+        """Move series into columns if possible, and if a group has at least ``fewest``; raises as `find` does."""
         cache, held = self._cache, self._held
         found: dict[str, SeriesRow] = {}
         stored: list[str] = []
@@ -114,7 +114,7 @@ class RowReader:
             self._cache.put(name, row)
 
     def find_member(self, chain: str) -> Member | None:
-        """Return the row of a person by chain name, or None; only a series' first policy needs it."""
+        """Return the row of a person by chain name, or None; needed only for a series' first policy."""
         return self._members.get(chain) or load_member(self._read, chain)
 
     def take(self, changed: Mapping[str, SeriesRow]) -> None:
@@ -122,22 +122,22 @@ class RowReader:
         self._ahead = {}
         for series in changed:
             self.states.forget(series)
-        # Values that many series share are kept once.
+        # Values that many series share are stored once.
         kept = {series: replace(row, state=row.state.compact()) for series, row in changed.items()}
         self._arrive(kept, {}, self.fewest)
 
     def sealed(self, key: bytes) -> bytes | None:
-        """Return a sealed row of an open step, or None; none is cached, so memory does not grow with them."""
+        """Return a sealed row of an open step, or None; it is not cached, so memory does not grow with them."""
         return self._sealed[key] if key in self._sealed else self._read(key)
 
     def hold(
         self, changed: Mapping[str, SeriesRow], members: Mapping[str, Member], sealed: Mapping[bytes, bytes | None]
     ) -> None:
-        """Keep the rows that a batch changed singly while it commits, cached or not."""
+        """Keep the rows that a batch changed singly while it commits, whether cached or not."""
         self._held, self._members, self._sealed = changed, members, sealed
 
     def let_go(self) -> None:
-        """Release these rows, which are now stored."""
+        """Release the held rows, which are now stored."""
         self._held, self._members, self._sealed = {}, {}, {}
 
     def rows(self) -> Iterable[SeriesRow]:

@@ -1,9 +1,9 @@
 """A partition's rows on this machine: a copy of the changelog that is brought up to date or discarded.
 
-Three things make a local copy worthless. The changelog topic was deleted and created again. The changelog ends before
-the copy does: then the partition stops. Or it lost its end and grew again from an earlier point. This shows in the
-field ``life`` of its partition rows, in a different record at the copy's last offset, or if that record is missing and
-no later partition row exists.
+Three events make a local copy worthless. The changelog topic was deleted and created again. The changelog ends before
+the copy does: then the partition stops. Or it lost its end and grew again from an earlier point. The last event shows
+in the field ``life`` of its partition rows, in a different record at the copy's last offset, or if that record is
+missing and no later partition row exists.
 """
 
 import logging
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def lives(records: Records) -> set[str]:
-    """Return the lives of the partition rows among changelog records."""
+    """Return each ``life`` of the partition rows among changelog records."""
     rows = records.pairs()
     return {PartitionRow.decode(value).life for key, value in rows if key == PARTITION_KEY and value is not None}
 
@@ -34,8 +34,8 @@ def row_of(rows: Rows, partition: int) -> PartitionRow | None:
 def follow_on(rows: Rows, partition: int, records: Records) -> bool:
     """Return whether changelog records continue a copy: after its last record, or with the same record.
 
-    A changelog that lost its end may have grown to the same length again. The life does not change if the lost batches
-    had no outputs. Compaction may have removed the last record.
+    A changelog that lost its end may have grown to the same length again. Its ``life`` does not change if the lost
+    batches had no outputs. Compaction may have removed the last record.
     """
     held, first, key = rows.offset(partition), records.offsets[0], records.keys[0]
     if held is None or first > held:
@@ -49,7 +49,7 @@ class ChangelogCopy:
     def __init__(
         self, rows: Rows, topic: str, changelog_id: str, partition: int, progress: ReadBack, loaded_bytes: int
     ) -> None:
-        """Take the changelog topic's name and id; rows are written once ``loaded_bytes`` have been gathered."""
+        """Store the changelog topic's name and id; rows are written once ``loaded_bytes`` have been gathered."""
         self._topic, self._id, self._partition = topic, changelog_id, partition
         self._rows, self._progress, self._loaded_bytes = rows, progress, loaded_bytes
 
@@ -76,7 +76,7 @@ class ChangelogCopy:
         return (await reader.bounds(self._topic, self._partition))[1]
 
     async def _apply(self, reader: Reader) -> bool:
-        """Return whether the changelog continues the copy, as far as partition rows show.
+        """Apply newer records; return whether the changelog continues the copy, as far as partition rows show.
 
         It must contain the copy's last record, or a later partition row: compaction keeps the last one, and each batch
         ends with one. Without either, only markers have replaced what the changelog lost.
@@ -91,7 +91,7 @@ class ChangelogCopy:
         progress.remaining[self._partition] = end - start
         gathered: dict[bytes, bytes | None] = {}
         size = last = 0
-        goes_on = done is None and row is None  # rows of a commit at an unknown offset have none
+        goes_on = done is None and row is None  # a commit at an unknown offset stores none
         try:
             async for found in reader.rows(self._topic, self._partition, start if done is None else done):
                 if not follow_on(self._rows, self._partition, found) or (row and lives(found) - {row.life}):
@@ -117,7 +117,7 @@ class ChangelogCopy:
 
 
 def tell_discarded(metrics: Metrics, partition: int, damage: DamagedCopyError | None) -> None:
-    """Warn of a discarded copy, and count it."""
+    """Warn of a discarded copy, if any, and count it."""
     if damage is not None:
         logger.warning("partition %d: %s; discarded, and restored from the changelog", partition, damage)
         metrics.count(WorkerMetric.DAMAGED_COPIES, 1, damage.cause)
@@ -127,26 +127,26 @@ class StandbyCopies:
     """Copies of rows that other workers own, so that a takeover reads only newer records.
 
     At a takeover, a copy that lacks a record of its changelog, or contains one that the changelog lost, would seem
-    complete. So it is discarded, or no longer written, as soon as this is possible; the next assignment starts it over.
+    complete. So it is discarded, or no longer written, as soon as possible; the next assignment starts it over.
     """
 
     def __init__(self, rows: Rows, metrics: Metrics) -> None:
         self._rows, self._metrics = rows, metrics
         self._followed: set[int] = set()
-        self._met: dict[int, set[str]] = {}  # lives in a log before its copy was started over
+        self._met: dict[int, set[str]] = {}  # lives seen in a log before its copy restarted
 
     def follows(self, partition: int) -> bool:
         """Return whether a copy receives the records of its changelog."""
         return partition in self._followed
 
     def leave(self) -> None:
-        """Follow no changelog until the next assignment: an owner writes its rows itself."""
+        """Stop following changelogs until the next assignment: an owner writes its rows itself."""
         self._followed.clear()
 
     def open(self, partition: int) -> int | None:
         """Open the copy of a partition, discard it if damaged, and follow its changelog.
 
-        Return the offset of its last record, where reading the changelog must start. None: from its beginning.
+        Return the offset of its last record, where reading the changelog must start, or None for its beginning.
         """
         try:
             tell_discarded(self._metrics, partition, self._rows.reopen(partition))
@@ -178,8 +178,8 @@ class StandbyCopies:
     def _breaks_off(self, partition: int, records: Records) -> bool:
         """Discard a copy if its log continues under another life or from an earlier point; return if it did.
 
-        The log may have lost its end, and the lost rows would count again at a takeover. If the log contained that life
-        before the copy was started, the copy contains only what is left.
+        The log may have lost its end, and the lost rows would count again at a takeover. A life that the log contained
+        before the copy was started is accepted: the copy then contains only surviving rows.
         """
         row = row_of(self._rows, partition)
         strange = set() if row is None else lives(records) - {row.life} - self._met.get(partition, set())

@@ -57,7 +57,7 @@ class PartitionMetrics:
             self._caps.show(self._metrics, self._name)
 
     async def survey(self, scan: Callable[[bytes], Iterable[bytes]]) -> None:
-        """Count again persons with limits, and series with a backward loss; ``scan`` yields rows by prefix."""
+        """Count persons with limits and series with a backward loss again; ``scan`` yields rows by prefix."""
         if self._members:
             await self._aside(self._caps.take, map(stored_member, scan(b"m")))
             self._caps.show(self._metrics, self._name)
@@ -66,7 +66,7 @@ class PartitionMetrics:
             self._show_losses()
 
     def restored(self) -> None:
-        """Record the time from assignment to start of work; a reopened producer is not a new assignment."""
+        """Record the time from assignment until records are processed; reopening a producer does not count."""
         if self._assigned is not None:
             seconds = time.perf_counter() - self._assigned
             self._metrics.set(WorkerMetric.RESTORE_SECONDS, seconds, self._name)
@@ -74,7 +74,7 @@ class PartitionMetrics:
             self._assigned = None
 
     def withdraw(self) -> None:
-        """Remove the partition from the metrics: its next owner shows it, and sums would count it twice."""
+        """Remove the partition from the metrics: its next owner shows it, so sums would count it twice."""
         self._metrics.withdraw(self._name)
         self._caps.withdraw(self._metrics, self._name)
 

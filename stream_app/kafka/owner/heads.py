@@ -1,6 +1,6 @@
 """The signed checkpoints of one partition: collects ledger changes, and writes the next checkpoint.
 
-A signed checkpoint (head) is a transaction of its own between two batches, under the partition's transactional id: a
+A signed checkpoint (head) is a separate transaction between two batches, under the partition's transactional id: a
 zombie cannot write one, and a crash leaves none or a complete one. It begins after the transactions of all entries that
 it covers have ended, so anyone who sees a checkpoint sees those entries.
 """
@@ -23,23 +23,23 @@ from stream_app.monitoring.metrics import WorkerMetric
 
 logger = logging.getLogger(__name__)
 
-_MOST_LEAVES = 100_000  # changed series at which a checkpoint is written early: about 25 MB of memory
+_MOST_LEAVES = 100_000  # changed series that trigger an early checkpoint: about 25 MB of memory
 
 
 class Heads:
-    """Writes signed checkpoints at intervals, at the end and after many changes, if there is a key."""
+    """Writes signed checkpoints at intervals, at the end and after many changes, if it has a key."""
 
     def __init__(self, parts: WorkerParts, partition: int, wake: Callable[[], None]) -> None:
         self._parts, self._partition, self._wake = parts, partition, wake
-        self._last: tuple[Head, str] | None = None  # with the hash of its record
-        # Values of `_packed` need a third of the memory of leaves, and no garbage collection.
+        self._last: tuple[Head, str] | None = None  # and the hash of its record
+        # Values of `_packed` need a third of the memory of leaves, and are not garbage-collected.
         self._changed: dict[str, bytes] = {}
         self._covered = 0
         self._due = False
         self._timer: asyncio.TimerHandle | None = None
 
     async def restore(self, producer: Writer) -> None:
-        """Find the last checkpoint and later changes; raises if it is damaged or the ledger ends before it."""
+        """Find the last checkpoint and later changes; raise if it is damaged or the ledger ends before it."""
         key = self._parts.signing_key
         if key is None:
             return
@@ -69,7 +69,8 @@ class Heads:
         for before, member in claims:
             if member.sequence > (before.sequence if before else 0):
                 self._changed[member.chain] = _packed(member.sequence, member.previous)
-        # ``ledger_offset`` waits while a failed batch's entries are binding; the one read at the start may be higher.
+        # ``ledger_offset`` does not advance while a failed batch's entries are binding; the offset read at the start
+        # may be higher.
         self._covered = max(self._covered, ledger_offset)
         if len(self._changed) >= _MOST_LEAVES:
             self._due = True
@@ -83,7 +84,7 @@ class Heads:
             await self.write(producer)
 
     async def write(self, producer: Writer) -> None:
-        """Write a checkpoint if anything changed since the last one, and always as a partition's first."""
+        """Write a checkpoint if anything changed since the last one, or if the partition has none yet."""
         key = self._parts.signing_key
         if key is not None and (self._changed or self._last is None):
             await self._write(producer, key)
@@ -170,5 +171,5 @@ class Heads:
 
 
 def _packed(sequence: int, link: str) -> bytes:
-    """Return the sequence and hash of a series' last entry in few bytes, kept until a checkpoint is due."""
+    """Return the sequence and hash of a series' last entry in compact form, until a checkpoint is due."""
     return f"{sequence} {link}".encode()

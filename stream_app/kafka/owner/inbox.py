@@ -8,8 +8,8 @@ from typing import NamedTuple
 from stream_app.formats.records import Records
 from stream_app.kafka.brokers import Message
 
-_COMMITS = 8  # commits during the processing of the largest batch: some hundred records per commit
-_SHORTEST = 16  # the largest batch is cut into at most so many, however slow a few of its records were
+_COMMITS = 8  # commits while the largest batch is processed: some hundred records per commit
+_SHORTEST = 16  # the largest batch is cut into at most 16 parts, however slow some records were
 
 
 def _size(records: Records) -> int:
@@ -28,8 +28,8 @@ class Delivery:
         return len(self._records)
 
     def taken(self) -> Records:
-        """Return the records, and keep none of them."""
-        # PRIVACY: Faust keeps the last message until the next one comes, which may be never.
+        """Return the records and stop referring to them."""
+        # PRIVACY: Faust keeps the last message until the next one comes, which may never happen.
         records, self._records = self._records, self._records[:0]
         return records
 
@@ -47,7 +47,7 @@ class BatchInput(NamedTuple):
     messages: list[Message]  # the messages it completes
 
     def parted(self, count: int) -> "tuple[BatchInput, BatchInput | None]":
-        """Return the first ``count`` records and the rest, which completes the messages; None: no rest."""
+        """Return the first ``count`` records, and the rest with the messages it completes, or None if empty."""
         if count >= len(self.records):
             return self, None
         left = self.records[count:]
@@ -63,16 +63,16 @@ class _Piece(NamedTuple):
 
 
 class Inbox:
-    """A queue of fetches that returns batches of all waiting input, up to limits, so they grow under load."""
+    """A queue of fetches that returns all waiting input as a batch, up to limits; batches grow under load."""
 
     def __init__(self, most_records: int, most_bytes: int) -> None:
-        """Set the limits of one batch; the inbox is full with two batches' worth, and hungry below one."""
+        """Set the limits of one batch; the inbox is full with two such batches, and hungry below one."""
         self._most_records = most_records
         self._most_bytes = most_bytes
         self._pieces: deque[_Piece] = deque()
         self._records = 0
         self._bytes = 0
-        self._rests: list[BatchInput] = []  # what was given back; the last one comes first
+        self._rests: list[BatchInput] = []  # the rests put back; the last one is next
         self._room, self._given, self._cut = most_records, 0, False
         self._broken: Exception | None = None
         self.next_offset = 0
@@ -87,17 +87,17 @@ class Inbox:
 
     @property
     def full(self) -> bool:
-        """Whether fetching should pause."""
+        """Whether the waiting input is enough for two batches."""
         return self._records >= 2 * self._most_records or self._bytes >= 2 * self._most_bytes
 
     @property
     def hungry(self) -> bool:
-        """Whether more should be fetched."""
+        """Whether the waiting input is less than one batch."""
         return self._records < self._most_records and self._bytes < self._most_bytes
 
     @property
     def ample(self) -> bool:
-        """Whether processing what waits takes as long as a commit, so that both should run at the same time."""
+        """Whether processing the waiting input takes as long as a commit, so that both should run at once."""
         much = self._records * _COMMITS >= self._most_records or self._bytes * _COMMITS >= self._most_bytes
         return much or bool(self._rests)
 
@@ -121,10 +121,10 @@ class Inbox:
         return True
 
     def give_back(self, rest: BatchInput) -> None:
-        """Put back the unprocessed rest of the last batch; it comes next.
+        """Put back the unprocessed rest of the last batch, which is returned next.
 
-        What is put back is read again. So the next batches are as short as the processed part, and double each time one
-        is processed completely.
+        Input that is put back is read again. So the next batches are as short as the processed part, and double after
+        each one that is processed completely.
         """
         self._rests.append(rest)
         self._cut = True
@@ -133,11 +133,11 @@ class Inbox:
         self._bytes += _size(rest.records)
 
     def break_off(self, error: Exception) -> None:
-        """Raise ``error`` after the waiting input: nothing can follow it."""
+        """Make `take` raise ``error`` after the waiting input, which is the last."""
         self._broken = error
 
     def take(self) -> BatchInput | None:
-        """Return the next batch's input, or None if none waits; raises the `break_off` error after the rest."""
+        """Return the next batch's input, or None if none waits; raise the `break_off` error after the rest."""
         if self._broken is not None and not self._records:
             raise self._broken
         self._room = self._room if self._cut else min(2 * self._room, self._most_records)
@@ -184,7 +184,7 @@ class Inbox:
         return BatchInput(start, self._start, Records.joined(stretches), messages)
 
     def _fitting(self, piece: _Piece, taken: int, size: int) -> int:
-        """Return how many of the piece's records fit; an empty batch always takes at least one."""
+        """Return how many of the piece's records fit; at least one always fits into an empty batch."""
         room = self._room - taken
         if size + piece.size <= self._most_bytes:
             return room

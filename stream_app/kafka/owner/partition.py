@@ -1,4 +1,4 @@
-"""The supervisor of one input partition: takes it over, runs it, holds it, reopens it or stops it."""
+"""The supervisor of one input partition: it takes over, runs, pauses, reopens or stops the partition."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ from stream_app.monitoring.metrics import WorkerMetric
 
 
 class Gate:
-    """A gate, initially open. The partition's task waits at the closed gate with no batch in progress."""
+    """A gate, initially open, that stops the partition's task between batches while it is closed."""
 
     def __init__(self) -> None:
         self._opened = asyncio.Event()
@@ -46,7 +46,7 @@ class Gate:
         await self._opened.wait()
 
     async def reached(self, task: "asyncio.Task[None]", seconds: float) -> None:
-        """Return when a task waits in `passed` or ``task`` has ended, after at most ``seconds``."""
+        """Return when a task waits in `passed` or ``task`` has ended, at the latest after ``seconds``."""
         waiter = asyncio.create_task(self._waited_at.wait())
         await asyncio.wait({task, waiter}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         waiter.cancel()
@@ -83,7 +83,7 @@ class Partition:
 
     @property
     def works(self) -> bool:
-        """Whether it processes input, or would if there were no rebalance."""
+        """Whether it processes input, or would do so if there were no rebalance."""
         return isinstance(self._state, Working | Held) and not self._ending.is_set()
 
     @property
@@ -93,7 +93,7 @@ class Partition:
 
     @property
     def idle(self) -> bool:
-        """Whether it has been idle for so long that the figures of the last batch no longer say anything."""
+        """Whether it has been idle so long that the figures of the last batch are meaningless."""
         since = self._idle_since
         return since is not None and time.monotonic() - since > IDLE_SECONDS
 
@@ -115,7 +115,7 @@ class Partition:
             await self._gate.reached(self._task, seconds)
 
     def go_on(self) -> None:
-        """Continue where it was held: nobody else owned the partition meanwhile."""
+        """Continue after `hold`, if nobody else owned the partition meanwhile."""
         self._gate.open()
 
     def put(self, fetched: Delivery, message: Message) -> None:
@@ -137,7 +137,7 @@ class Partition:
             asking.add_done_callback(self._refetches.discard)
 
     def fail(self, error: Exception) -> None:
-        """Process what was put before, then stop with ``error``: nothing else arrives."""
+        """Process the input already added, then stop with ``error``; no more input arrives."""
         self._inbox.break_off(error)
         self._wake.set()
 
@@ -157,7 +157,7 @@ class Partition:
                 return
 
     async def close(self, seconds: float) -> None:
-        """End: let the running transaction finish within ``seconds``, then release the transactional id."""
+        """Close the partition: let its transaction finish within ``seconds``, then release the producer."""
         self._ending.set()
         self._gate.open()
         self._wake.set()
@@ -198,7 +198,7 @@ class Partition:
             del tenure
 
     async def _serve(self, tenure: Tenure) -> None:
-        """Work until the partition is closed, or until it fails and nothing of the tenure is left."""
+        """Work until the partition is closed, or until an error has been handled and the tenure is released."""
         self._become(Working(tenure))
         try:
             await self._work(tenure)
@@ -217,7 +217,8 @@ class Partition:
             if self._ending.is_set():
                 break
             tenure.commit(batch)
-            # PRIVACY: while it waits for more input, a worker holds no record that is already counted, and no seed.
+            # PRIVACY: while it waits for more input, a worker holds neither records that are already counted nor a
+            # seed.
             del given, batch
         await tenure.finish()
 
@@ -230,7 +231,8 @@ class Partition:
             if self._gate.shut:
                 await self._stand_by(tenure)
                 continue
-            # If little waits while a batch commits, leave it: input that arrives meanwhile joins the same next batch.
+            # If little input waits while a batch commits, leave it: input that arrives until then joins the same next
+            # batch.
             given = self._inbox.take() if tenure.pending.empty or self._inbox.ample else None
             if given is not None:
                 self._idle_since = None
@@ -253,7 +255,7 @@ class Partition:
             await self._wake.wait()
 
     def _judge(self, error: Exception) -> None:
-        """Decide what follows an error: a new producer may fix it, otherwise the partition stops."""
+        """Choose the response to an error: a new producer may fix it; otherwise, the partition stops."""
         if self._ending.is_set():
             logger.info("partition %d: ended while it was revoked: %s", self.number, loggable(error))
         elif can_reopen(error) and self._kept.failures < _ATTEMPTS:
@@ -264,13 +266,15 @@ class Partition:
             self._become(Stopped(stop.reason))
             logger.error("%s", stop, extra=stop.fields)
             self._inbox.restart(self._inbox.next_offset)  # nobody here processes what waits
-            # PRIVACY: the inbox keeps the error that broke it off; its frames hold the tenure, and so raw counters.
+            # PRIVACY: the inbox keeps the error that ended it; that error's frames hold the tenure, and so raw
+            # counters.
             error.with_traceback(None)
 
     async def _wait_for_turn(self) -> None:
-        """After a failure, wait before reopening the producer until the group confirms this worker as owner."""
+        """Wait after a failure until the group confirms this worker as owner, before reopening the producer."""
         await self._pause(_BACKOFF_SECONDS * 2 ** (self._kept.failures - 1))
-        # If another owner fenced this one, the group knows, and will revoke. Reopening would fence the rightful owner.
+        # If another owner fenced this one, the group will revoke the partition. Reopening would fence the rightful
+        # owner.
         row, owns = self._kept.row, self._parts.feed.owns
         while not (self._ending.is_set() or row is None or await owns(self.number, row.recall_offset)):
             await self._pause(_OWNER_SECONDS)

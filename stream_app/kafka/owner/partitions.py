@@ -17,7 +17,7 @@ _CLOSE_SHARE = 0.3  # of the session timeout: a rebalance waits this long for us
 
 
 class _Facts:
-    """The brokers' facts about the topics, requested at most once per assignment, when first needed."""
+    """The brokers' facts about the topics, requested when first needed, at most once per assignment."""
 
     def __init__(self, brokers: Brokers) -> None:
         self._brokers = brokers
@@ -25,7 +25,7 @@ class _Facts:
         self._known: Mapping[str, TopicFacts] | None = None
 
     async def get(self) -> Mapping[str, TopicFacts]:
-        """Return the facts of each topic that exists; after a failure the next call asks again."""
+        """Return the facts of each topic that exists; after a failure, the next call requests them again."""
         async with self._lock:
             if self._known is None:
                 self._known = await self._brokers.facts()
@@ -33,7 +33,7 @@ class _Facts:
 
 
 class Partitions:
-    """Follows assignments; each partition's failure is its own."""
+    """Follows assignments; each partition fails independently."""
 
     def __init__(self, parts: WorkerParts) -> None:
         self._parts = parts
@@ -52,8 +52,8 @@ class Partitions:
     async def assign(self, numbers: Iterable[int], generation: int) -> None:
         """Own exactly these partitions, in this generation of the group.
 
-        Partitions already owned in the previous generation continue where they were held. The others are taken over
-        separately, after this returns: a slow one does not keep the others from working. After `close` none is owned.
+        Partitions already owned in the previous generation continue after `hold`. The others are taken over separately,
+        after this returns, so a slow one does not delay the rest. After `close`, no partition is owned.
         """
         async with self._changes:
             await self._assign(sorted(numbers), generation)
@@ -61,7 +61,7 @@ class Partitions:
     async def _assign(self, numbers: list[int], generation: int) -> None:
         if self._closed.is_set():
             return
-        # If a generation lies between, another worker may have owned them.
+        # If a generation was skipped, another worker may have owned them.
         follows = self._generation is not None and generation == self._generation + 1
         kept = {number: self._owned[number] for number in numbers if follows and self._works(number)}
         gone = [partition for number, partition in self._owned.items() if number not in kept]
@@ -111,7 +111,7 @@ class Partitions:
         return {number: partition.next_offset for number, partition in self._owned.items() if partition.runs}
 
     def miss(self, number: int) -> None:
-        """Fetch input again that was fetched for a partition but did not reach it."""
+        """Fetch again input that was fetched for a partition but did not reach it."""
         if number in self._owned:
             self._owned[number].miss()
 
@@ -128,7 +128,7 @@ class Partitions:
             partition.fail(error)
 
     async def close(self) -> None:
-        """Let every running transaction end, and own nothing from now on, whatever is assigned."""
+        """Let every running transaction end, and own nothing from now on, even if partitions are assigned."""
         self._settled = False
         self._closed.set()
         async with self._changes:  # an assignment may still be closing some

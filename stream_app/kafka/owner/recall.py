@@ -1,4 +1,4 @@
-"""Recall: reads processed input again, because the content of open steps is kept in memory alone."""
+"""Recall: reads processed input again, because the content of open steps is kept only in memory."""
 
 import asyncio
 import logging
@@ -21,15 +21,16 @@ from stream_app.kafka.stops import PartitionStoppedError
 
 logger = logging.getLogger(__name__)
 
-_SLICE = 128  # records recalled before others run
+_SLICE = 128  # records recalled before yielding
 
 
 async def recall(
     site: Site, partition: int, row: PartitionRow, find: Lookup, sealed: Callable[[bytes], bytes | None]
 ) -> Collection:
-    """Return the counts of the steps open after ``row``, without output; ``find`` returns series' rows.
+    """Return the counts of the steps open after ``row``, without writing output.
 
-    ``sealed`` reads the rows that need no recall. Raises `PartitionStoppedError` if input of open steps is lost.
+    ``find`` returns series' rows, and ``sealed`` reads the rows that need no recall. Raises `PartitionStoppedError` if
+    input of open steps is lost.
     """
     collection = Collection(site.secret(), Blocks(Table(site.context.keys, row.topic, sealed)))
     if row.recall_offset == row.next_offset:
@@ -37,7 +38,7 @@ async def recall(
     began = time.perf_counter()
     async with site.brokers.reader("read_committed") as reader:
         await _count_again(reader, site, partition, row, find, collection)
-        # If it was deleted meanwhile, it may have been read only in part.
+        # If the topic was deleted meanwhile, it may have been read only in part.
         first, _ = await reader.bounds(site.names.events, partition)
     if first > row.recall_offset:
         raise counts_lost(row.recall_offset, first).stopped(partition)

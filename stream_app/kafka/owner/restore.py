@@ -31,17 +31,17 @@ class RestoredPartition:
     row: PartitionRow
     tail: Tail
     fresh: bool
-    """Whether nothing was processed here yet, or not with this separator or key: the row is written first."""
+    """Whether the row is written first: nothing was processed yet, or not with this separator or key."""
 
 
 def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:
-    """Return why series placed by the separator ``was`` cannot continue under another; empty means none."""
+    """Return the error for series placed by the separator ``was``, if it is now ``now``; empty means none."""
     asked = f"member_separator {was or None!r}, by which series were placed"
     return PartitionStoppedError(partition, "separator-changed", asked, f"{now or None!r} in the configuration")
 
 
 class Restorer:
-    """Restores one partition's state; its producer must be open, so that nobody else can write any more."""
+    """Restores one partition's state; its producer must be open, so that nobody else can write."""
 
     def __init__(
         self, site: Site, rows: Rows, facts: Mapping[str, TopicFacts], partition: int, progress: ReadBack
@@ -50,15 +50,15 @@ class Restorer:
         self._facts, self._partition = facts, partition
         changelog = site.names.changelog
         self._separator = site.settings.member_separator or ""
-        # All partitions together gather at most what memtables may take, which stay empty meanwhile.
+        # All partitions together gather at most the memory allowed for memtables, which stay empty meanwhile.
         loaded_bytes = site.settings.rocksdb_budget_bytes // (2 * site.settings.partitions)
         self._copy = ChangelogCopy(rows, changelog, facts[changelog].id, partition, progress, loaded_bytes)
 
     async def restore(self, committed: int | None, judge: Judge | None) -> RestoredPartition:
         """Return where to continue; ``committed`` is the group's offset.
 
-        ``judge`` stops if others wrote after a row, before what they wrote is read. None: the owner may write
-        meanwhile, so logs read one after the other are not compared. Raises `PartitionStoppedError` if continuing could
+        ``judge`` stops if others wrote after a row, before their records are read. If it is None, the owner may be
+        writing, so logs read one after another are not compared. Raises `PartitionStoppedError` if continuing could
         process something twice or lose something.
         """
         self._copy.discard_foreign()
@@ -68,7 +68,7 @@ class Restorer:
             events = self._facts[self._names.events].partitions
             placed = await placed_by(reader, self._names, events) if row is None else None
             if placed is not None and placed.partitions != events:
-                # Series that the new count places here have spent elsewhere.
+                # Series that the new number places here spent budget elsewhere.
                 asked = (
                     f"{placed.partitions} partitions, the number used to place series according to another "
                     "partition's row"
@@ -139,7 +139,7 @@ class Restorer:
         return RestoredPartition(row, Tail(self._partition, ()), fresh=True)
 
     def _whole(self, row: PartitionRow, ends: Ends, committed_end: int, answered: AnsweredInput | None) -> PartitionRow:
-        """Return the row with all facts about the logs, once the logs contain what it requires."""
+        """Return the row with all facts about the logs, if the logs contain what it requires."""
         lacking = log_ends.shortage(row, ends)
         if lacking is None and answered is not None:
             lost = log_ends.disagreement(answered, ends, row.releases_lost, row.last_reject)
@@ -158,7 +158,7 @@ class Restorer:
             raise self._stopped("topic-replaced", asked, f"id {events.id}: it was deleted and created again")
         changelog = self._facts[self._names.changelog]
         if row.changelog != changelog.id:
-            # If it is recreated under a running worker, it contains only what was written since.
+            # A changelog recreated under a running worker contains only what was written since.
             asked = f"changelog {self._names.changelog} with id {row.changelog}, to which the state was written"
             raise self._stopped("changelog-short", asked, f"id {changelog.id}: it was deleted and created again")
         if row.partitions != events.partitions or row.partitions != self._site.settings.partitions:
@@ -166,7 +166,7 @@ class Restorer:
             raise self._stopped("partition-count", f"{row.partitions} partitions, as when series were placed", found)
 
     def _rekeyed(self, row: PartitionRow) -> bool:
-        """Return whether the row was written under another noise key; erased epochs leave a key the same."""
+        """Return whether the row was written under another noise key; erasing epochs does not change a key."""
         own = self._context.keys.fingerprint
         if row.key != own and not self._site.accept_new_key:
             asked = f"the noise key with fingerprint {row.key}, under which the partition was last written"
@@ -183,7 +183,7 @@ class Restorer:
                 raise separator_changed(self._partition, row.separator, self._separator)
 
     def _settled(self, row: PartitionRow, answered: int, first: int) -> PartitionRow:
-        """Return the row to continue from: outputs of input below ``answered`` show that later rows are lost."""
+        """Return the row to continue from; outputs of input below ``answered`` show that later rows are lost."""
         if first > row.recall_offset:
             asked = f"a state that is up to date with the outputs of input before {answered}"
             found = f"a state that ends at {row.next_offset}, and input that is kept only from {first} on"
@@ -211,7 +211,7 @@ class Restorer:
             raise log_ends.counts_lost(row.recall_offset, first).stopped(self._partition)
 
     async def _check_last(self, reader: Reader, row: PartitionRow) -> None:
-        """Compare the last processed record with the one in the log: a log that lost its end can grow again."""
+        """Compare the last processed record with the log, because a log that lost its end can grow again."""
         events, last = self._names.events, row.last_offset
         if last < 0:
             return

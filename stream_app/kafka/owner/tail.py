@@ -1,12 +1,12 @@
 """The tail rule: ledger entries beyond the restored state are binding, even aborted ones.
 
 An aborted record remains visible to anyone who reads uncommitted records. Its release may have been read, so drawing
-another one for the same step would spend twice. The worker writes a batch's ledger entries before its releases: for
-every release, the entry is found here.
+another release for the same step would spend budget twice. The worker writes a batch's ledger entries before its
+releases: for every release, the entry is found here.
 
-Committed entries beyond the restored state are binding as well: the changelog lost its end, and the state with it, or
-only a part of a batch was committed. Input with committed outputs (*answered* input) is processed once more to rebuild
-the state: outputs in the logs are not written again, the missing rest is (`stream_app.kafka.evidence.outputs`).
+Committed entries beyond the restored state are binding as well: either the changelog lost its end, and the state with
+it, or only a part of a batch was committed. Input with committed outputs (*answered* input) is processed once more to
+rebuild the state; only outputs missing from the logs are written (`stream_app.kafka.evidence.outputs`).
 """
 
 from collections.abc import Callable, Sequence
@@ -27,10 +27,10 @@ _UNCHANGED = (
 
 
 class Tail:
-    """Binding entries that have not been recomputed yet; a different one raises `PartitionStoppedError`."""
+    """Binding entries not yet recomputed; an entry that differs raises `PartitionStoppedError`."""
 
     def __init__(self, partition: int, changes: Sequence[str], outputs: Outputs | None = None) -> None:
-        """Start without binding entries; ``changes`` were made since the state, ``outputs`` lie beyond it."""
+        """Start without binding entries; ``changes`` happened after the state, ``outputs`` are beyond it."""
         self.answered = 0 if outputs is None else outputs.before
         self._outputs = outputs
         self._partition = partition
@@ -60,7 +60,7 @@ class Tail:
         return len(self._hashes)
 
     def settle(self, key: bytes, entries: tuple[SealedEntry, ...]) -> None:
-        """Compare recomputed entries of the series with key ``key`` with binding ones; raises if one differs."""
+        """Compare recomputed entries of the series with key ``key`` to binding ones; raises if any differs."""
         for entry in entries:
             place = (key, entry.sequence)
             bound = self._hashes.pop(place, None)

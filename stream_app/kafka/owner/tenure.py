@@ -36,7 +36,7 @@ class Kept:
     inbox: Inbox
     figures: PartitionMetrics
     wake: Callable[[], None]  # called after a commit or when signing is due
-    row: PartitionRow | None = None  # the last known partition row; None before the first was read
+    row: PartitionRow | None = None  # the last known partition row; None before it is read
     failures: int = 0  # number of failures since the last commit
 
 
@@ -54,7 +54,7 @@ class PendingCommit:
 
     @property
     def over(self) -> bool:
-        """Whether a commit ended with an unread result."""
+        """Whether a commit ended but its result is unread."""
         return self._task is not None and self._task.done()
 
     def begin(self, commit: Coroutine[Any, Any, None]) -> None:
@@ -69,7 +69,7 @@ class PendingCommit:
             await task
 
     async def drop(self) -> None:
-        """Wait for the running commit, whatever its result; cancelled, it would leave its transaction open."""
+        """Wait for the running commit and ignore its result; cancelling it would leave its transaction open."""
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=_DROP_SECONDS)
         await self.cancel()
@@ -131,7 +131,7 @@ class Tenure:
         await kept.figures.survey(lambda prefix: parts.rows.scan(number, prefix))
         tenure = cls(parts, number, kept, writer, replace(restored, row=row), transactions, heads)
         if restored.fresh:
-            # The row is written before the first entry, so a ledger without a row always means a loss.
+            # The row is written before the first entry, so a ledger without a row always indicates a loss.
             nothing, pages = BatchInput(row.next_offset, row.next_offset, Records.joined([]), []), writer.pages
             batch = Batch.of(nothing, pages(), pages(), pages(), pages())
             batch.recall_offset = row.recall_offset  # steps are still open if only the key is new
@@ -144,7 +144,7 @@ class Tenure:
         return tenure
 
     async def decide(self, given: BatchInput) -> Batch:
-        """Process input while the previous batch commits; the unprocessed rest returns to the inbox."""
+        """Process input while the previous batch commits; unprocessed input returns to the inbox."""
         started = time.perf_counter()
         new, context, linked = self._writer.pages, self._parts.context, self._parts.signing_key is not None
         batch = await batches.decide(given, new, context, self.rows, self._tail, self._collection, linked=linked)
@@ -163,12 +163,12 @@ class Tenure:
         await self._heads.write_due(self._writer)
 
     async def finish(self) -> None:
-        """Wait for the last commit, and sign what has changed; raises the commit's error."""
+        """Wait for the last commit, and sign the changes; raises the commit's error."""
         await self.pending.finished()
         await self._heads.write(self._writer)
 
     async def drop(self) -> None:
-        """After a failure, wait for the running commit, whatever its result."""
+        """After a failure, wait for the running commit and ignore its result."""
         await self.pending.drop()
         self._heads.stop()
 

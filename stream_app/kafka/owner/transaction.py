@@ -1,15 +1,15 @@
-"""A batch's transaction: the only order of effects.
+"""A batch's transaction, which fixes the order of its effects.
 
 1. Ledger entries are acknowledged, so that whatever is released has its entry in the log. Meanwhile, the brokers
   confirm that the events topic is still the one to which the offsets of the state belong.
 2. Releases, rejects, changelog rows and the partition row are acknowledged.
 3. The transaction commits.
 4. The same rows and the changelog offset are written to RocksDB in one write.
-5. The input is acknowledged, no further than where it must be read again from.
+5. The input is acknowledged, at most up to the offset from which it must be read again.
 
 If a batch's topic was recreated, nothing of the batch is released: the brokers are asked after the whole batch was
-fetched, and only entries are sent before the answer. These are then aborted. Like those of every failed batch, they
-count as spent for anyone who reads uncommitted records: more than was released, never less.
+fetched, and only entries are sent before the answer. These entries are then aborted. As in every failed batch, they
+count as spent for anyone who reads uncommitted records. That is more than was released, never less.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ class Transactions:
 
     @classmethod
     async def begun(cls, parts: WorkerParts, partition: int, writer: Writer) -> Self:
-        """Check who owns the ledger partition; raises `PartitionStoppedError` if another application does."""
+        """Check who owns the ledger partition; raises `PartitionStoppedError` if it is another application."""
         return cls(parts, partition, writer, await claims.find(parts, partition))
 
     async def claimed(self, row: PartitionRow) -> PartitionRow:
@@ -50,12 +50,12 @@ class Transactions:
         offset, start = self._claim
         if offset == claims.NO_CLAIM:
             offset = await claims.write(self._parts, self._partition, self._writer, start)
-        # Judge again, after everything read since `judge` was first called: the tail, and the wait for the claim.
+        # Judge again, because the tail was read and the claim awaited since `judge` was first called.
         await self.judge(row)
         return replace(row, claim=offset)
 
     async def judge(self, row: PartitionRow) -> None:
-        """Raise `PartitionStoppedError` if ledger or releases contain other writers' records after a row."""
+        """Raise `PartitionStoppedError` if ledger or releases contain records of other writers after ``row``."""
         names = self._parts.names
         starts = {names.ledger: row.ledger_offset, names.releases: row.releases_offset}
         await self._ownership.begin(starts, {row.producer, self._writer.id})
@@ -63,8 +63,8 @@ class Transactions:
     async def commit(self, row: PartitionRow, batch: Batch) -> PartitionRow:
         """Commit a batch and return the partition row after it.
 
-        Raises `KafkaError` if it failed, and only the log shows whether it was committed; `PartitionStoppedError` if a
-        log lost records, or was recreated, since the previous batch.
+        Raises `KafkaError` if the commit failed; only the log then shows whether it took effect. Raises
+        `PartitionStoppedError` if a log lost records or was recreated since the previous batch.
         """
         names, writer = self._parts.names, self._writer
         outputs = ((names.releases, batch.releases), (names.rejects, batch.rejects), (names.changelog, batch.changelog))
@@ -108,7 +108,7 @@ class Transactions:
         return row
 
     def _check(self, written: Extent, shortage: Callable[[Bounds], Shortage | None]) -> None:
-        """Stop if a log lost its end: the records just written then begin before offsets that the row knows."""
+        """Stop if a log lost its end, so that the new records begin before offsets that the row knows."""
         lacking = None if written.first is None else shortage(Bounds(0, written.first))
         if lacking is not None:
             raise lacking.stopped(self._partition)
@@ -116,9 +116,9 @@ class Transactions:
     def _check_changelog(self, written: Extent) -> None:
         last = self._parts.rows.offset(self._partition)
         if written.first is not None and last is not None and written.first <= last:
-            # The local copy is complete but the changelog is not: an owner elsewhere would take the rest for complete,
-            # and spend budgets again. Without the copy, this worker cannot continue past the gap either, once the
-            # changelog has grown.
+            # The local copy is complete but the changelog is not. An owner elsewhere would consider the changelog
+            # complete and spend budgets again. Without the copy, this worker cannot continue past the gap either, once
+            # the changelog has grown.
             with suppress(LocalStateError):
                 self._parts.rows.discard(self._partition)
             asked = f"a changelog up to offset {last}"
@@ -131,7 +131,7 @@ class Transactions:
             row,
             next_offset=batch.end,
             recall_offset=batch.recall_offset,
-            # Binding entries must be found again after a crash, so the covered offset waits for them.
+            # Binding entries must be found again after a crash, so the covered offset does not pass them yet.
             ledger_offset=row.ledger_offset if ledger_end is None or batch.bound else ledger_end,
             key=context.keys.fingerprint,
             configuration=context.fingerprint,

@@ -1,1 +1,1 @@
-"""Offline recovery: the state rebuilt from ledger and releases, and a dry run of a start."""
+"""Offline recovery: rebuilds the state from ledger and releases, and simulates a worker's start."""

@@ -1,4 +1,4 @@
-"""Backups of the input: the lines that `read events` and `read rejects` print, and which are resent.
+"""Backups of the input: the lines that `read events` and `read rejects` print, for sending again.
 
 Both files end with a line that says how far the input was processed, ``{"end":{partition: offset}}``. Rejects that end
 at an offset name every refused record below it. So the events below that offset that no reject names are exactly the
@@ -29,7 +29,7 @@ _PAUSE_SECONDS = 0.2
 
 
 class BackupError(Exception):
-    """Files that are not a backup, or that may not be sent; the message names the file and the remedy."""
+    """Files that are not a backup or may not be sent; the message names the file and the remedy."""
 
 
 def event_line(record: Any) -> bytes:
@@ -72,8 +72,8 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
     """Return the next offset to process of each partition, once ``topic`` shows all earlier results.
 
     The offset comes from the partition's row, which is written in one transaction with all outputs of its input. If the
-    row is lost, it is the group's offset, which lags while steps of collected data are open. Raises `LookupError` if a
-    topic is missing or has lost its beginning, because it then holds no complete backup.
+    row is lost, the group's offset is used, which lags while steps of collected data are open. Raises `LookupError` if
+    a topic is missing or has lost its beginning, because it then holds no complete backup.
     """
     facts = await describe(settings, names)
     missing = [name for name in (names.events, names.rejects, names.changelog) if name not in facts]
@@ -92,7 +92,8 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
             first, end = await whole.bounds(topic, partition)
             if first > 0:
                 raise LookupError(f"{topic}: the records before offset {first} of partition {partition} are deleted")
-            # A transaction ends in one partition after another, so some outputs of the input may not be visible yet.
+            # A transaction ends in its partitions one after another, so some outputs of the input may not be visible
+            # yet.
             while (await committed.bounds(topic, partition))[1] < end:  # noqa: ASYNC110 (brokers tell nobody)
                 await asyncio.sleep(_PAUSE_SECONDS)
     return found
@@ -101,7 +102,7 @@ async def decided(settings: Settings, names: TopicNames, topic: str) -> dict[int
 class RefusedEvents(NamedTuple):
     """The contents of a file of rejects."""
 
-    topic: str | None  # of the events; None if nothing was refused
+    topic: str | None  # topic of the events; None if none refused
     offsets: dict[int, Refusals]  # by partition
     ends: dict[int, int]
 
@@ -146,7 +147,7 @@ class ResentEvents:
         """
         self._path, self._refused, self._views_of = path, refused, views_of
         self.refused = self.behind = self.accepted = 0
-        """The numbers of events that were refused, come after the end of the rejects, and are sent again."""
+        """The numbers of events refused, of events after the end of the rejects, and of events to send again."""
         ends: dict[int, int] = {}
         reached: dict[int, int] = {}
         for number, fields in _lines(path, ends, "read events"):
@@ -188,7 +189,7 @@ class ResentEvents:
                 yield Event(_bytes(fields, "key"), value or b"")
 
     def _is_refused(self, partition: int, offset: int, value: bytes | None) -> bool:
-        """Return whether every series that an event was for refused it."""
+        """Return whether every series that received an event refused it."""
         refusals = self._refused.offsets.get(partition)
         if refusals is None or offset not in refusals:
             return False

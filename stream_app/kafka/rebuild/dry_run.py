@@ -1,23 +1,23 @@
-"""A dry run of a partition's start: would it continue as before, now or without the old keys?
+"""A dry run of a partition's start: would it continue as before, with or without the old keys?
 
 The run reads back what a worker reads at a start, and processes the waiting input with the worker's own code; it writes
 nothing. Workers may run meanwhile. Committed, binding and waiting records are read in this order, so the result is one
 that a worker could have found at its start.
 
-Crash schedules that need an old key, and how they show here:
+Some crash schedules need an old key. The dry run shows them as follows:
 
-* Entries of an aborted batch bind (`stream_app.kafka.owner.tail`). Without its key such an event is rejected, the entry
-  is not computed again, and the partition stops for good: `Tail` reports this here first.
+* Entries of an aborted batch bind (`stream_app.kafka.owner.tail`). Without the key of such an event, the event is
+  rejected, its entry is not computed again, and the partition stops for good: `Tail` reports this here first.
 * An event waits, whether its worker died or never started: it would be rejected as ``key-erased``.
-* A step is rejected that way, and entries of later steps bind: their chain differs, which `Tail` also reports.
-* A step is open: it would be passed over when it closes, and what it counted or read would never be released.
-  `Shortfall` processes the same input with the whole key, and finds what is missing without it.
-* Rows are missing or out of date, or input is lost: what waits is unknown, and the restorer stops.
+* A step is rejected in this way, and entries of later steps bind: their chain differs, which `Tail` also reports.
+* A step is open: it would be skipped when it closes, and its counts or readings would never be released. `Shortfall`
+  processes the same input with the whole key, and finds what is missing without it.
+* Rows are missing or out of date, or input is lost: the waiting input is unknown, and the restorer stops.
 
-Two runs over the same records, with the whole key and with what is left of it, show what would be lost without these
-keys. A gain cannot hide a loss: releases are compared step by step, and records one by one. If no record is processed
-differently and no release is missing, both runs gave the same result, because the first difference is either a record
-that only one of them rejects, or an open step that only one passes over.
+Two runs over the same records, with the whole key and with the keys that remain, show what would be lost without the
+old keys. A gain cannot hide a loss: releases are compared step by step, and records one by one. If no record is
+processed differently and no release is missing, both runs gave the same result, because the first difference is either
+a record that only one of them rejects, or an open step that only one of them skips.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ class Run:
             pass  # nothing is sent: batches need no end
 
     def to_come(self, series: Iterable[str]) -> Iterator[Step]:
-        """Yield the open steps of these series, except those that will be passed over."""
+        """Yield the open steps of these series, except those that will be skipped."""
         keys = self._keys
         for name in series:
             row = self._decider.changed.get(name) or self._find(name)
@@ -103,7 +103,7 @@ class Run:
 
 
 class Shortfall:
-    """The differences between two runs over the same records: with the whole key and with what is left."""
+    """The differences between two runs over the same records: with the whole key and with what remains."""
 
     def __init__(self, whole: Run, later: Run) -> None:
         self.otherwise = 0  # records that only one of the runs rejects
@@ -142,8 +142,8 @@ class DryRun:
     waiting: int = 0  # input records not yet processed
     binding: int = 0  # ledger entries that a worker must compute again
     otherwise: int = 0
-    """Waiting records that only one of the keys rejects, as ``key-erased`` or in consequence."""
-    lost: int = 0  # releases that would never come, of such records or of collected steps passed over
+    """Waiting records that only one of the keys rejects, as ``key-erased`` or as a consequence."""
+    lost: int = 0  # releases lost because of such records or of collected steps skipped
     stopped: PartitionStoppedError | None = None  # why it would not continue
 
 
@@ -169,7 +169,7 @@ async def dry_runs(
 async def _dry_run(
     site: Site, whole: Context, facts: Mapping[str, TopicFacts], partition: int, committed: int | None
 ) -> DryRun:
-    """Read a partition back and process the waiting input; ``committed`` is the group's offset."""
+    """Restore a partition and process the waiting input; ``committed`` is the group's offset."""
     table, defaults = MemoryRows(), dict[str, Policy]()
     read = partial(table.read, partition)
     row: PartitionRow | None = None

@@ -27,7 +27,7 @@ class Releases:
     """The releases of successive input offsets, by their hashes; an entry must name each of them."""
 
     def __init__(self, batches: AsyncIterator[list[Any]], partition: int, *, whole: bool) -> None:
-        """Start; if not ``whole``, the start of the ledger is lost, and early entries may be missing."""
+        """Start; if not ``whole``, the ledger lost its start, and early entries may be missing."""
         self._batches, self._partition, self._whole = batches, partition, whole
         self._waiting: list[Any] = []
         self._offset = -1
@@ -86,12 +86,12 @@ class Releases:
 
 
 def _without_entry(partition: int, offset: int) -> PartitionStoppedError:
-    """Return the error for a release without its entry: rows rebuilt beside it would forget what it spent."""
+    """Return the error for a release without its entry: rebuilt rows would omit the epsilon it spent."""
     asked = f"the ledger entry of a release for input {offset}"
     return PartitionStoppedError(partition, "ledger-short", asked, "none, although the release exists")
 
 
-Progress = Callable[[int, int], None]  # given the ledger offset read so far and the ledger's end
+Progress = Callable[[int, int], None]  # called with the ledger offset reached and ledger's end
 
 
 class FoldedLogs(NamedTuple):
@@ -100,15 +100,15 @@ class FoldedLogs(NamedTuple):
     rows: dict[str, SeriesRow]
     members: dict[str, Member]  # by the names of their chains
     adopted: dict[str, int]
-    """Input offset of each series' policy, or of an earlier one that its open steps also belong to."""
+    """Input offset of each series' policy, or of an earlier policy to which its open steps also belong."""
     released: dict[str, int]  # input offset of each series' last release
     read_from: dict[str, int]
     """For each series with units, the input offset before which no open or later step has readings."""
     last_input: int  # highest input offset of any entry; -1 without entries
     cut: set[str]
-    """Series whose first entries are gone with the start of the ledger, and that have no row.
+    """Series that have no row and whose first entries were lost with the start of the ledger.
 
-    Also persons, by the names of their chains, whose rows are gone or hold less than their series reserve.
+    Also persons, by the names of their chains, whose rows are lost or contain less than their series reserve.
     """
     published: set[str]  # series that the releases name
     several: set[str]  # series with a step that ever took several records, even under omitted policies
@@ -179,7 +179,7 @@ async def fold(
 
 
 class Closing(NamedTuple):
-    """A processed step, and the input that closed it."""
+    """A processed step, and the input offset that closed it."""
 
     step: int
     offset: int
@@ -188,10 +188,10 @@ class Closing(NamedTuple):
 def note(
     told: FoldedLogs, closings: dict[str, deque[Closing]], before: Policy | None, entry: Mapping[str, Any], offset: int
 ) -> None:
-    """Note which input an entry came from; ``closings`` are the last steps of series with units.
+    """Note which input an entry came from; ``closings`` holds the last steps of each series with units.
 
     The input that opened step s had closed all steps up to ``s - open_steps``. After step i, the steps from ``i + 1``
-    on may be open: none of their readings came before the input that closed the last step up to ``i + 1 - open_steps``.
+    on may be open; none of their readings came before the input that closed the last step up to ``i + 1 - open_steps``.
     """
     series, policy = entry["series"], told.rows[entry["series"]].policy
     if entry["entry"] == "policy":
@@ -211,7 +211,7 @@ def note(
 
 
 def _takes_several(entry: Mapping[str, Any]) -> bool:
-    """Return whether a step takes several records under the policy of an entry; True if unknown."""
+    """Return whether a step accepts several records under the policy of an entry; True if unknown."""
     try:
         return stored_policy_of(entry["parameters"], entry["policy"]).takes_several
     except PolicyError:

@@ -1,8 +1,8 @@
 """Releases lost with their input, once the operator has accepted that.
 
-The operator accepts the loss with `recover --accept-lost-releases`. Nobody can compute such a release again. Its step
-stays processed and its epsilon stays spent, as the ledger says; nothing is published for it. The series continues from
-the last known release of its period. Without one, it is closed.
+The operator accepts the loss with `recover --accept-lost-releases`. Nobody can compute such a release again. As the
+ledger says, its step remains processed and its epsilon spent; nothing is published for it. The series continues from
+the last known release of its period. If there is none, the series is closed.
 """
 
 from collections import Counter
@@ -59,7 +59,7 @@ def closed(context: Context, rows: Iterable[SeriesRow], now_ms: int) -> list[Dec
     """Return the outcomes that close series in which every measurement of the period is given up.
 
     Their ledger says that the period has a release. Every later step that is not published with noise must repeat that
-    release, and nobody knows it.
+    release, which is lost.
     """
     # PRIVACY: which series are closed follows from ledger and releases alone, and a closed series publishes nothing.
     unable = [row for row in rows if row.state.released and not row.state.latest.estimate]

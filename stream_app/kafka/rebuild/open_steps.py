@@ -1,11 +1,11 @@
-"""Open steps of collected series or of several readings, found again in the input after rows are lost.
+"""Open steps of collected or multi-reading series, found again in the input after rows are lost.
 
-The ledger and releases show what was closed. What is open follows from watermarks or readings, which leave no other
-trace.
+The ledger and releases show which steps were closed. Which steps are open depends on watermarks or readings, which
+leave no other trace.
 
 The module also finds aborted ledger entries whose input was deleted, so that nobody will compute them again. Readers of
-uncommitted records may have seen them, so what they spent is spent. Recovery therefore adopts them, entry and release
-byte for byte, and the chains continue after them.
+uncommitted records may have seen them, so their epsilon counts as spent. Recovery therefore adopts them, entry and
+release byte for byte, and the chains continue after them.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from stream_app.privacy.state import NEVER
 
 _LOOK_SECONDS = 0.05
 _LOOKS = 600
-"""Markers arrive within milliseconds; busy brokers get 30 s."""
+"""Number of looks: markers take milliseconds; busy brokers get 30 s."""
 
 
 class _Entry(NamedTuple):
@@ -75,9 +75,9 @@ async def aborted_entries(
         if (entry["sequence"], entry["previous"]) != (sequence + 1, previous):
             continue
         if entry["entry"] == "release":
-            # PRIVACY: the entry's hash reveals a release of few possible values as well as the release would. So the
-            # series cannot continue from before the entry, and from after it only as a series whose release is given
-            # up.
+            # PRIVACY: the entry's hash reveals a release of few possible values as well as the release itself would. So
+            # the series cannot continue from before the entry, and from after it only as a series whose release is
+            # given up.
             known = given_up.or_given_up(entry, input_offset(record), by_hash)
             if entry["release"] not in known:
                 asked = f"the release of an aborted ledger entry, sequence {entry['sequence']}, whose input is lost"
@@ -94,9 +94,9 @@ async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partit
     """Abort writes left open in the logs, which the next commit of their only writer would commit.
 
     A late commit ended the transaction for its coordinator, but the producer kept writing, on brokers that do not
-    verify partitions (KIP-890). A marker of this producer ends the open transaction: one of its records is written
-    again, and aborted. Raises `PartitionStoppedError` if it belongs to another producer whose id expired: nobody else
-    can end it.
+    verify partitions (KIP-890). To end the open transaction with a marker of this producer, one of its records is
+    written again, and aborted. Raises `PartitionStoppedError` if the transaction belongs to another producer whose id
+    expired, because nobody else can end it.
     """
     async with brokers.reader("read_committed") as ended, brokers.reader("read_uncommitted") as whole:
         found: dict[str, LogRecord] = {}
@@ -137,7 +137,7 @@ async def adopt(writer: Writer, names: TopicNames, found: AbortedRecords) -> Non
 
 
 async def _aborted(reader: Reader, topic: str, partition: int, before: int, told: Rebuilt) -> list[_Entry]:
-    """Return the first copy of each entry that is newer than the rows and of input below ``before``."""
+    """Return the first copy of each entry newer than the rows and from input offsets below ``before``."""
     found: dict[tuple[str, int], _Entry] = {}
     async for records in reader.records(topic, partition, 0):
         for record in records:
@@ -175,13 +175,13 @@ class Loss(NamedTuple):
 
     first: int  # first offset kept: series with an older policy may have had open steps
     line: int  # where the input continued; decides which steps are given up and which are counted again
-    series: str | None = None  # the series with units whose steps it gave up; None: all that count or read in memory
+    series: str | None = None  # the series with units whose steps it gave up; None: all series with steps in memory
 
 
 def more_lost(losses: Iterable[Loss], first: int, group: int, next_offset: int) -> Loss | None:
     """Return the input lost beyond the accepted ``losses``; None if no open step is counted from it.
 
-    The log begins at ``first``. No step that is open was opened before the group's offset ``group``.
+    The log begins at ``first``. No open step was opened before the group's offset ``group``.
     """
     covered = any(loss.first >= first for loss in losses)
     return None if group >= first or covered else Loss(first, next_offset)
@@ -193,8 +193,8 @@ class FoundSteps:
     def __init__(self, past: FoldedLogs, losses: Iterable[Loss], rejected: Refusals) -> None:
         """Start before the first watermark; ``rejected`` says which series refused a record.
 
-        Invariant: a step that a loss gave up is never counted again. All steps given up come before all steps counted,
-        so a release after the line of a loss shows that every step the loss gave up is past.
+        Invariant: a step given up after a loss is never counted again. All steps given up come before all steps
+        counted, so a release after the line of a loss shows that every step given up for it is past.
         """
         self._rows = {series: row for series, row in past.rows.items() if _opens(row.policy) and not row.state.closed}
         self._adopted, self._rejected = past.adopted, rejected
@@ -215,7 +215,7 @@ class FoundSteps:
             self._take(offset, of_series(found, series))
 
     def _take(self, offset: int, found: Observation | Watermark) -> None:
-        """Apply a record for one of the series it was for."""
+        """Apply a record for one of the series that received it."""
         row = self._rows.get(found.series)
         since = max(self._adopted.get(found.series, NEVER), self._lines.get(found.series, NEVER))
         if row is None or offset < since:
@@ -237,7 +237,7 @@ class FoundSteps:
         return self._open.get(series, ALL_GIVEN_UP if series in self._lines else None)
 
     def given_up(self, line: int = 0) -> list[str]:
-        """Return the series whose open steps were given up by a loss at ``line`` or later, as far as known."""
+        """Return the series known to have lost their open steps to a loss at ``line`` or later."""
         return [series for series, found in self._lines.items() if found >= line]
 
     def begin(self, start: int) -> int:
@@ -246,7 +246,7 @@ class FoundSteps:
 
     @property
     def collects(self) -> bool:
-        """Whether the input can show open steps of any series."""
+        """Whether the input can contain open steps of any series."""
         return bool(self._rows)
 
     @property
@@ -255,7 +255,7 @@ class FoundSteps:
         return sum(len(found.begun) for found in self._open.values())
 
     def floor(self, next_offset: int) -> int:
-        """Return the offset of the oldest record that opened a step still open, or ``next_offset`` if none."""
+        """Return the offset of the oldest record that opened a step still open, or ``next_offset``."""
         kept = (offset for found in self._open.values() for offset in found.offsets if offset >= 0)
         return min(kept, default=next_offset)
 

@@ -1,8 +1,8 @@
-"""The open steps of series with units, read again from the events topic when sealed rows are lost.
+"""Open steps of series with units, read again from the events topic when sealed rows are lost.
 
-The ledger and releases show what was processed; only the input shows what is open and what it has read. If the input of
-a series is incomplete from the first possible reading of its open steps, these steps are given up. The rejects topic
-records that, with the series, so that a later rebuild of the rows gives up the same steps.
+The ledger and releases show which steps were processed; only the input shows which are open and what they have read. If
+the input of a series is incomplete from the first possible reading of its open steps, these steps are given up. The
+rejects topic records this, with the series, so that a later rebuild of the rows gives up the same steps.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,9 +43,9 @@ class FoundUnits:
     ) -> None:
         """Start before the first record; the log begins at ``first``, and processed input ends at ``line``.
 
-        ``topic`` is the id of the events topic, and ``losses`` were recorded before. ``partly``: what remains of a step
-        counts as all of it. ``folder``: where the rows are kept meanwhile; each call raises `LocalStateError` if there
-        is no room.
+        ``topic`` is the id of the events topic, and ``losses`` were recorded before. If ``partly``, the remains of a
+        step are treated as all of it. The rows are kept in ``folder`` meanwhile; each call raises `LocalStateError` if
+        there is no space.
         """
         self._sealed: Final = SealedRows(folder)
         self._rows: Final[Mapping[str, SeriesRow]] = units_of(told)
@@ -54,7 +54,7 @@ class FoundUnits:
         self._open: dict[str, OpenUnits] = {}
         self._since = {series: told.read_from.get(series, 0) for series in self._rows}
         self.given_up: list[str] = []
-        """The series with steps that are given up now and were not before."""
+        """The series whose steps are given up now and were not before."""
         for loss in losses:
             name = loss.series
             if name in self._rows and self._since[name] < loss.first and told.released.get(name, NEVER) < loss.line:
@@ -88,15 +88,15 @@ class FoundUnits:
         return min(self._since.values(), default=next_offset)
 
     def rows(self) -> dict[str, SeriesRow]:
-        """Return the rows of all series with units, including what is open."""
+        """Return the rows of all series with units, including their open steps."""
         return {series: replace(row, open_units=self._open.get(series)) for series, row in self._rows.items()}
 
     def settle(self) -> None:
-        """Seal what is in memory, so that memory holds only what was applied since the last call."""
+        """Seal the rows in memory, so that memory holds only records applied since the last call."""
         self._sealed.put(self._blocks.written())
 
     def forget(self, keys: Iterable[bytes]) -> None:
-        """Note the keys of sealed rows written before: those without anything open now are to be deleted."""
+        """Note the keys of sealed rows written earlier; those without open steps now are to be deleted."""
         self._sealed.delete(keys)
 
     def sealed(self) -> Iterable[tuple[bytes, bytes | None]]:

@@ -1,4 +1,4 @@
-"""The place of a partition's input after its state is lost: what was processed, refused and deleted."""
+"""The position of a partition's input after its state is lost: what was processed, refused or deleted."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from stream_app.kafka.rebuild.survey import AcceptedLosses, Again
 
 
 class InputPlace(NamedTuple):
-    """The place of a partition's input."""
+    """The position of a partition's input."""
 
     next_offset: int  # first offset to process
     start: int  # no open step was opened before it
@@ -25,8 +25,8 @@ class InputPlace(NamedTuple):
     losses: list[Loss]  # accepted losses of input so far
     skips: bool  # whether the group's offset skips input, which was accepted
     last_reject: int  # input offset of the last reject; -1 if none
-    group: int  # the group's offset, if no input between the outputs and it needs an output
-    named: list[str]  # the series of each reject that may be from a view that cannot begin
+    group: int  # the group's offset, if no input from the outputs to it needs one
+    named: list[str]  # series of each reject that may come from a view that cannot begin
 
     @property
     def gap(self) -> int:
@@ -35,7 +35,7 @@ class InputPlace(NamedTuple):
 
     @property
     def lost(self) -> Loss | None:
-        """Return the loss beyond the accepted ones: input that open steps may need."""
+        """Return the loss of input that open steps may need, beyond the accepted losses."""
         if self.skips:
             return Loss(self.next_offset, self.next_offset)
         return more_lost(self.losses, self.first, self.start, self.next_offset)
@@ -44,12 +44,12 @@ class InputPlace(NamedTuple):
 async def place_of(
     site: Site, partition: int, told: FoldedLogs, again: Again | None, accepted: AcceptedLosses
 ) -> InputPlace:
-    """Return the place of a partition's input.
+    """Return the position of a partition's input.
 
     Raises `PartitionStoppedError` for input that is lost or skipped, unless that is accepted.
     """
     committed = await site.brokers.committed(partition) or 0
-    # No step that is open now was opened before the group's offset; steps that were open earlier were.
+    # No step open now was opened before the group's offset, but steps that were open earlier were.
     opened = committed if again is None else again.opened
     units = units_of(told)
     since = min([opened, *(told.read_from.get(series, 0) for series in units)])
@@ -76,7 +76,7 @@ async def place_of(
             raise input_short(next_offset, end).stopped(partition)
         known = last_input + 1 if again is None else again.start + again.inputs
         passed = await skipped(reader, site.names.events, partition, known, committed, units)
-    if passed is not None and again is not None:  # input is not passed over; the worker looks at its offset
+    if passed is not None and again is not None:  # input is not skipped; the worker checks its offset
         committed, passed = UNKNOWN, None
     if passed is not None and not accepted.skipped_input:
         raise passed.refused(site.names, partition, known, committed)

@@ -1,6 +1,6 @@
-"""Recovery of a partition's state from the ledger and releases, when the state table is lost.
+"""Recovery of a partition's state from the ledger and releases, if the state table is lost.
 
-If the ledger or the releases lost an end, the rows still in the changelog are the base (`survey.py`).
+If the ledger or the releases lost an end, folding begins with the rows still in the changelog (`survey.py`).
 
 Every output record names its input offset in a header, so the outputs also show where to continue. Rows are written
 under the partition's transactional id, so a worker that is still running can no longer commit. The outputs do not show
@@ -43,7 +43,7 @@ from stream_app.kafka.rebuild.survey import AcceptedLosses, LogContents, Survey,
 from stream_app.kafka.rebuild.unanswered import UnansweredInputs
 from stream_app.kafka.stops import PartitionStoppedError
 
-_ROWS = 20_000  # rows per transaction; few enough to stay far from its timeout
+_ROWS = 20_000  # rows per transaction; few enough to finish before its timeout
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class RebuiltPartition:
     next_offset: int
     ledger_offset: int
     open_steps: int
-    """Open steps, which still take contributions or readings; the input is read again for their contents."""
+    """Open steps, which still accept contributions or readings; the input is reread for their contents."""
     lost_counts: int
     """Series whose open steps were given up, now or before, because some of their input was deleted.
 
-    These steps are never released. Series that released something after an earlier loss are past the steps it gave up.
+    These steps are never released. Series with a release after an earlier loss are past the steps given up for it.
     """
     told_by: Witness  # what shows that the ledger misses no series
     again: int  # inputs from ``next_offset`` on that are processed again: some of their outputs are missing
@@ -70,13 +70,13 @@ class RebuiltPartition:
 
 
 class _Plan(NamedTuple):
-    """What recovery will write, complete before the first write: a refusal leaves the logs unchanged."""
+    """All that recovery will write, complete before its first write: a refusal leaves the logs unchanged."""
 
     surveyed: LogContents
     told: FoldedLogs  # with all the fields below
     place: InputPlace
     left: AbortedRecords | None  # abandoned entries that count; None if input continues from them
-    ended: list[Decided]  # of the series that are closed
+    ended: list[Decided]  # outcomes of the closed series
     open_steps: FoundSteps
     units: FoundUnits
 
@@ -92,8 +92,9 @@ class Rebuilding:
     async def recover(self, partition: int, accepted: AcceptedLosses, progress: Progress) -> RebuiltPartition:
         """Rebuild a partition's rows and write them to the changelog.
 
-        Raises `RebuildError` as `fold` does. Raises `PartitionStoppedError` if outputs are another application's or
-        lost an end, or if input is lost or skipped (which may be the only way to a release), and that was not accepted.
+        Raises `RebuildError` as `fold` does. Raises `PartitionStoppedError` if another application wrote the outputs,
+        if they lost an end, or if input is lost or skipped (it may be the only way to a release), unless the loss was
+        accepted.
         """
         writer = await self._site.brokers.fence(partition)
         try:
@@ -109,7 +110,7 @@ class Rebuilding:
     async def _all_refused(
         self, partition: int, accepted: AcceptedLosses, first: PartitionStoppedError, progress: Progress
     ) -> PartitionStoppedError:
-        """Return one refusal with everything that keeps a partition from being rebuilt."""
+        """Return one refusal with all the reasons that keep a partition from being rebuilt."""
         found = [first]
         while (more := more_accepted(accepted, found[-1].reason)) is not None:
             accepted = more
@@ -143,7 +144,7 @@ class Rebuilding:
         return _Plan(surveyed, told, place, left, ended, open_steps, units)
 
     async def _done(self, writer: Writer, partition: int, plan: _Plan, claim: FoundClaim) -> RebuiltPartition:
-        """Write the plan; return what was rebuilt."""
+        """Write the plan and return the rebuilt partition."""
         surveyed, told, place, open_steps, units = plan.surveyed, plan.told, plan.place, plan.open_steps, plan.units
         ends, given_up, again = surveyed.ends, surveyed.given_up, surveyed.again
         if plan.left is not None and plan.left.entries:
@@ -159,7 +160,7 @@ class Rebuilding:
             ledger_offset=await self._covered(partition, told),
             key=told.key or self._context.keys.fingerprint,  # this command's own key file does not matter
             configuration=self._context.fingerprint,
-            # All rows are written after it, and local copies of earlier rows are worthless.
+            # All rows are written after this offset, and local copies of earlier rows are worthless.
             changelog_first=ends.changelog.first,
             ledger_first=ends.ledger.first,
             releases_offset=ends.releases.end,
@@ -216,7 +217,7 @@ class Rebuilding:
         return open_steps, units
 
     async def _covered(self, partition: int, told: FoldedLogs) -> int:
-        """Return the ledger offset below which nothing binds.
+        """Return the ledger offset below which no entry is binding.
 
         That is the offset of the first aborted entry newer than the rows, or the end.
         """
@@ -232,7 +233,7 @@ class Rebuilding:
     async def _stale(self, partition: int, units: FoundUnits, *, all_rows: bool) -> set[bytes]:
         """Return the keys of changelog rows to delete, because they may reflect later input.
 
-        ``units`` is given the keys of sealed rows, because there may be more of them than memory holds.
+        Keys of sealed rows are passed to ``units`` instead, because they may not fit in memory.
         """
         found: set[bytes] = set()
         if not (all_rows or len(units)):
@@ -254,7 +255,7 @@ class Rebuilding:
         stale: set[bytes],
         sealed: Iterable[tuple[bytes, bytes | None]],
     ) -> None:
-        # The old partition row is deleted first and the new one written last: half a recovery is not a state.
+        # The old partition row is deleted first and the new one written last, so half a recovery leaves no valid state.
         pages = writer.pages()
         now_ms = self._site.now_ms()
         pages.append(PARTITION_KEY, None, now_ms, [])

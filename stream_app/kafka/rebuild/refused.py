@@ -1,4 +1,4 @@
-"""Everything that keeps recovery from continuing, in one message: missing logs and losses to accept."""
+"""Combines all reasons that stop recovery, missing logs and losses to accept, into one message."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +14,7 @@ ACCEPTED_BY: Final[dict[StopReason, str]] = {
     "rejects-short": "lost_releases",
     "release-lost": "lost_releases",
 }
-"""The loss to accept, by stop reason, for recovery to continue."""
+"""The loss that must be accepted for recovery to continue, by stop reason."""
 _CONSEQUENCES: Final = {
     "lost_input": "lost input is skipped, and the steps that it left open are given up",
     "skipped_input": "input that the group's offset skips is never processed",
@@ -25,13 +25,13 @@ _CONSEQUENCES: Final = {
 
 
 def more_accepted(accepted: AcceptedLosses, reason: StopReason) -> AcceptedLosses | None:
-    """Return what must also be accepted for recovery to continue; None if accepting more does not help."""
+    """Return the losses to accept for recovery to continue; None if accepting more does not help."""
     loss = ACCEPTED_BY.get(reason)
     return None if loss is None or getattr(accepted, loss) else accepted._replace(**{loss: True})
 
 
 def all_refused(found: Sequence[PartitionStoppedError], accepted: AcceptedLosses) -> PartitionStoppedError:
-    """Return one refusal for several: what each found, and the command that accepts ``accepted``."""
+    """Return one refusal that combines several, with the command that accepts ``accepted``."""
     first, *others = found
     losses = [loss for loss, is_accepted in accepted._asdict().items() if is_accepted]
     if len(losses) == 1:

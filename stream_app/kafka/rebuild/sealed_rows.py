@@ -1,7 +1,7 @@
 """Sealed rows of open units, kept in a file on disk while a partition is rebuilt.
 
-They may exceed memory: a million series with half a day open have gigabytes of them. The file has no name once it is
-created, so it disappears with the process, however the process ends.
+They may exceed memory: a million series with half a day of open units need gigabytes. The file has no name after its
+creation, so it disappears with the process, however the process ends.
 """
 
 import os
@@ -26,14 +26,14 @@ class SealedRows:
     def __init__(self, folder: Path | None = None) -> None:
         """Create the file in ``folder``, or in the machine's temporary folder if that is None.
 
-        This call and later ones raise `LocalStateError` if there is no room.
+        This call and later ones raise `LocalStateError` if there is no space.
         """
         self._folder: Final = folder if folder is not None and folder.is_dir() else Path(tempfile.gettempdir())
         with self._failing():
             # PRIVACY: only sealed rows are stored here, and only the owner of the file can read it.
             handle, name = tempfile.mkstemp(prefix="recover-", dir=self._folder)
             os.close(handle)
-            # Garbage is collected in whichever thread allocates, and that may close this object.
+            # Garbage is collected in whichever thread allocates, and the collection may close this object.
             self._database: Final = sqlite3.connect(name, check_same_thread=False)
             weakref.finalize(self, self._database.close)
             try:
@@ -50,12 +50,12 @@ class SealedRows:
         return None if found is None else found[0]
 
     def put(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """Store rows in place of existing ones."""
+        """Store rows, replacing existing ones."""
         with self._failing():
             self._database.executemany("INSERT OR REPLACE INTO sealed VALUES (?, ?)", rows.items())
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Mark rows that others wrote as to be deleted, unless a row is stored here under the same key."""
+        """Mark rows written by others for deletion, unless a row is stored here under the same key."""
         with self._failing():
             self._database.executemany("INSERT OR IGNORE INTO sealed VALUES (?, NULL)", ((key,) for key in keys))
 
@@ -66,7 +66,7 @@ class SealedRows:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Report a lack of space as `LocalStateError`."""
+        """Raise `LocalStateError` if there is no space."""
         try:
             yield
         except (sqlite3.OperationalError, OSError) as error:

@@ -1,9 +1,9 @@
-"""A survey of a partition's logs before its rows are rebuilt: their contents, and any missing series.
+"""Surveys a partition's logs before its rows are rebuilt: their contents, and any missing series.
 
 Rows are rebuilt from the ledger. If all entries of a series were in a lost part, the series would be forgotten and
-start over with its whole budget. Two sources can show that a ledger without its beginning misses no series. Signed
-checkpoints (heads) name the last entry of every series below the offset that they cover, and releases name every series
-that published something. Only checkpoints know a series that has a policy but never released anything.
+start over with its whole budget. If the beginning of the ledger is lost, two sources can show that no series is
+missing. Signed checkpoints (heads) name the last entry of every series below the offset that they cover, and releases
+name every series that published something. A series that has a policy but no release is known only from checkpoints.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from stream_app.kafka.rebuild.given_up import ALL, GivenUp
 from stream_app.kafka.rebuild.unanswered import UnansweredInputs, unanswered
 
 Witness = Literal["ledger", "heads", "releases", "nobody"]
-"""What showed that no series is missing; "nobody": that was accepted."""
+"""Evidence that no series is missing; "nobody" if it was not required."""
 
 TOLD: Final[Mapping[Witness, str]] = {
     "ledger": "",
@@ -44,7 +44,7 @@ _PUBLISHED_AGAIN: Final = frozenset({"releases-short", "rejects-short"})
 class Coverage(NamedTuple):
     """What the signed checkpoints of a partition cover."""
 
-    offset: int  # they name every series below this ledger offset
+    offset: int  # all series below this ledger offset are named
     sequences: Mapping[str, int]  # the sequence of each series' last entry
 
 
@@ -76,7 +76,7 @@ async def covered(reader: Reader, names: TopicNames, partition: int, key: Signin
 def missing(told: FoldedLogs, heads: Coverage | None) -> set[str]:
     """Return the known series that have no row, or an older row than the signed checkpoints show.
 
-    Series are known from checkpoints, releases or entries; persons, from the names of their chains and rows of series.
+    Series are known from checkpoints, releases or entries, and persons from the names of their chains and series rows.
     """
     signed = heads.sequences if heads is not None else {}
     known = {name: row.sequence for name, row in (told.rows | told.members).items()}
@@ -90,11 +90,11 @@ def vouched(
     """Return what shows that no series is missing, or why nothing does.
 
     ``lacking`` is the number of missing series. ``held`` is the ledger offset up to which the base rows cover the
-    ledger; None if there were none. ``expected``: the state is complete, and says that the ledger may begin where it
-    does. ``accepted``: the operator chose to continue without proof.
+    ledger, or None if there were none. ``expected`` means that the state is complete and says that the ledger may begin
+    where it does; ``accepted``, that the operator chose to continue without proof.
     """
     ledger, releases = ends.ledger, ends.releases
-    # Then rows and ledger both lack what a series spent in between. A release names the series, but not its progress.
+    # If so, rows and ledger both lack what a series spent in between. A release names the series, but not its progress.
     stale = held is not None and ledger.first > held
     if lacking:
         asked = "a row for every series in heads, releases or entries, and for its person"
@@ -128,7 +128,7 @@ class AcceptedLosses(NamedTuple):
 
 
 class Again(NamedTuple):
-    """Input that a worker processes again, publishing the outputs that are missing."""
+    """Input that a worker processes again to publish its missing outputs."""
 
     start: int  # first input offset
     opened: int  # no step open before that input was opened before this offset
@@ -136,7 +136,7 @@ class Again(NamedTuple):
 
 
 class LogContents(NamedTuple):
-    """The contents of a partition's logs, once it is known that no series is missing."""
+    """The contents of a partition's logs, after the check that no series is missing."""
 
     told: FoldedLogs
     ends: Ends
@@ -144,8 +144,8 @@ class LogContents(NamedTuple):
     releases_lost: int  # releases of input up to here may be missing
     rejects_lost: int  # rejects of input up to here may be missing
     unanswered: UnansweredInputs
-    given_up: GivenUp  # steps whose releases are missing, if that is accepted
-    again: Again | None = None  # None: input continues after all that has outputs
+    given_up: GivenUp  # steps given up because their releases are missing
+    again: Again | None = None  # None: input continues after all outputs
 
 
 class Survey:
@@ -159,11 +159,11 @@ class Survey:
         """Fold a partition's logs.
 
         If the ledger lost its beginning, or the releases their end, folding begins with the rows that the changelog
-        still holds; otherwise all rows come from the ledger. If outputs are missing whose input still exists, folding
-        ends before that input.
+        still holds; otherwise all rows come from the ledger. If outputs are missing but their input still exists,
+        folding ends before that input.
 
-        Raises `RebuildError` as `fold`, and `PartitionStoppedError` if a series or releases are missing, or if that
-        cannot be known, unless it is accepted.
+        Raises `RebuildError` as `fold` does. Raises `PartitionStoppedError` if a series or releases are missing or may
+        be missing, unless that is accepted.
         """
         names = self._names
         async with (
@@ -196,7 +196,7 @@ class Survey:
                     given_up.add(one.series, one.offset)
                 lost_rejects = await self._unanswered(partition, row, told, answered, ends, accepted)
                 await self._compare(reader, partition, lost_rejects)
-                # The next owner finds the missing rejects, and passes over none that was not accepted.
+                # The next owner finds the missing rejects, and skips none whose loss was not accepted.
                 gone = answered.reject if accepted.lost_releases else rejects_before
                 return LogContents(told, ends, "ledger", before, gone, lost_rejects, given_up, again)
             if lost is not None and not (lost.reason in _PUBLISHED_AGAIN and accepted.lost_releases):
@@ -227,7 +227,7 @@ class Survey:
     ) -> tuple[FoldedLogs, Again, GivenUp]:
         """Return the rows before the input to process again, where that input begins, and the given-up steps.
 
-        Rows without a step's measurement would lead to different outputs from the existing ones. So processing starts
+        Rows without a step's measurement would lead to outputs that differ from the existing ones. So processing starts
         with the first given-up step whose input, from ``first`` on, is kept.
         """
         told = await fold(self._site, partition, None, progress, given_up, again.start)
@@ -275,9 +275,9 @@ class Survey:
         answered: AnsweredInput,
         lost: Shortage | None,
     ) -> Again | None:
-        """Return the input whose missing outputs can be published again; None: nothing is missing, or it is too late.
+        """Return the input whose missing outputs can be published again, or None.
 
-        Rows from before that input are folded from a ledger that is whole.
+        None means that nothing is missing or it is too late. Earlier rows are folded from a whole ledger.
         """
         if lost is not None and lost.reason in _PUBLISHED_AGAIN:
             # This includes the input of the last reject if the row names a later one.

@@ -1,8 +1,8 @@
-"""Input that has no output although later input was rejected: its own reject may be lost.
+"""Input without an output before later rejected input: its own reject may be lost.
 
-Rejects are named nowhere else, so the result an input must have is known only from its content. An observation of a
-series whose steps take one each is answered by a release or a reject, and a record that cannot be read is rejected. Any
-other record may need no output: a contribution, a reading, a watermark that closes nothing.
+Rejects are named nowhere else, so only the content of an input shows which result it must have. If a series' steps
+accept one observation each, every observation is answered by a release or a reject. A record that cannot be read is
+rejected. Any other record may need no output: a contribution, a reading, or a watermark that closes no step.
 """
 
 from collections.abc import AsyncIterator, Container
@@ -26,13 +26,13 @@ _OUTPUTS: Final = ("rejects", "ledger", "releases")
 class UnansweredInputs:
     """The number of inputs without an output, and the first of them; -1 if there is none."""
 
-    lost_rejects: int = 0  # inputs that must have one: their rejects are lost
+    lost_rejects: int = 0  # inputs that require one: their rejects are lost
     first_lost_reject: int = -1
     unanswered: int = 0  # inputs that may need none
     first_unanswered: int = -1
 
     def refused(self, last_reject: int) -> Shortage:
-        """Return why recovery does not skip these inputs; the rejects end with input ``last_reject``."""
+        """Return why recovery does not skip these inputs; the last reject is for input ``last_reject``."""
         unsure = f"; {self.unanswered} more inputs have no output and may need none" if self.unanswered else ""
         found = (
             f"neither, although rejects of later input exist, up to input {last_reject}: the rejects of "
@@ -47,7 +47,7 @@ async def unanswered(
 ) -> UnansweredInputs:
     """Return the inputs from ``start`` on, before the last reject, that have no output.
 
-    ``several`` are the series with a step that ever took several records.
+    ``several`` names the series with a step that ever took several records.
     """
     if start >= answered.reject:
         return UnansweredInputs()
@@ -94,7 +94,7 @@ class _Answers:
         self._batches, self._losses = batches, losses
         self._waiting: list[Any] = []
         self.accepted = -1
-        """All input up to here was given up, according to a reject."""
+        """The last input offset that was given up, according to a reject."""
 
     async def next(self) -> int:
         """Return the input offset of the next record, or one beyond every offset if there is none."""
@@ -106,7 +106,7 @@ class _Answers:
         return input_offset(self._waiting[-1])
 
     async def holds(self, offset: int) -> bool:
-        """Return whether the log holds a record of an input; offsets must not decrease."""
+        """Return whether the log contains a record of an input; offsets must not decrease."""
         while (found := await self.next()) <= offset:
             is_loss = self._losses and self._is_loss()
             if found == offset and not is_loss:
@@ -115,7 +115,7 @@ class _Answers:
         return False
 
     def _is_loss(self) -> bool:
-        """Return whether the next reject gives up input, and note up to where."""
+        """Return whether the next reject gives up input, and note the last such offset."""
         reject: Any = content(self._waiting[-1])
         if reject.get("reason") != LOST or reject.get("series") is not None:
             return False

@@ -1,6 +1,6 @@
-"""The member `collect` of a policy: how contributors' items become one value a step.
+"""The member `collect` of a policy: how contributors' items become one value per step.
 
-A `Tally` counts how often each of the declared names was sent; a `Total` adds numbers up. The number of items is the
+A `Tally` counts how often each of the declared names was sent; a `Total` adds numbers. The number of items is the
 number of the contributors' digests.
 """
 
@@ -38,8 +38,8 @@ _NUMBER_BYTES: Final = len(f'"":{-LARGEST_COUNT},')
 class Tally:
     """Items that are one of the ``names``, each counted once; the counters are the step's cells.
 
-    ``sensitivity`` is the L1 distance between the counters of neighbours, ``published_bytes`` the maximum size of
-    measurement and value in a release.
+    ``sensitivity`` is the L1 distance between the counters of neighbours, and ``published_bytes`` is the maximum size
+    of measurement and value in a release.
     """
 
     names: tuple[str, ...]
@@ -69,7 +69,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Items that are numbers: one counter sums their cells, each less the kind's centre."""
+    """Items that are numbers: one counter sums their cells, each minus the kind's centre."""
 
     kind: Statistic
 
@@ -90,8 +90,8 @@ class Total:
 
     def added(self, item: Raw) -> Addition | None:
         """Return what a raw item adds, or None if it is not a finite number."""
-        # PRIVACY: this branch shows whether the item was a number, and nothing else about it. The number is brought to
-        # the range before it is added, so that no item moves the sum by more than the range allows.
+        # PRIVACY: this branch shows whether the item was a number, and nothing else about it. The number is brought
+        # into the range before it is added, so that no item moves the sum by more than the range allows.
         cells = self.kind.quantise(item)
         return None if cells is None else (0, cells[0] - self.kind.centre)
 
@@ -101,11 +101,11 @@ class Total:
 
 
 Gathered = Tally | Total
-"""What a collected step gathers: a closed union."""
+"""What a collected step accumulates; a closed union."""
 
 
 def gathered_of(kind: Kind) -> Gathered:
-    """Return what steps of a collected kind gather; `collect` is refused for the other kinds."""
+    """Return the accumulator for a collected kind; `collect` is refused for the other kinds."""
     assert not isinstance(kind, Number | Location | Category | Vector | UnitStatistic), "this kind cannot be collected"
     if isinstance(kind, Statistic):
         return Total(kind)
@@ -134,21 +134,21 @@ WIDEST_START: Final = LARGEST_CELL
 class Collect:
     """How items are collected; ``open_steps`` steps accept items at the same time."""
 
-    replace: bool  # neighbours change one contributor's item; else one takes part or does not
+    replace: bool  # neighbours change one contributor's item; else one is added or removed
     open_steps: int
-    intrusion_nano: int | None  # what a look at memory may reveal about an item; None: counters in memory are bare
+    intrusion_nano: int | None  # what a look at memory may reveal about an item; None: memory has no noise
     gathers: Gathered = field(compare=False, repr=False)  # follows from the kind
 
 
 def collect_of(form: CollectForm | None, kind: Kind) -> Collect | None:
-    """Return how a policy collects into its kind, or None if it takes observations."""
+    """Return how a policy collects values of its kind, or None if it accepts observations."""
     if form is None:
         return None
     return Collect(form.neighbours == "replace", form.open_steps, form.intrusion_nano, gathered_of(kind))
 
 
 def collected_kind(kind: Kind, form: CollectForm) -> Kind:
-    """Return the collected kind of a policy's `value`: its sensitivity follows from the neighbours."""
+    """Return the collected kind of a policy's `value`; its sensitivity depends on the neighbours."""
     if isinstance(kind, Counts):
         return replace(kind, sensitivity=SENSITIVITY[form.neighbours])
     if isinstance(kind, Choice):
@@ -165,7 +165,7 @@ def _statistic(item: Number, form: CollectForm) -> Statistic:
         return HiddenMean(replace(item, sensitivity=reach(item)), item.clamped)
     if not replaced:
         return Sum(replace(item, sensitivity=max(abs(low), abs(high))), replace=False)
-    # Before and after a look an item counts k - c: moving an item past the look changes both parts by at most reach.
+    # An item counts k - c before or after a look, so moving it past the look changes both parts by at most reach.
     sensitivity = 2 * reach(item) if hidden else high - low
     item, centre = replace(item, sensitivity=sensitivity), middle(item) if hidden else 0
     return Sum(item, replace=True, centre=centre) if form.statistic == "sum" else Mean(item, centre, item.clamped)

@@ -1,4 +1,4 @@
-"""Steps of a plain series that take several readings: the open ones, and the release of a closing one.
+"""Steps of a plain series that accept several readings, and the release of a closing step.
 
 If `absent` is given, watermarks open and close steps as for collected data (`steps`), and every step is processed.
 Otherwise readings do: a reading of step i closes every step up to ``i - open_steps``, and a watermark every step that
@@ -37,10 +37,10 @@ def read_open(policy: Policy) -> bool:
 def reached(
     policy: Policy, state: State, before: OpenSteps | None, index: int, offset: int
 ) -> tuple[bool, OpenSteps] | Rejection:
-    """Return what a valid reading of step ``index`` does, or why its time is refused.
+    """Return the effect of a valid reading of step ``index``, or why its time is refused.
 
-    The reading opens its step if readings open steps and it is the first one. The steps then open follow: earlier ones
-    close.
+    The reading opens its step if readings open steps and it is the first one. The open steps after it follow; earlier
+    steps close.
     """
     if state.closed:
         return Rejection("closed")
@@ -96,7 +96,7 @@ def after_watermark(policy: Policy, before: OpenSteps | None, now: int, offset: 
 
 
 def stays_open(policy: Policy, before: Policy) -> bool:
-    """Return whether steps open under ``before`` stay open under its next version, which reads them alike."""
+    """Return whether steps open under ``before`` stay open under ``policy``, which reads them alike."""
     alike = (policy.step_ms, policy.kind, policy.within) == (before.step_ms, before.kind, before.within)
     return alike and policy.within is not None
 
@@ -112,13 +112,14 @@ def decide_step(
 ) -> Stepped | None:
     """Process a closing step with its combined readings; ``cells`` is None if it has none.
 
-    Its gap is then filled. Return None if the key of its epoch was erased; the step is then passed over. Guarantee:
-    that of `fold.step`, where all readings of a step are its one event. If `absent` is a value, which is then in
-    ``cells``, a step without a reading is processed as one with that value: the same proposal, coin, spend and noise.
+    A step without cells is filled without spending. Return None if the key of its epoch was erased; the step is then
+    skipped. Guarantee: that of `fold.step`, where all readings of a step are its one event. If `absent` is a value, a
+    step without a reading has that value in ``cells`` and is processed as one with that value: the same proposal, coin,
+    privacy cost and noise.
 
     For collected data, ``cells`` are the contents of the counters, which are read only if the step is perturbed.
-    ``seed`` is the closing watermark's if counters start with noise: against anyone who saw them, the guarantee of
-    `steps` holds.
+    ``seed`` is the closing watermark's if counters start with noise; the guarantee of `steps` holds against anyone who
+    saw them.
     """
     epoch = keys.epoch_of(policy.start_of(index))
     secret = keys.secret_of(epoch)

@@ -1,10 +1,10 @@
 """Steps of collected data: which are open, and the noise that their counters start with.
 
-Only event time opens and closes steps, by watermarks: they follow each other without a gap, and close in order.
+Only event time opens and closes steps, by watermarks. Steps follow each other without a gap and close in order.
 
 Pan-privacy (Dwork, Naor, Pitassi, Rothblum, Yekhanin, Pan-private streaming algorithms, 2010): with ``intrusion_nano``
 counters are never bare in memory. They start with discrete Laplace noise of rate ``intrusion / sensitivity``, whose
-seed came with the opening watermark and is forgotten. Anyone who sees the memory at announced moments, and all
+seed comes with the opening watermark and is then forgotten. Anyone who sees the memory at announced moments, and all
 releases, learns at most ``max(intrusion, epsilon)`` about one item at an exposed step, where epsilon is what the step's
 release spends. The noise before a look covers the counts before it, the fresh noise those after it, and the closing
 noise the last ones; one item changes one of these parts. If neighbours also change an item's place in the log, each
@@ -28,7 +28,7 @@ MOST_CLOSED = 10_000
 MOST_CELLS = 2**20
 """The maximum number of cells of all steps that one watermark may close: some seconds of work.
 
-A worker that is silent for longer counts as gone.
+A worker that is silent for longer is treated as gone.
 """
 MOST_PUBLISHED_BYTES = 64 * 1024 * 1024
 """Limit on the bytes of key names and numbers in the releases of all steps that one watermark closes.
@@ -46,7 +46,7 @@ class OpenSteps(NamedTuple):
     """Steps ``first, first + 1, ...``; ``offsets`` holds the offset of the record that opened each.
 
     That record is a watermark, or a step's first reading if readings open steps (`plain`). Steps that are ``GIVEN_UP``
-    come before all others. They accept nothing and are passed over.
+    come before all others. They accept nothing and are skipped.
     """
 
     first: int
@@ -68,7 +68,7 @@ class OpenSteps(NamedTuple):
 
     @property
     def begun(self) -> tuple[int, ...]:
-        """Return the steps that may have accepted something: those with the offset of a record."""
+        """Return the steps that may have accepted a record: those with the offset of an opening record."""
         return tuple(self.first + nth for nth, offset in enumerate(self.offsets) if offset >= 0)
 
     def offset_of(self, index: int) -> int:
@@ -83,11 +83,11 @@ class OpenSteps(NamedTuple):
 
 
 ALL_GIVEN_UP: Final = OpenSteps(-1, ())
-"""It is unknown which steps were open: none is, and the next watermark gives up those that may be."""
+"""Unknown open steps: none is open now, and the next watermark gives up those that may be open."""
 
 
 class Move(NamedTuple):
-    """The effect of a watermark: the steps that it closes, those that it opens, and what is open after it."""
+    """The effect of a watermark: the steps that it closes and opens, and the open steps after it."""
 
     closing: range
     opening: range
@@ -97,9 +97,8 @@ class Move(NamedTuple):
 def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: int, offset: int) -> Move | Rejection:
     """Return the effect of a watermark at ``timestamp_ms``, or its refusal.
 
-    It closes every step that ends at or before it, from the first open one on, including steps that were never opened;
-    then the next ``open_steps`` are open. If nothing was open, nothing closes. Steps that were given up are passed
-    over.
+    It closes every step that ends at or before it, from the first open step on, including steps that were never opened.
+    Then the next ``open_steps`` steps are open. If no step was open, none closes. Steps that were given up are skipped.
     """
     now = timestamp_ms // policy.step_ms
     reason = untimely_watermark(policy, state, first_of(before), now)
@@ -113,7 +112,7 @@ def moved(policy: Policy, state: State, before: OpenSteps | None, timestamp_ms: 
 
 
 def first_of(opened: OpenSteps | None) -> int | None:
-    """Return the first step that may be open; None if unknown: nothing was opened yet or all is given up."""
+    """Return the first step that may be open, or None if none was opened yet or all are given up."""
     return None if opened is None or opened == ALL_GIVEN_UP else opened.first
 
 
@@ -146,8 +145,9 @@ def most_closed(policy: Policy) -> int:
 def shifted(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> OpenSteps:
     """Return the open steps after an accepted watermark within step ``now``.
 
-    The first watermark after all was given up opens nothing: a lost watermark before it may have opened the same steps,
-    and what they accepted since then is lost. Watermarks advance in time, so the lost one opened no steps after these.
+    The first watermark after all steps were given up opens none: a lost watermark before it may have opened the same
+    steps, and their contributions since then are lost. Watermarks advance in time, so the lost one opened no steps
+    after these.
     """
     kept = before.offsets[now - before.first :] if before else ()
     end = min(now + policy.open_steps, LAST_TIMESTAMP_MS // policy.step_ms + 1)
@@ -158,8 +158,8 @@ def shifted(policy: Policy, before: OpenSteps | None, now: int, offset: int) -> 
 def start_noise(seed: bytes, policy: Policy, series: str, index: int, looks: int) -> tuple[int, ...]:
     """Return the noise for each counter of step ``index``: at its start, or after ``looks`` intrusions.
 
-    Zeros without `intrusion_nano`. Guarantee: a later look at the counters reveals at most ``intrusion_nano`` about one
-    item contributed after this noise (discrete Laplace mechanism at L1 sensitivity `Gathered.sensitivity`).
+    The noise is 0 without `intrusion_nano`. Guarantee: a later look at the counters reveals at most ``intrusion_nano``
+    about one item contributed after this noise (discrete Laplace mechanism at L1 sensitivity `Gathered.sensitivity`).
     """
     collect = policy.collect
     assert collect is not None, "only collected data have counters"

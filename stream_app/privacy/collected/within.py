@@ -17,7 +17,7 @@ APPROXIMATED: Final = "approximated"
 """A value of `absent`: a step without a reading repeats an earlier release at no cost."""
 
 PLACES: Final = 324
-"""The maximum number of places of a double's shortest decimal.
+"""The maximum number of decimal places of a double's shortest decimal.
 
 So readings are exact integers in units of 10 ** -324.
 """
@@ -32,9 +32,9 @@ class Within:
     aggregate: Aggregate
     open_steps: int
     absent: RawCells | Literal["approximated"] | None
-    """The value with which a watermark processes a step without a reading; None: it is passed over."""
+    """The value with which a watermark processes a step without a reading; None if the step is skipped."""
     substitute: float | None
-    """The number that replaces an invalid reading if readings are added up."""
+    """The number that replaces an invalid reading if readings are summed."""
 
     @property
     def gapless(self) -> bool:
@@ -47,7 +47,7 @@ class Within:
         return self.absent is not None and self.absent != APPROXIMATED
 
     def read(self, kind: Kind, value: Raw) -> RawCells | None:
-        """Return what is kept of a reading's value: cells, or the exact number in units; None if invalid.
+        """Return the stored form of a reading: cells, or the exact number in units; None if it is invalid.
 
         Units are those of `PLACES`. `joined` combines two readings, and `aggregated` the readings of a step.
         """
@@ -62,14 +62,14 @@ class Within:
         return exactly if kept is not None else None
 
     def joined(self, before: RawCells, part: RawCells, *, later: bool) -> RawCells:
-        """Return what is kept of two readings; ``later`` means that ``part`` has the larger timestamp."""
+        """Return the stored form of two readings; ``later`` means that ``part`` has the larger timestamp."""
         if self.aggregate == "last":
             return part if later else before
-        # PRIVACY: raw numbers become one raw number, which stays in memory until its step closes.
+        # PRIVACY: raw numbers are combined into one raw number, which stays in memory until its step closes.
         return RawCells((max(before[0], part[0]) if self.aggregate == "max" else before[0] + part[0],))
 
     def aggregated(self, kind: Kind, kept: RawCells, readings: int) -> RawCells:
-        """Return the cells of a step from what was kept: rounded and clamped once, after all of its readings.
+        """Return the cells of a step from its stored readings, rounded and clamped once after all readings.
 
         Sensitivity: all readings of a step are one event, so their aggregate moves within the range as one value does.
         """
@@ -81,12 +81,12 @@ class Within:
 
 
 def in_units(number: float) -> int:
-    """Return the decimal of a finite double in units of 10 ** -324: exactly, because none has more places."""
+    """Return the exact decimal of a finite double in units of 10 ** -324; none has more places."""
     return int(_EXACT.scaleb(Decimal(repr(float(number))), PLACES))
 
 
 def within_of(form: ParametersForm, kind: Kind) -> Within | None:
-    """Return how a policy's steps take readings, or None if one observation is a step.
+    """Return how a policy's steps combine readings, or None if one observation is a step.
 
     The form must have no faults.
     """
@@ -107,7 +107,7 @@ def _cells(kind: Kind, value: object) -> RawCells | None:
 
 
 def within_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
-    """Yield the members of `protection` that rule out steps of several readings, and why.
+    """Yield the members of `protection` that rule out steps with several readings, and why.
 
     ``kind`` is None if `value` has faults.
     """

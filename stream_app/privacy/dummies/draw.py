@@ -1,12 +1,12 @@
-"""The draw from true landmarks to those in force, by key, series, landmarks and parameters.
+"""The draw of the landmarks in force from the true ones, by key, series, landmarks and parameters.
 
 No message contains the policy version: versions with the same landmarks and parameters make the same draw, because
-otherwise their intersection would reveal the true ones. A padding coin depends only on the series, the step and the
-step's length. So versions agree wherever their ranges meet, and the dummies of a smaller probability are among those of
-a larger one.
+otherwise the intersection of their draws would reveal the true landmarks. A padding coin depends only on the series,
+the step and the step's length. So versions agree wherever their ranges overlap, and the dummies of a smaller
+probability are among those of a larger one.
 
-Epochs: a coin comes from the epoch of its own step, everything else from the epoch of the range's start. Anyone who
-holds that key can check a guess of the landmarks against L'; once it is erased, nobody can.
+Epochs: a coin comes from the epoch of its own step, and everything else from the epoch of the range's start. Anyone who
+holds that key can check a guess of the landmarks against L'; once the key is erased, nobody can.
 """
 
 from collections.abc import Iterable
@@ -30,14 +30,14 @@ PADDING = b"landmark-pad-001"
 
 
 def named_by_series(series: str) -> bytes:
-    """Return the name of the draws for a policy that is a series' own."""
+    """Return the name of the draws for a series' own policy."""
     return b"series " + series.encode()
 
 
 def named_by_glob(glob: str) -> bytes:
     """Return the name of the draws for a default policy.
 
-    Its series share one L': with separate draws from the same landmarks, only these would be in every draw.
+    Its series share one L', because only the true landmarks would be in every one of several separate draws.
     """
     return b"glob " + glob.encode()
 
@@ -45,8 +45,8 @@ def named_by_glob(glob: str) -> bytes:
 def drawn_policy(keys: KeyRing, name: bytes, policy: Policy, carried: LandmarkSet = NO_LANDMARKS) -> Policy | Rejection:
     """Return the policy to put in force: with L' as its landmarks if it asks for dummies, else unchanged.
 
-    L' is united with ``carried``, the coming landmarks of the version before, which do not affect the draw. Refused if
-    the key of the range's start is erased, or if L' falls into too many intervals.
+    ``carried``, the coming landmarks of the previous version, are added to L' and do not affect the draw. The policy is
+    refused if the key of the range's start is erased, or if L' falls into too many intervals.
     """
     if policy.dummies is None:
         return policy
@@ -75,7 +75,7 @@ def joined_by(dummies: Dummies, joined: Iterable[int]) -> LandmarkSet:
 
 
 class OptionDraw(NamedTuple):
-    """Options with their scores, the index of the one drawn, and the steps that it adds, by index."""
+    """Options with their scores, the index of the drawn option, and the indices of the steps it adds."""
 
     options: Options
     scores: list[Fraction]
@@ -114,7 +114,7 @@ def _padded(keys: KeyRing, name: bytes, grid: Grid, dummies: PaddingRequest) -> 
         secret = keys.secret_of(epoch)
         if secret is None:
             return None
-        # Landmarks get a coin too, so nothing shows that they need none, not even the time.
+        # Landmarks get a coin too, so nothing, not even the time, shows that they need none.
         place = pack(">QQqH", epoch, grid.length_ms, step, len(name))
         stream = BitStream(secret, PADDING, place + name + _origin(grid))
         if happens_rational(stream, dummies.numerator, dummies.denominator):

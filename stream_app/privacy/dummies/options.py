@@ -1,15 +1,15 @@
-"""The options of a method and their scores: the landmarks and the steps that join one after another.
+"""The options of a method and their scores: the landmarks, joined by one step after another.
 
-Option k is the landmarks with the first k steps that join, k from 1 on. If every step is already a landmark, nothing
-can join, and the landmarks are the only option. Scores are at most 0, and higher if the option is nearer to the
-landmarks. Their sensitivity is 1: for a fixed option, a landmark more or less among them changes
+Option k is the landmarks with the first k joining steps, k from 1 on. If every step is already a landmark, no step can
+join, and the landmarks are the only option. Scores are at most 0, and are higher if the option is nearer to the
+landmarks. Their sensitivity is 1: for a fixed option, adding or removing one landmark changes
 
 * `count`, minus the number of dummies, by exactly 1;
 * `proximity`, minus the mean over all of the option's steps of the distance to the nearest landmark, in lengths of the
   range, by less than 1, because it lies within -1 .. 0 (1 without landmarks, 0 for a landmark itself).
 
-This is what the exponential mechanism's own loss covers. It does not cover that the landmarks determine *which* options
-there are. Source: Katsomallos 2022, section on the release of options.
+The exponential mechanism's own loss covers this. It does not cover that the landmarks determine *which* options there
+are. Source: Katsomallos 2022, section on the release of options.
 
 Optimal and Heuristic make chains of growing landmark sets, in which each set stays about as even as the landmarks are.
 
@@ -18,14 +18,15 @@ counted in steps, and are 0 at a landmark; the ends of the range count as marks,
 distances, and the standard deviation is ``sqrt(numerator) / 2n`` with an integer numerator ``2n * sum of squares -
 sum^2``. The numerator compares sets exactly, without a square root.
 
-* Optimal: of all chains, the one whose sets change the evenness least in total. Instead of the (n - |L|)! chains the
-  2^(n - |L|) sets are enumerated: the cost of a chain from a set on does not depend on how it got there (Bellman 1957).
-* Heuristic: a chain of sets, each with the one more step that changes the evenness least, O(1) a candidate. A new mark
-  ``x`` steps into a gap of length g takes ``2y`` from the sum of distances and ``2y(g - 1)`` from the sum of squares,
-  ``y = x(g - x)``; all candidates are computed at once in 64-bit integers.
+* Optimal: of all chains, the one whose sets change the evenness least in total. Instead of the (n - |L|)! chains, the
+  2^(n - |L|) sets are enumerated, because the cost of the rest of a chain depends only on the set reached (Bellman
+      1957).
+* Heuristic: a chain of sets, each with the one additional step that changes the evenness least, O(1) per candidate. A
+  new mark ``x`` steps into a gap of length g reduces the sum of distances by ``2y`` and the sum of squares by
+  ``2y(g - 1)``, ``y = x(g - x)``; all candidates are computed at once in 64-bit integers.
 
 Source: Katsomallos 2022 (``evalSeq`` is the evenness). The pseudo-code of Optimal there compares the mean over a
-chain's sets with the landmarks' own deviation. Here absolute differences are summed, so a set that is more even does
+chain's sets with the deviation of the landmarks. Here, absolute differences are summed, so a set that is more even does
 not make up for one that is less so.
 """
 
@@ -52,7 +53,7 @@ class Options(NamedTuple):
 
 
 def options_of(method: Method, steps: int, landmarks: tuple[int, ...]) -> Options:
-    """Return the options for ``landmarks``, ascending, in a range of ``steps``."""
+    """Return the options for ``landmarks``, in ascending order, in a range of ``steps``."""
     match method:
         case "optimal":
             return Options(steps, landmarks, tuple(optimal_order(steps, landmarks)))
@@ -88,7 +89,7 @@ def _distances(options: Options) -> list[Fraction]:
 
 
 def distances(steps: int, landmarks: Sequence[int]) -> list[int]:
-    """Return the distance of each step to the nearest landmark, in steps; ``steps`` without landmarks."""
+    """Return the distance of each step to the nearest landmark, or ``steps`` if there are no landmarks."""
     found = [steps] * steps
     for step in landmarks:
         found[step] = 0
@@ -100,7 +101,7 @@ def distances(steps: int, landmarks: Sequence[int]) -> list[int]:
 
 
 Sums = tuple[int, int]
-"""The sum of the distances, and of their squares."""
+"""The sum of the distances, and the sum of their squares."""
 
 
 def gap_sums(length: int) -> Sums:
@@ -109,7 +110,7 @@ def gap_sums(length: int) -> Sums:
 
 
 def sums_of(steps: int, marks: Iterable[int]) -> Sums:
-    """Return the sums over all ``steps`` of a range with landmarks at ``marks``, ascending."""
+    """Return the sums over all ``steps`` of a range with landmarks at ``marks``, in ascending order."""
     gaps = [gap_sums(later - earlier) for earlier, later in pairwise((-1, *marks, steps))]
     return sum(total for total, _ in gaps), sum(squares for _, squares in gaps)
 
@@ -121,7 +122,7 @@ def numerator(steps: int, sums: Sums) -> int:
 
 
 def nearer(base: int, above: int, below: int) -> int:
-    """Return 1 if the root of ``above`` is nearer to that of ``base`` than ``below``'s, -1 if farther.
+    """Return 1 if sqrt(``above``) is nearer to sqrt(``base``) than sqrt(``below``) is, -1 if farther.
 
     0 if both are equally near; ``above >= base > below >= 0``. This is the sign of ``2 sqrt(base) - sqrt(above) -
     sqrt(below)``, squared twice.
@@ -174,7 +175,7 @@ LARGEST = int(np.iinfo(np.int64).max)
 
 
 class Growing:
-    """A set of landmarks, ascending at first, that grows within a range of ``steps``; used for one chain."""
+    """A landmark set, initially ascending, that grows within a range of ``steps``; used for one chain."""
 
     def __init__(self, steps: int, landmarks: Sequence[int]) -> None:
         marks = np.array((-1, *landmarks, steps), dtype=np.int64)
@@ -187,7 +188,7 @@ class Growing:
         self.base = numerator(steps, (self.total, self.squares))  # of the landmarks alone
 
     def evenness(self) -> NDArray[np.int64]:
-        """Return the numerator of the set with each step added; meaningless for steps that it has."""
+        """Return the numerator of the set with each step added; meaningless for steps already in it."""
         less = 2 * (self.at - self.low) * (self.high - self.at)
         found: NDArray[np.int64] = (
             2 * len(self.at) * (self.squares - less * (self.high - self.low - 1)) - (self.total - less) ** 2

@@ -1,9 +1,9 @@
 """Options by Partitioned: landmark histograms filled level by level, and steps drawn from one of them.
 
 Bins have the width of Freedman and Diaconis (On the histogram as a density estimator, 1981), ``2 IQR / |L|^(1/3)``, in
-whole steps rounded down, over the whole range. The greedy filling adds one to the bin that keeps the histogram nearest
-to the landmarks' own in Euclidean distance: a bin with excess x adds 2x + 1 to its square, so the least filled bin
-comes next. Source: Katsomallos 2022.
+whole steps rounded down, over the whole range. Greedy filling adds a step to the bin that keeps the histogram nearest
+to that of the landmarks in Euclidean distance. A step in a bin with excess x adds 2x + 1 to the squared distance, so
+the least filled bin comes next. Source: Katsomallos 2022.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from stream_app.privacy.noise.randomness import BitStream
 
 MOST_BINS = 256
-"""The maximum number of bins, because every draw looks at all of them; bins are widened to keep to it."""
+"""The maximum number of bins; wider bins keep to it, because every draw looks at all bins."""
 
 
 class Histogram(NamedTuple):
@@ -33,7 +33,7 @@ class Histogram(NamedTuple):
         return [nth for level in range(max(room)) for nth, places in enumerate(room) if level < places]
 
     def grown(self, additions: Sequence[int]) -> "Histogram":
-        """Return the histogram with one step more for each bin in ``additions``."""
+        """Return the histogram with one step added for each bin in ``additions``."""
         counts = list(self.counts)
         for nth in additions:
             counts[nth] += 1
@@ -50,9 +50,9 @@ def histogram_of(steps: int, landmarks: Sequence[int]) -> Histogram:
 
 
 def bin_width(steps: int, landmarks: Sequence[int]) -> int:
-    """Return the Freedman-Diaconis width of a bin in whole steps, within 1 and ``steps``, by integers.
+    """Return the Freedman-Diaconis bin width in whole steps, from 1 to ``steps``, by integer arithmetic.
 
-    One bin if the width is 0, as with fewer than two landmarks; at least a 256th of the range.
+    Width 0, as with fewer than two landmarks, makes one bin. A bin is at least a 256th of the range.
     """
     number = len(landmarks)
     if number < 2:
@@ -81,9 +81,9 @@ def _cube_root(number: int) -> int:
 
 
 def sampled(stream: BitStream, histogram: Histogram, landmarks: Sequence[int], number: int) -> list[int]:
-    """Return ``number`` steps that are not landmarks, drawn one by one by the histogram's exact density.
+    """Return ``number`` steps that are not landmarks, drawn one by one with the histogram's exact density.
 
-    Each step's chance is proportional to its bin's count over its bin's width, among the steps not drawn yet.
+    Each step's probability is proportional to its bin's count over its bin's width, among the steps not drawn yet.
     """
     widths = histogram.widths
     known = set(landmarks)

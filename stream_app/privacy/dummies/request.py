@@ -1,7 +1,7 @@
 """The checked request of a policy's `dummies`, and the parameters with the drawn landmarks.
 
-Only `Dummies` holds the true landmarks. The parameters are the same whatever these were and however they were written:
-the drawn landmarks come after the level, whether or not the record gave any, as merged intervals in ascending order.
+Only `Dummies` holds the true landmarks. The parameters do not depend on which these were or how they were written: the
+drawn landmarks come after the level, whether or not the record gave any, as merged intervals in ascending order.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ Utility = Literal["proximity", "count"]
 MOST_STEPS = {"optimal": 16, "heuristic": 16_384, "partitioned": 16_384, "padding": 65_536}
 """The maximum number of steps of a range, by method.
 
-Optimal has 2^16 sets; the others take some seconds. No range makes more than half as many intervals as it has steps, so
-none makes a row or an entry too large for a topic. The limit is on the range, which is public, and not on what is
-enumerated: a refusal reveals nothing about the landmarks.
+Optimal has 2^16 sets; the others take some seconds. A range of n steps yields at most n/2 intervals, rounded up, so no
+row or entry becomes too large for a topic. The limit applies to the range, which is public, and not to what is
+enumerated, so a refusal reveals nothing about the landmarks.
 """
 
 
@@ -42,7 +42,7 @@ class Drawn:
 class PaddingRequest:
     """A coin for each step, with the public probability ``numerator / denominator``.
 
-    It charges nothing: its loss, ln(denominator / numerator) for each landmark, is one-sided and not in epsilon.
+    It charges no epsilon: its loss, ln(denominator / numerator) for each landmark, is one-sided and not in epsilon.
     """
 
     numerator: int
@@ -60,7 +60,7 @@ Dummies = Drawn | PaddingRequest
 def dummies_of(
     form: DrawnForm | PaddingForm, protection: ProtectionForm, epsilon_nano: int
 ) -> Dummies | tuple[tuple[str, str], ...]:
-    """Return the request of the form under its policy's protection, or every fault: the member, and why.
+    """Return the form's request under its policy's protection, or every fault as a member and a reason.
 
     A fault reveals nothing about the landmarks except that some lie outside.
     """
@@ -79,7 +79,7 @@ def dummies_of(
     if form.start >= form.end:
         message = f"a range [start, end) needs start < end, but found {form.start} and {form.end}"
         faults.append(("dummies.end", message))
-    # PRIVACY: the message does not say where landmarks lie; that some lie outside cannot be hidden, because they would
+    # PRIVACY: the message does not say where landmarks lie. That some lie outside cannot be hidden, because they would
     # stand alone there.
     elif landmarks.count_before(first) or landmarks.count_from(end):
         message = (
@@ -110,18 +110,18 @@ def steps_fault(method: MethodName, steps: int) -> str:
 def undrawn(parameters: Mapping[str, object]) -> Mapping[str, object]:
     """Return checked parameters without landmarks if dummies are to be drawn; otherwise as they are.
 
-    A `dummies` of null is omitted: it says nothing, and the ledger has no such member.
+    If `dummies` is null, it is omitted: it has no meaning, and the ledger has no such member.
     """
     if "dummies" not in parameters:
         return parameters
     if parameters["dummies"] is None:
         return {name: part for name, part in parameters.items() if name != "dummies"}
-    # PRIVACY: until dummies are drawn, only the request holds the true landmarks, so nothing can write them out.
+    # PRIVACY: until dummies are drawn, only the request holds the true landmarks, so no other part can write them out.
     return _with(parameters, [])
 
 
 def drawn(parameters: Mapping[str, object], landmarks: LandmarkSet, grid: Grid) -> Mapping[str, object]:
-    """Return parameters with the drawn landmarks, and without `dummies`."""
+    """Return the parameters with the drawn landmarks and without `dummies`."""
     spans = [[start, min(end, LAST_TIMESTAMP_MS)] for start, end in map(grid.span_of, landmarks.intervals)]
     return {name: part for name, part in _with(parameters, spans).items() if name != "dummies"}
 

@@ -18,8 +18,8 @@ from stream_app.privacy.kinds.units import Share, UnitMean, UnitSum
 UnitStatistic: TypeAlias = UnitSum | UnitMean | Share | Histogram | ByBins
 """A statistic of a step's units.
 
-`tallied` gives the cells of the units that count, `scales` and `count` give what a release says about them, and `read`
-takes that count.
+`tallied` returns the cells of the counted units. `scales` and `count` return the noise scales and the unit counts for a
+release, and `read` accepts such a count.
 """
 
 Item: TypeAlias = Number | Counts | Location | Category | Vector | Choice

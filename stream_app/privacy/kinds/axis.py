@@ -1,4 +1,4 @@
-"""One axis of a grid: the integer cell of a number, in a time that reveals hardly anything about it."""
+"""One axis of a grid: finds a number's integer cell in a time that reveals almost nothing about it."""
 
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
@@ -11,19 +11,19 @@ import numpy as np
 from stream_app.privacy.amounts import Doubles, Ints, Whole, between, floored, ratio
 
 LARGEST_CELL = 2**50
-"""Up to here every cell has its own double that reads back as it; measurements beyond it saturate."""
+"""Every cell up to here has its own double, which reads back exactly; measurements saturate here."""
 _DIGITS: Final = 17
 """The maximum number of digits of a double's shortest decimal."""
 _EXACT: Final = Context(prec=_DIGITS)
-"""Moves the point of such a decimal without rounding."""
+"""Shifts the decimal point of such a decimal without rounding."""
 _CERTAIN_DIGITS: Final = 15
-"""Decimals of at most this many digits have distinct doubles: each is the shortest one of its double."""
+"""Decimals of at most this many digits have distinct doubles and are the shortest ones for them."""
 _POWERS: Final = 23
-"""Powers of ten that are exact doubles."""
+"""The number of powers of ten that are exact doubles."""
 _NOTHING: Final = 1e-200
-"""Added to a double, it changes none from 1e-183 on.
+"""Added to a double, it turns a subnormal one, in cell 0, into a normal one.
 
-It turns a subnormal one, in cell 0, into a normal one.
+It changes no double from 1e-183 on.
 """
 
 
@@ -36,8 +36,8 @@ class Boundaries(NamedTuple):
     """The lower ends of an axis's cells: cell n begins at ``(2n - 1) * halves / power``.
 
     That is a decimal of at most 15 digits. So a number belongs to cell n or a higher one if and only if its double is
-    at least the double of that decimal: reading decimals is monotone, and the decimal is the shortest one of its double
-    (Steele and White 1990).
+    at least the double of that decimal: parsing decimals is monotone, and this is the shortest decimal that round-trips
+    to its double (Steele and White 1990).
     """
 
     rate: float  # cells per unit
@@ -47,29 +47,30 @@ class Boundaries(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Ints ``low .. high``; cell k represents ``k / cells_per_unit`` in the unit of the input."""
+    """Integer cells ``low .. high``; cell k represents ``k / cells_per_unit`` in the unit of the input."""
 
     cells_per_unit: Fraction
     low: int
     high: int
     boundaries: Boundaries | None = field(init=False, repr=False, compare=False)
-    """The lower ends of its cells, as doubles; None if these might not distinguish decimals."""
+    """The lower ends of the cells, as doubles; None if doubles might not distinguish the decimals."""
     _units: int = field(init=False, repr=False, compare=False)  # this many cells are ``_unit`` units
     _unit: int = field(init=False, repr=False, compare=False)
     _ends: tuple[float, float] = field(init=False, repr=False, compare=False)  # the values of low and high
     _least: float = field(init=False, repr=False, compare=False)  # 10 ** -n; smaller numbers belong to cell 0
-    _small: float = field(init=False, repr=False, compare=False)  # such a number, which takes long to write
-    _places: int = field(init=False, repr=False, compare=False)  # decimal shift that makes the others integers
+    _small: float = field(init=False, repr=False, compare=False)  # such a number with a long decimal form
+    _places: int = field(init=False, repr=False, compare=False)  # decimal shift that makes larger ones integer
     _twice: int = field(init=False, repr=False, compare=False)  # an integer's cell is (twice * it + one) // two
     _one: int = field(init=False, repr=False, compare=False)
     _two: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Precompute what every number needs."""
+        """Precompute the constants that every conversion needs."""
         object.__setattr__(self, "_units", self.cells_per_unit.numerator)
         object.__setattr__(self, "_unit", self.cells_per_unit.denominator)
         double_rate = 2 * self.cells_per_unit
-        # 10 ** -small is at most half a cell. A decimal of `_DIGITS` digits from there on ends within `places`.
+        # 10 ** -small is at most half a cell. A number of that size or larger with `_DIGITS` digits ends within
+        # `places`.
         small = len(str(ceil(double_rate))) if double_rate > 1 else 1 - len(str(floor(1 / double_rate)))
         places = small + _DIGITS - 1
         doubled = double_rate / Fraction(10) ** places
@@ -86,7 +87,7 @@ class Axis:
         object.__setattr__(self, "boundaries", self._boundaries())
 
     def nearest(self, number: float) -> int:
-        """Return ``floor(number * cells_per_unit + 1/2)`` exactly, for the decimal of a finite double."""
+        """Return ``floor(number * cells_per_unit + 1/2)``, exact for the shortest decimal of a finite double."""
         kept = number if abs(number) >= self._least else self._small
         return (self._twice * int(_EXACT.scaleb(Decimal(repr(kept)), self._places)) + self._one) // self._two
 
@@ -99,9 +100,9 @@ class Axis:
     def within(self, number: Any) -> Any:
         """Return the cell of ``low .. high`` that is nearest to a finite raw number."""
         if self.boundaries is not None:
-            # PRIVACY: each number is brought to the range, and then takes the same operations wherever it lies. It
-            # takes as long on boundaries as elsewhere, and also if it is subnormal: processors multiply subnormal
-            # numbers in a different time, but `_NOTHING` leaves none.
+            # PRIVACY: each number is clamped to the range and then goes through the same operations wherever it lies. A
+            # number on a boundary takes as long as others. So does a subnormal number: processors multiply those in a
+            # different time, but `_NOTHING` leaves none.
             rate, halves, power = self.boundaries
             bounded = between(number, *self._ends) + _NOTHING
             # The error is less than a cell: cells have fewer than 15 digits, and products of doubles have 15 correct
@@ -113,9 +114,9 @@ class Axis:
             return between(near + (bounded >= end) - (bounded < begin), self.low, self.high)
         if isinstance(number, np.ndarray):
             return np.array([self.within(one) for one in number.tolist()], np.int64)
-        # PRIVACY: on a boundary or off it, tiny or far outside, a number takes the same operations on integers of one
-        # size, because a number outside is brought to the range first. docs/guarantee.md says what the time still
-        # reveals about it.
+        # PRIVACY: on a boundary or not, tiny or far outside the range, a number goes through the same operations on
+        # integers of one size, because a number outside is clamped to the range first. docs/guarantee.md says what the
+        # time still reveals about the number.
         return self.clamp(self.nearest(between(number, *self._ends)))
 
     @overload

@@ -1,9 +1,9 @@
 """Statistics of a step's units by bin: histograms of unit values, and sums or means by local time.
 
-Every unit is in one bin. In a histogram, a unit that differs between neighbours moves to another bin. So a units change
-the bins by at most 2*a in L1, and noise of rate ``e/(2*w)`` in each bin loses at most ``e*a/w``. The bin of local time
-follows from when a unit starts, which is public: a units that differ divide their ``a*D`` among the bins, and noise of
-rate ``e/(w*D)`` in each loses at most ``e*a/w`` over all of them.
+Every unit is in one bin. In a histogram, a unit that differs between neighbours moves to another bin. So if a units
+differ, the bins change by at most 2*a in L1, and noise of rate ``e/(2*w)`` in each bin loses at most ``e*a/w``. The bin
+of local time follows from the unit's start, which is public. If a units differ, their ``a*D`` is divided among the
+bins, and noise of rate ``e/(w*D)`` in each bin loses at most ``e*a/w`` over all bins.
 """
 
 from bisect import bisect_right
@@ -29,10 +29,10 @@ _EPOCH_DAY: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Histogram(OfUnits):
-    """The number of a step's units in each bin; cells hold these numbers, then that of all units.
+    """The number of a step's units in each bin; cells hold these numbers and then the total.
 
-    Bins of numbers are divided by ``edges``, in cells: below the first, ``[a, b)``, from the last one on. Bins of
-    categories are the categories, in their order.
+    For numbers, ``edges`` (in cells) separate the bins: below the first edge, ``[a, b)`` between two edges, and from
+    the last edge on. For categories, the bins are the categories in their order.
     """
 
     edges: tuple[int, ...] = ()
@@ -45,7 +45,7 @@ class Histogram(OfUnits):
 
     @property
     def sensitivity(self) -> int:
-        """Return the L1 distance by which w units move the bins: each leaves one, and enters another."""
+        """Return the most that w units change the bins in L1: each leaves one bin and enters another."""
         return 2 * self.window
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
@@ -58,7 +58,7 @@ class Histogram(OfUnits):
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return each bin plus discrete Laplace noise of rate ``e / (2*w)``, and the number of units."""
-        # PRIVACY: a units that hold something else change the bins by 2*a in L1, so the noise loses at most e*a/w. The
+        # PRIVACY: if a units hold other values, the bins change by 2*a in L1, so the noise loses at most e*a/w. The
         # number of units is the same for all neighbours.
         *bins, number = cells
         noisy = [cell + discrete_laplace(stream, spend_nano, self.sensitivity * NANO) for cell in bins]
@@ -172,8 +172,8 @@ class ByBins:
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return each bin's total plus discrete Laplace noise of rate ``e / (w*D)``, if it has a unit."""
-        # PRIVACY: units that differ lie in bins that their start, which is public, determines: together they move the
-        # totals by a*D in L1, and the noise loses at most e*a/w. The numbers of units are the same for all neighbours.
+        # PRIVACY: a unit's start, which is public, determines its bin. So a units that differ change the totals by a*D
+        # in L1 together, and the noise loses at most e*a/w. The numbers of units are the same for all neighbours.
         noisy: list[int] = []
         for total, number in _pairs(list(cells)):
             noisy += self.of.perturb(stream, RawCells((total, number)), spend_nano) if number else (0, 0)
@@ -190,7 +190,7 @@ class ByBins:
         return {name: self.of.scales(spend_nano, part) for name, part in self._parts(cells)}
 
     def still(self, _previous: ReleasedCells, _current: ReleasedCells, _spend_nano: int) -> bool:
-        """Raise: no scheme with a sampling rate supports bins."""
+        """Raise an error: no scheme with a sampling rate supports bins."""
         raise AssertionError("a statistic by local time has no sampling rate")
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
@@ -230,7 +230,7 @@ class ByBins:
 
     @property
     def sensitivity(self) -> int:
-        """Return the L1 distance by which w units move the totals: w*D."""
+        """Return the most that w units change the totals in L1: w*D."""
         return self.of.sensitivity
 
     @property

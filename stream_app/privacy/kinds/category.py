@@ -1,4 +1,4 @@
-"""One answer of a few: a series' category, or the item that most contributors sent.
+"""One of a few answers: a series' category, or the item that most contributors sent.
 
 Mechanisms: k-ary randomized response (Kairouz et al., JMLR 2016), and the exponential mechanism (McSherry and Talwar,
 FOCS 2007).
@@ -14,12 +14,12 @@ from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells
 
 
 class _Answer:
-    """The common part of answers: two are either the same or not."""
+    """Base class of answers, which are either equal or different."""
 
     __slots__ = ()
 
     def scale(self, spend_nano: int) -> float:
-        """Return ``1 / e``, with which a change of 0 or 1 is compared."""
+        """Return the scale ``1 / e``, which is compared with a change of 0 or 1."""
         return NANO / spend_nano
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
@@ -55,8 +55,9 @@ class Category(_Answer):
         """Return the index of a category; for anything else, the substitute or None."""
         sought = raw if isinstance(raw, str | bool) else None
         if isinstance(sought, str) and len(sought) > self._longest:
-            sought = None  # not one of them, and slow to look up
-        # PRIVACY: there is one look-up, wherever the category stands in the list, and whether or not it is one.
+            sought = None  # no category, and slow to look up
+        # PRIVACY: there is one look-up, whatever the position of the category in the list, and even for a value that is
+        # no category.
         return self._cells.get(sought, self.substitute)
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
@@ -84,9 +85,9 @@ class Category(_Answer):
 
 @dataclass(frozen=True, slots=True)
 class Choice(_Answer):
-    """One of at least two ``items``; raw cells count how often each was sent, released ones hold an index.
+    """One of at least two ``items``; raw cells hold the count of each item, released cells an index.
 
-    ``replace``: neighbours differ in one contributor's item; otherwise in whether one contributor takes part.
+    With ``replace``, neighbours differ in one contributor's item; otherwise, in whether one contributor takes part.
     """
 
     items: tuple[str, ...]
@@ -100,15 +101,16 @@ class Choice(_Answer):
         object.__setattr__(self, "_cells", {item: index for index, item in enumerate(self.items)})
 
     def quantise(self, raw: Raw) -> RawCells | None:
-        """Return the index of one contributor's item, or None if it is not one."""
+        """Return the index of one contributor's item, or None for anything else."""
         index = self._cells.get(raw) if isinstance(raw, str) else None
         return None if index is None else RawCells((index,))
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return an item, with weight ``exp(e * n / 2)`` under replace, else ``exp(e * n)``; loss at most e."""
-        # PRIVACY: replacing an item changes two of the counts by one, each weight by a factor of at most exp(e/2), and
-        # so their sum (theorem 6). A contributor who takes part raises one weight by exp(e), and the sum by a factor
-        # between 1 and exp(e), so the halving is not needed if scores move one way.
+        # PRIVACY: replacing an item changes two of the counts by one. So it changes each weight, and therefore their
+        # sum, by a factor of at most exp(e/2) (theorem 6). A contributor who takes part raises one weight by a factor
+        # of exp(e), and the sum by a factor between 1 and exp(e). So the halving is not needed if scores move in one
+        # direction only.
         doubled_nano = spend_nano if self.replace else 2 * spend_nano
         return ReleasedCells((chosen(stream, cells, doubled_nano),))
 

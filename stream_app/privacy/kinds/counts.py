@@ -12,7 +12,7 @@ LARGEST_COUNT = 2**53 - 1
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Non-negative integers under fixed, public keys; ``sensitivity`` is neighbours' L1 distance."""
+    """Non-negative integers under fixed, public keys; neighbours' L1 distance is at most ``sensitivity``."""
 
     keys: tuple[str, ...]
     sensitivity: int
@@ -24,7 +24,7 @@ class Counts:
         table = isinstance(raw, dict) and len(raw) <= len(self.keys)
         found = raw if isinstance(raw, dict) and table else {}
         counts = tuple([found.get(key, 0) for key in self.keys])
-        # PRIVACY: all keys are looked at, whatever was found under the first ones.
+        # PRIVACY: all keys are read, whatever the first ones contained.
         known = sum([key in found for key in self.keys])
         fit = sum([type(count) is int and 0 <= count <= LARGEST_COUNT for count in counts])
         return RawCells(counts) if table and known == len(found) and fit == len(counts) else self.substitute

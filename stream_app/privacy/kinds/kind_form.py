@@ -1,4 +1,4 @@
-"""The kind of a policy's `value` from its form: grids, sensitivities, bounds, and their conditions."""
+"""Builds the kind of a policy's `value` from its form: grids, sensitivities, bounds and conditions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -50,7 +50,7 @@ class KindFault(NamedTuple):
 
 
 def twice(member: str) -> KindFault:
-    """Return the fault of a list that has an entry twice."""
+    """Return the fault of a list that contains an entry twice."""
     return KindFault(member, "an entry is listed twice; list each entry once")
 
 
@@ -84,14 +84,15 @@ def kind_of(form: ValueForm) -> OfStep | KindFault:
 
 
 def of_one(kind: Kind) -> OfStep:
-    """Return the kind of what differs between neighbours: a step's value, or what a unit holds."""
+    """Return the kind of the value in which neighbours differ: that of a step or of a unit."""
     return kind.item if isinstance(kind, UnitStatistic) else kind
 
 
 def takes_substitute(kind: Kind) -> bool:
     """Return whether a substitute can hide an invalid value: only if any two values are neighbours.
 
-    Otherwise the valid value and the substitute might not be neighbours, and releases distinguish them without error.
+    Otherwise the valid value and the substitute might not be neighbours, and releases could distinguish them without
+    error.
     """
     kind = of_one(kind)
     match kind:
@@ -188,7 +189,7 @@ def _location(form: LocationForm) -> Location | KindFault:
         )
         return KindFault("bounds", message)
     resolution, radius = exact(form.resolution), exact(form.radius)
-    # cos and pi are rounded once to doubles: libm's differ between machines, and the lattice must not.
+    # cos and pi are rounded once to doubles: libm's results differ between machines, and the lattice must not.
     metres = EARTH_RADIUS_METRES * Fraction(float(PI)) / DEGREES
     shrink = Fraction(float(cosine(max(abs(north), abs(south)))))
     latitude = _axis(south, north, metres / resolution)

@@ -25,8 +25,8 @@ PROJECTION = Fraction(1005, 1000)
 class Location:
     """Positions on a square lattice over declared bounds; cells are ``(x, y)``.
 
-    ``longitude`` and ``latitude`` read degrees, ``plane`` reads metres. Neighbours are positions up to ``radius``
-    metres apart: the guarantee covers where within that radius a position is, not in which town.
+    ``longitude`` and ``latitude`` map degrees to cells, and ``plane`` maps metres. Neighbours are positions up to
+    ``radius`` metres apart: the guarantee covers the exact position within that radius, not the town.
     """
 
     longitude: Axis
@@ -47,7 +47,8 @@ class Location:
         north = float(latitude) if is_number(latitude) else nan
         east = float(longitude) if is_number(longitude) else nan
         valid = isfinite(north) and isfinite(east)
-        # PRIVACY: a value that is not a position takes as long as one, so that the time does not reveal which it was.
+        # PRIVACY: a value that is not a position takes as long as a position, so that the time does not reveal whether
+        # it was one.
         x = self.longitude.within(east if valid else self.east[1])
         y = self.latitude.within(north if valid else self.north[1])
         return RawCells((x, y)) if valid else self.substitute
@@ -83,7 +84,7 @@ class Location:
     def read(self, published: object) -> ReleasedCells:
         """Return the lattice point of a position from a release.
 
-        A lattice step is wider than the last decimal.
+        It is unique, because a lattice step is wider than the last decimal.
         """
         if not isinstance(published, dict):
             raise TypeError(f"a location release must contain an object, but found {type(published).__name__}")

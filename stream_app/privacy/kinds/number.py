@@ -1,7 +1,7 @@
 """Bounded numbers, one or several at a time, under the discrete Laplace mechanism.
 
-Source: Ghosh et al., STOC 2009. Neighbours may differ in all parts of a vector. Each of its d parts is published with
-loss e/d, so all of them with e (sequential composition: Dwork and Roth 2014, theorem 3.16).
+Source: Ghosh et al., STOC 2009. Neighbours may differ in all parts of a vector. Each of the d parts is published with
+loss e/d, so the whole vector with loss e (sequential composition: Dwork and Roth 2014, theorem 3.16).
 """
 
 from collections.abc import Mapping
@@ -50,15 +50,16 @@ class Number:
 
     def cell(self, number: Any, *, valid: Flag) -> Any:
         """Return the cell of a raw number, clamped to the range, or the substitute if it is not ``valid``."""
-        # PRIVACY: a value that is not a number takes the operations of one, so the time does not reveal what a
+        # PRIVACY: a value that is not a number goes through the operations of one, so the time does not reveal what a
         # substitute hides.
         cell = self.axis.within(number)
         return cell if self.substitute is None else where(valid, cell, self.substitute[0])
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the cell plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
-        # PRIVACY: the raw cell leaves with noise of rate e/D per cell; any two cells are at most D apart (or are not
-        # neighbours, if a sensitivity was given), so no output is more than exp(e) times likelier under either.
+        # PRIVACY: the raw cell leaves only with noise of rate e/D per cell. Any two cells are at most D apart, or they
+        # are not neighbours, if a sensitivity was given. So no output is more than exp(e) times likelier under one than
+        # under the other.
         return ReleasedCells((saturated(cells[0] + discrete_laplace(stream, spend_nano, self.sensitivity * NANO)),))
 
     def scale(self, spend_nano: int) -> float:
@@ -67,7 +68,7 @@ class Number:
 
     def still(self, previous: ReleasedCells, current: ReleasedCells, spend_nano: int) -> bool:
         """Return whether the noise scale exceeds the distance between two measurements."""
-        # distance * spend < D * 10^9, in integers that fit into columns; spends are above 0.
+        # Tests distance * spend < D * 10^9, in integers that fit into columns; spends are above 0.
         return abs(current[0] - previous[0]) <= (self.sensitivity * NANO - 1) // spend_nano
 
     def clamp(self, cells: ReleasedCells) -> ReleasedCells:
@@ -95,7 +96,8 @@ class Number:
 class Vector:
     """Numbers by name, in the order of the names; cells, noise and published values follow that order.
 
-    Each of d parts is a number whose sensitivity is d times its range, so that a spend e adds the noise of e/d to it.
+    Each of d parts is a number whose sensitivity is d times its range, so it gets the noise of e/d if the vector costs
+    e.
     """
 
     names: tuple[str, ...]
@@ -108,7 +110,7 @@ class Vector:
         table = isinstance(raw, dict) and len(raw) == len(self.names)
         found = raw if isinstance(raw, dict) and table else {}
         # PRIVACY: all parts are read, whatever the first ones contained, and a value that is not a number takes as long
-        # as one.
+        # as a number.
         read = [part.quantise(Raw(found.get(name))) for name, part in zip(self.names, self.parts, strict=True)]
         fit = sum([cell is not None for cell in read])
         cells = RawCells(tuple([0 if cell is None else cell[0] for cell in read]))
@@ -117,7 +119,7 @@ class Vector:
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return every part plus discrete Laplace noise of rate ``e / (d * D)``; loss at most ``spend_nano``."""
         # PRIVACY: neighbours differ by at most D cells in each of d parts. Each part is published with loss at most
-        # e/d, with its own noise from the one stream, so all of them together lose at most e.
+        # e/d, with its own noise from the shared stream, so all parts together lose at most e.
         noisy = [part.perturb(stream, RawCells((cell,)), spend_nano) for part, cell in self._each(cells)]
         return ReleasedCells(tuple(cell for (cell,) in noisy))
 

@@ -1,12 +1,12 @@
 """Sums and means over the items of contributors, under discrete Laplace noise.
 
 Sources: Dwork et al. 2006; Ghosh et al. 2009. An item is a number of the policy's grid, rounded and clamped to its
-range before it is added, so that no item moves a sum by more than the range allows. Let lo..hi be the cells of the
+range before it is added, so that no item changes a sum by more than the range allows. Let lo..hi be the cells of the
 range and c = (lo + hi) // 2. Neighbours differ in one item of a step:
 
 * ``replace``: one item is replaced; the number of items is public. A sum of cells changes by at most hi - lo.
 * ``add-remove``: a contributor takes part or does not. The sum of cells k changes by at most max(|lo|, |hi|), the sum
-  of k - c by at most max(hi - c, c - lo), their number by one.
+  of k - c by at most max(hi - c, c - lo), and their number by one.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ MOST_ITEMS: Final = 2**31
 class _OfItems:
     """Base of the statistics over contributors' items.
 
-    ``item.sensitivity`` is D: sums of neighbours lie at most D apart.
+    ``item.sensitivity`` is D: the sums of neighbours differ by at most D.
     """
 
     item: Number
@@ -55,12 +55,12 @@ class Sum(_OfItems):
     width: ClassVar[int] = 1
 
     def gathered(self, total: int, number: int) -> RawCells:
-        """Return the cells of a step; ``total`` adds up its ``number`` items, each minus the centre."""
+        """Return the cells of a step; ``total`` is the sum of its ``number`` items, each minus the centre."""
         return RawCells((total + number * self.centre,))
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the sum plus discrete Laplace noise of rate ``e / D``; loss at most ``spend_nano``."""
-        # PRIVACY: each item was clamped before it was added, so sums of neighbours lie at most D apart, and the noise
+        # PRIVACY: each item was clamped before it was added, so the sums of neighbours differ by at most D, and noise
         # of rate e/D makes no output more than exp(e) times likelier under either sum.
         return self.item.perturb(stream, cells, spend_nano)
 
@@ -105,7 +105,7 @@ class Mean(_OfItems):
     width: ClassVar[int] = 2
 
     def gathered(self, total: int, number: int) -> RawCells:
-        """Return the cells of a step; ``total`` adds up its ``number`` items, each minus the centre."""
+        """Return the cells of a step; ``total`` is the sum of its ``number`` items, each minus the centre."""
         return RawCells((total + (number * self.centre if number else middle(self.item)), number))
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
@@ -149,7 +149,7 @@ class Mean(_OfItems):
 
 @dataclass(frozen=True, slots=True)
 class HiddenMean(_OfItems):
-    """The mean of a step's items if their number is secret too.
+    """The mean of a step's items, if their number is secret too.
 
     The cells hold the sum of k - c and the number of items. D is max(hi - c, c - lo).
     """
@@ -166,16 +166,16 @@ class HiddenMean(_OfItems):
         return middle(self.item)
 
     def gathered(self, total: int, number: int) -> RawCells:
-        """Return the cells of a step; ``total`` adds up its ``number`` items, each minus the centre."""
+        """Return the cells of a step; ``total`` is the sum of its ``number`` items, each minus the centre."""
         return RawCells((total, number))
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
-        """Return the sum and the number, each with discrete Laplace noise for half of the spend.
+        """Return the sum and the number, each with discrete Laplace noise for half of ``spend_nano``.
 
-        A spend is at least two nano-epsilon.
+        ``spend_nano`` is at least 2.
         """
-        # PRIVACY: one more contributor moves the sum of k - c by at most D and the number by one. Half of the spend,
-        # rounded down, is lost on the sum and the rest on the number (sequential composition).
+        # PRIVACY: one more contributor changes the sum of k - c by at most D and the number by one. The sum loses half
+        # of `spend_nano`, rounded down, and the number loses the rest (sequential composition).
         half_nano = spend_nano // 2
         total, number = cells
         noisy = self.item.perturb(stream, RawCells((total,)), half_nano)
@@ -202,7 +202,7 @@ class HiddenMean(_OfItems):
         return self.item.axis.width(self.centre * max(1, number) + total, max(1, number))
 
     def parts(self, cells: ReleasedCells) -> dict[str, float]:
-        """Return the noisy sum of the items' distances above c, in the value's unit, and the noisy number."""
+        """Return the noisy sum of the items' differences from c, in the value's unit, and the noisy number."""
         total, number = cells
         return {"sum": self.item.axis.double(total), "count": number}
 

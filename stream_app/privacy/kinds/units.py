@@ -2,10 +2,10 @@
 
 Sources: Dwork et al. 2006; Ghosh et al. 2009.
 
-A unit is what is protected: everything read in it becomes one cell of the policy's range lo..hi, with D = hi - lo. The
-number n of units of a step that have a reading is public. If two histories differ in a units of a step, their totals
-differ by at most a*D, so noise of rate ``e/(w*D)`` loses at most ``e*a/w``. For any w consecutive units, the values of
-a add up to at most w over all steps that these units meet, so together they lose at most the largest e.
+Units are protected: all readings of a unit become one cell of the policy's range lo..hi, with D = hi - lo. The number n
+of units of a step that have a reading is public. If a units of a step differ between two histories, their totals differ
+by at most a*D, so noise of rate ``e/(w*D)`` loses at most ``e*a/w``. For any w consecutive units, the values of a sum
+to at most w over all steps that contain such units, so together they lose at most the largest e.
 
 The cells hold the total and n.
 """
@@ -23,7 +23,7 @@ from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import NANO, Raw, RawCells, ReleasedCells, exact, is_number
 
 UnitCell: TypeAlias = tuple[int, int]
-"""When a unit starts, in ms, and the cell it holds."""
+"""A unit's start, in ms, and its cell."""
 Count: TypeAlias = int | dict[str, int]
 """The number of units that a release counts, in total or by bin."""
 
@@ -44,7 +44,7 @@ class OfUnits:
 class _Total(OfUnits):
     """A total over units; the cells hold the total and the number of units.
 
-    Scale and distance are those of the mean, total over number.
+    The noise scale and the distance are those of the mean: the total divided by the number.
     """
 
     item: Number
@@ -53,12 +53,12 @@ class _Total(OfUnits):
 
     @property
     def reach(self) -> int:
-        """Return the most that one unit moves the total: D, at least 1."""
+        """Return the most that one unit changes the total: D, at least 1."""
         return max(1, self.item.axis.high - self.item.axis.low)
 
     @property
     def sensitivity(self) -> int:
-        """Return the most that w units move the totals: w*D."""
+        """Return the most that w units change the totals: w*D."""
         return self.window * self.reach
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
@@ -68,8 +68,8 @@ class _Total(OfUnits):
 
     def perturb(self, stream: BitStream, cells: RawCells, spend_nano: int) -> ReleasedCells:
         """Return the total plus discrete Laplace noise of rate ``e / (w*D)``, and the number of units."""
-        # PRIVACY: each unit was brought into the range, so a units move the total by at most a*D, and the noise loses
-        # at most e*a/w. All neighbours have the same number of units, because they differ in what is read, not in which
+        # PRIVACY: each unit was clamped to the range, so a units change the total by at most a*D, and the noise loses
+        # at most e*a/w. All neighbours have the same number of units, because they differ in the readings, not in which
         # units have a reading.
         total, number = cells
         return ReleasedCells((saturated(total + discrete_laplace(stream, spend_nano, self.sensitivity * NANO)), number))
@@ -154,11 +154,11 @@ class Share(_Total):
 
     @property
     def reach(self) -> int:
-        """Return the most that one unit moves the total: 1, because a unit is in the interval or not."""
+        """Return the most that one unit changes the total: 1, because a unit is in the interval or not."""
         return 1
 
     def tallied(self, units: Iterable[UnitCell]) -> RawCells | None:
-        """Return how many of a step's units lie in the interval and how many count, or None without units."""
+        """Return how many of a step's units lie in the interval and how many it has, or None without units."""
         inside = [(self.start <= cell) & (cell < self.end) for _, cell in units]
         return RawCells((sum(inside), len(inside))) if inside else None
 

@@ -1,15 +1,16 @@
 """The random draws of steps under the noise key: coins and noise, for one series or many at once.
 
-One event, or one event of each of many series, gets the same draws: the fast sampling of many series falls back to
-exact sampling and gives its results. The bits that an event draws are a function of the key, policy, series and step.
+An event gets the same draws alone as it gets with the events of many other series: the fast sampling of many series
+falls back to exact sampling and gives its results. The bits that an event draws are a function of the key, policy,
+series and step.
 
-Noise message: every parameter of the mechanism and the policy version (``Policy.identity``), the spend, series, step
-and the clamped value in a fixed width, under the epoch's key. The same noise at another scale or on another value would
-reveal the value exactly. Coin message: the same without value and spend, so that nothing raw affects which events are
-repeated, which is visible to anyone. Dissimilarity message (level w-event): the noise message with the cells last
-released, which the value is compared with, and the comparison's budget instead of the spend. No message contains an
-offset, batch position or clock, so a replay draws the same bits. Each kind of message has its own BLAKE2b
-personalization (``person``), so no two kinds share bits.
+The noise message contains every parameter of the mechanism and the policy version (``Policy.identity``), the spend,
+series, step and the clamped value in a fixed width. It is hashed under the epoch's key. The same noise at another scale
+or on another value would reveal the value exactly. The coin message omits the value and the spend, so that nothing raw
+affects which events are repeated, which is visible to anyone. The dissimilarity message (level w-event) is the noise
+message with the last released cells, from which the distance is computed, and with the comparison's budget instead of
+the spend. No message contains an offset, batch position or clock, so a replay draws the same bits. Each kind of message
+has its own BLAKE2b personalization (``person``), so no two kinds share bits.
 """
 
 from collections.abc import Sequence
@@ -42,7 +43,7 @@ _COIN_HEAD: Final = Struct(">QQH").pack
 
 
 def noise_message(epoch: int, start_ms: int, spend_nano: int, name: bytes, cells: bytes) -> bytes:
-    """Return the noise message of an event without the policy's identity.
+    """Return the noise message of an event, without the policy's identity.
 
     ``cells`` are 64-bit integers.
     """
@@ -51,7 +52,7 @@ def noise_message(epoch: int, start_ms: int, spend_nano: int, name: bytes, cells
 
 
 def coin_message(epoch: int, start_ms: int, name: bytes) -> bytes:
-    """Return the coin message of an event without the policy's identity."""
+    """Return the coin message of an event, without the policy's identity."""
     return _COIN_HEAD(epoch, start_ms, len(name)) + name
 
 
@@ -78,8 +79,8 @@ def closing_stream(
     seed: bytes, policy: Policy | Rule, series: str, step_ms: int, spend_nano: int, cells: RawCells
 ) -> BitStream:
     """Return the bits of a collected step's noise, derived from the seed of its closing watermark."""
-    # PRIVACY: as above. Under the resident key, this noise would protect nothing from anyone who saw that key and the
-    # counters.
+    # PRIVACY: as above. Under the resident key, this noise would protect nothing from anyone who had seen that key and
+    # the counters.
     name = series.encode()
     head = pack(">QQH", step_ms, spend_nano, len(name))
     message = b"%b%b%b%b" % (policy.identity, head, name, pack(f">{len(cells)}q", *cells))
@@ -141,7 +142,7 @@ class Draw:
         return differs(stream, level, cells, released, spend_nano)
 
     def noise(self, policy: Policy | Rule, start_ms: int, spend_nano: int, cells: RawCells) -> ReleasedCells:
-        """Return the cells with noise of the scale that the spend allows."""
+        """Return the cells with noise of the scale that ``spend_nano`` allows."""
         seed, series = self._seed, self._series
         if seed is None:
             stream = noise_stream(self._secret, self._epoch, policy, series, start_ms, spend_nano, cells)
@@ -173,9 +174,10 @@ class Draws:
         return allowed
 
     def noise(self, policy: Rule, starts_ms: Ints, spends_nano: Ints, cells: tuple[Ints]) -> tuple[Ints]:
-        """Return the saturated cells with the noise that each spend allows, or 0 if nothing is spent."""
-        # PRIVACY: as `Number.perturb` and `noise_stream`: each raw cell leaves only in a keyed hash and with discrete
-        # Laplace noise of rate e/D. Whether doubles suffice to decide a draw depends on the draws, not on the cells.
+        """Return the cells with the noise that each spend allows, saturated; 0 where nothing is spent."""
+        # PRIVACY: same argument as for `Number.perturb` and `noise_stream`: each raw cell leaves only in a keyed hash
+        # and with discrete Laplace noise of rate e/D. Whether doubles suffice to decide a draw depends on the draws,
+        # not on the cells.
         (at,) = np.nonzero(spends_nano)
         names, starts, paid = [self._names[place] for place in at.tolist()], starts_ms[at].tolist(), spends_nano[at]
         spends, own, rate = paid.tolist(), cells[0][at], policy.kind.sensitivity * NANO

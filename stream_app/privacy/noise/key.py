@@ -18,7 +18,7 @@ MINIMUM_EPOCH_MS = 86_400_000
 """One day: with shorter epochs, the ratchet to an event of the year 9999 would take minutes."""
 
 MILESTONE_STEPS = 16_384
-"""Epochs between two keys kept in memory on the way to a distant epoch."""
+"""The number of epochs between two keys that are kept in memory on the way to a distant epoch."""
 
 
 @lru_cache(maxsize=256)
@@ -49,7 +49,7 @@ def _sealing(secret: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """The key of ``first_epoch``, which gives the keys of all later epochs.
+    """The key of ``first_epoch``, from which the keys of all later epochs are derived.
 
     If ``epoch_ms`` is None, one epoch covers all time.
     """
@@ -93,8 +93,8 @@ class KeyRing:
     def derived(self, digest: bytes) -> "KeyRing":
         """Return the ring derived from ``digest``; no two digests share a ring.
 
-        Guarantee: anyone who knows the rings of other digests knows nothing about this one, because keyed BLAKE2b is
-        pseudo-random.
+        Guarantee: anyone who knows the rings derived from other digests knows nothing about this one, because keyed
+        BLAKE2b is pseudo-random.
         """
         secret = blake2b(digest, key=self.secret, digest_size=SECRET_BYTES, person=b"landmark-derive").digest()
         named = blake2b(digest, key=self.secret, digest_size=len(self.fingerprint) // 2, person=b"landmark-named")

@@ -1,19 +1,19 @@
 """Exact samplers: Laplace noise, randomized response, private dissimilarity, exponential mechanism.
 
-* Discrete Laplace: ``P(k) = (1 - q) / (1 + q) * q**|k|`` with ``q = exp(-rate)``. The inverse of the geometric
-  distribution by a lazily extended uniform U: ``floor(-ln(U) / rate)`` has ``P(>= g) = P(U <= exp(-rate * g))``, which
-  is exact because no rational bit pattern of U is ever a power of e. Sources: Ghosh, Roughgarden, Sundararajan,
-  Universally utility-maximizing privacy mechanisms, STOC 2009 (geometric mechanism); Mironov, On significance of the
-  least significant bits, CCS 2012 (why not in floating point).
-* Planar Laplace on an integer lattice: ``P(x, y)`` proportional to ``exp(-rate * norm(x, y))``. Rejection from two
-  independent discrete Laplace draws, whose product dominates it because ``|x| + |y|`` is at most ``sqrt(2) * norm``.
-  Source: Andres et al., Geo-indistinguishability, CCS 2013 (the continuous mechanism). The lattice and the exact
-  acceptance test are this project's, against the precision attacks that the paper leaves open.
+* Discrete Laplace: ``P(k) = (1 - q) / (1 + q) * q**|k|`` with ``q = exp(-rate)``. It inverts the geometric distribution
+  with a lazily extended uniform U: ``floor(-ln(U) / rate)`` has ``P(>= g) = P(U <= exp(-rate * g))``, which is exact
+  because no rational bit pattern of U is ever a power of e. Sources: Ghosh, Roughgarden, Sundararajan, Universally
+  utility-maximizing privacy mechanisms, STOC 2009 (geometric mechanism); Mironov, On significance of the least
+  significant bits, CCS 2012 (why not in floating point).
+* Planar Laplace on an integer lattice: ``P(x, y)`` proportional to ``exp(-rate * norm(x, y))``. Drawn by rejection from
+  two independent discrete Laplace draws, whose product dominates it because ``|x| + |y|`` is at most ``sqrt(2) *
+  norm``. Source: Andres et al., Geo-indistinguishability, CCS 2013 (the continuous mechanism). The lattice and the
+  exact acceptance test are this project's own, against the precision attacks that the paper leaves open.
 * k-ary randomized response: the truth with probability ``exp(e) / (exp(e) + k - 1)``, otherwise another answer. Source:
   Kairouz, Oh, Viswanath, Extremal mechanisms for local differential privacy, JMLR 2016 (section 4).
-* Private dissimilarity: whether a step differs enough from the last release to be worth publishing. The mean
-  distance of the value from that release, under Laplace noise, is compared with the noise that a publication adds.
-  Source: Kellaris et al., VLDB 2014, section 5.2 (sub mechanism M_{i,1}).
+* Private dissimilarity: whether a step differs enough from the last release to be worth publishing. The mean distance
+  of the value from that release, under Laplace noise, is compared with the noise that a publication adds. Source:
+  Kellaris et al., VLDB 2014, section 5.2 (sub mechanism M_{i,1}).
 * Exponential mechanism over scored options: option i with probability proportional to ``exp(e * u_i / 2)``. Scores are
   rationals of sensitivity 1. One lazily extended uniform is compared with the cumulative weights, which `decimal`
   computes to as many digits as needed. Source: McSherry and Talwar, Mechanism design via differential privacy, FOCS
@@ -40,7 +40,7 @@ UNIT = 2.0**-FAST_BITS
 TOLERANCE = 2.0**-47
 """Ten times the relative error of ``log``, of the rate's quotient and of the product.
 
-The error of ``log`` is at most 4 ulp, numpy's too.
+The error of ``log`` is at most 4 ulp, also in numpy.
 """
 
 
@@ -58,7 +58,7 @@ def discrete_laplace(stream: BitStream, numerator: int, denominator: int) -> int
 
 
 def geometric(top: Real, scale: Real) -> tuple[Real, Flag]:
-    """Return ``floor(-ln(U) * scale)`` for U in ``[top, top + 1) / 2^53``, and whether doubles decide it.
+    """Return ``floor(-ln(U) * scale)`` for U in ``[top, top + 1) / 2^53``, and whether doubles suffice.
 
     ``top`` is an integer below 2^53, as a double.
     """
@@ -74,9 +74,9 @@ _LARGEST_MAGNITUDE = 2.0**62
 
 
 def discrete_laplace_by(words: Words, numerators: Ints, denominator: int) -> tuple[Ints, Flags]:
-    """Return `discrete_laplace` of many streams, and for which of them 54 bits and doubles decide it.
+    """Return `discrete_laplace` of many streams, and for which of them 54 bits and doubles suffice.
 
-    `discrete_laplace` must draw the others; their entries in the result mean nothing. ``denominator`` is below 2^63.
+    `discrete_laplace` must draw the others; their entries in the result are meaningless. ``denominator`` is below 2^63.
     """
     top = ((words >> np.uint64(1)) & np.uint64((1 << FAST_BITS) - 1)).astype(np.float64)
     negative = (words & np.uint64(1)).astype(np.bool_)
@@ -153,7 +153,7 @@ DIGITS = 40
 
 
 def truth_precise(spend_nano: int, answers: int, digits: int) -> Decimal:
-    """Return the probability of the truth at ``spend_nano``, within relative ``10**-digits``."""
+    """Return the probability of the truth at ``spend_nano``, with a relative error up to ``10**-digits``."""
     context = Context(prec=digits + 20)
     falls = context.exp(context.divide(Decimal(-spend_nano), Decimal(NANO)))
     return context.divide(Decimal(1), context.add(Decimal(1), context.multiply(Decimal(answers - 1), falls)))
@@ -163,7 +163,7 @@ def truth_precise(spend_nano: int, answers: int, digits: int) -> Decimal:
 def truth_probability(spend_nano: int, answers: int) -> float:
     """Return `truth_precise`, computed with `decimal` and rounded once to a double.
 
-    Equal on every machine.
+    The result is the same on every machine.
     """
     return float(truth_precise(spend_nano, answers, DIGITS))
 
@@ -180,13 +180,13 @@ def randomized_response(stream: BitStream, truth: int, answers: int, spend_nano:
 def differs(stream: BitStream, level: WindowLevel, cells: RawCells, released: ReleasedCells, spend_nano: int) -> bool:
     """Return whether ``(sum|c - o| + noise) * x > d*D*10^9``; loss at most ``level.charge_nano``.
 
-    c are the current cells, o the last released cells, d their number and x the spend of a publication, all in grid
+    c are the current cells, o the last released cells, d their number and x the cost of a publication, all in grid
     units. Both sides are integers, so nothing is rounded.
     """
     distance = sum(abs(cell - old) for cell, old in zip(list(cells), list(released), strict=True))
-    # PRIVACY: neighbours' cells are at most D apart in L1, so their distances from the same released cells are too
-    # (triangle inequality); noise of rate e1/D makes the noisy distance, and so this branch, lose at most e1. The guard
-    # counts e1 for every event of a window, whether or not its distance was requested.
+    # PRIVACY: neighbours' cells are at most D apart in L1, so their distances from the same released cells also differ
+    # by at most D (triangle inequality). With noise of rate e1/D, the noisy distance, and so this branch, loses at most
+    # e1. The guard counts e1 for every event of a window, whether or not its distance was requested.
     noisy = distance + discrete_laplace(stream, level.charge_nano, level.sensitivity * NANO)
     return noisy * spend_nano > len(cells) * level.sensitivity * NANO
 
@@ -242,7 +242,7 @@ def chosen_precise(stream: BitStream, top: int, scores: Sequence[Fraction | int]
 
 def _certain(sums: Sequence[int], found: int, top: int, bits: int) -> bool:
     """Return whether every uniform that begins with ``top`` chooses ``found``, despite rounded weights."""
-    doubt = len(sums)  # error of a sum, both ways: one per weight, and one
+    doubt = len(sums)  # error of a sum either way: one per weight plus one
     after = found == 0 or (sums[found] + doubt) << bits <= top * (sums[-1] - doubt)
     before = found == len(sums) - 2 or (top + 1) * (sums[-1] + doubt) <= (sums[found + 1] - doubt) << bits
     return after and before

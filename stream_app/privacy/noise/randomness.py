@@ -20,7 +20,7 @@ from stream_app.privacy.amounts import Flag, Real, Whole
 BLOCK_BYTES = 64
 WORD_BYTES = 8
 FAST_BITS = 53
-"""Bits that double precision can decide by; every integer below 2^53 is a double."""
+"""The number of bits that double precision can decide by; every integer below 2^53 is a double."""
 MORE_BITS = 64
 TOP_UNIT = 2.0**-MORE_BITS
 RATIONAL_MARGIN = 2.0**-50
@@ -33,7 +33,10 @@ def _fresh(key: bytes, person: bytes) -> blake2b:
 
 @lru_cache(maxsize=64)
 def _keyed(key: bytes, person: bytes) -> blake2b:
-    """Return a hash that has absorbed its key, which costs as much as a message; the cache holds both."""
+    """Return a cached hash that has absorbed its key, which takes as long as absorbing a message.
+
+    The cache contains both.
+    """
     return _fresh(key, person)
 
 
@@ -45,10 +48,10 @@ class BitStream:
     def __init__(self, key: bytes, person: bytes, message: bytes, *, once: bool = False) -> None:
         """Start the stream of ``message`` under ``key``; ``person`` (at most 16 bytes) separates purposes.
 
-        If ``once``, the key is a seed, and nothing keeps it after the stream is gone.
+        If ``once``, the key is a seed, which is not kept in memory after the stream is gone.
         """
-        # PRIVACY: a hash that has absorbed its key holds it, so anyone who looks at the memory later would read a
-        # cached seed.
+        # PRIVACY: a hash that has absorbed its key contains it, so anyone who read the memory later would find a cached
+        # seed.
         self._keyed = _fresh(key, person) if once else _keyed(key, person)
         self._message = message
         self._block = 0
@@ -127,9 +130,9 @@ def keyed_hash(key: bytes, person: bytes, beginning: bytes) -> blake2b:
 def happens(stream: BitStream, chance: float, tolerance: float, precise: Callable[[int], Decimal]) -> bool:
     """Return True with probability exactly p, a real number.
 
-    ``chance`` is p within relative ``tolerance``; ``precise(digits)`` is p within relative ``10**-digits``. A lazily
-    extended uniform is compared with p: 53 bits and double precision decide if they can, otherwise more bits and digits
-    do.
+    ``chance`` is p up to a relative error of ``tolerance``, and ``precise(digits)`` up to one of ``10**-digits``. A
+    lazily extended uniform is compared with p: 53 bits and double precision decide if they can, otherwise more bits and
+    digits do.
     """
     top = stream.take(FAST_BITS)
     decided = happens_fast(top, chance, tolerance)

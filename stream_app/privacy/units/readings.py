@@ -11,7 +11,7 @@ from stream_app.privacy.reason import Reason
 from stream_app.privacy.units.units import Units
 
 MOST_READINGS: Final = 65_535
-"""Most readings of one unit."""
+"""The maximum number of readings in a unit."""
 _LAYOUT: Final = Struct(">HIHq")
 UNIT_BYTES: Final = _LAYOUT.size
 """The latest time takes 6 bytes, the number of readings 2, and the cell or sum 8, all big-endian."""
@@ -23,8 +23,8 @@ class OpenUnit(NamedTuple):
     """A unit of an open step.
 
     ``latest`` is the latest time in ms after the unit's start, plus 1; 0 means the unit is empty. ``held`` is the cell
-    of the last or highest reading, or the sum of all cells. Each cell was brought into the declared range, at most 2^31
-    in size, so 65,535 of them fit.
+    of the last or highest reading, or the sum of all cells. Each cell was clamped to the declared range, at most 2^31
+    in size, so the sum of 65,535 of them fits.
     """
 
     latest: int = 0
@@ -33,7 +33,7 @@ class OpenUnit(NamedTuple):
 
     def __repr__(self) -> str:
         """Return a text without the unit's contents."""
-        # PRIVACY: anything that prints a unit, including a traceback, shows nothing that was read.
+        # PRIVACY: anything that prints a unit, including a traceback, shows none of its readings.
         return "OpenUnit()"
 
     def packed(self) -> bytes:
@@ -57,7 +57,7 @@ class OpenUnit(NamedTuple):
         return "too-large" if self.readings == MOST_READINGS else None
 
     def joined(self, units: Units, since_ms: int, cell: int) -> "OpenUnit":
-        """Return the unit after a valid reading ``since_ms`` after its start, which `untimely` accepted."""
+        """Return the unit after adding a reading ``since_ms`` after its start, which `untimely` accepted."""
         # PRIVACY: a raw cell becomes part of a raw unit, which stays sealed until its step is processed.
         held = cell
         if self.readings and units.aggregate != "last":

@@ -1,7 +1,7 @@
 """Steps of units: which units count, processing a closed step, and open steps under a new version.
 
-Readings and watermarks open and close these steps as described in `collected.plain`. A step without a unit that counts
-is skipped: it has no release and no entry, and it spends nothing.
+Readings and watermarks open and close these steps as described in `collected.plain`. A step in which no unit counts is
+skipped: it has no release and no entry, and it spends nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ def _counted(
     assert divided is not None, "the policy's steps have units"
     grid = divided.grid
     for at, unit in zip(divided.of_step(index), units, strict=True):
-        # PRIVACY: landmarks, and which units have a reading, are public: the values have no influence on what counts.
+        # PRIVACY: landmarks, and which units have a reading, are public: the values do not influence which units count.
         if unit.readings and at not in landmarks:
             yield grid.start_of(at), unit.cell(divided, kind)
 
@@ -53,7 +53,7 @@ def _counted(
 def decide_units(
     keys: KeyRing, policy: Policy, state: State, series: str, index: int, units: Sequence[OpenUnit]
 ) -> Stepped | None:
-    """Process a step, after the last processed one, given all its units in order.
+    """Process a step after the last processed one, given all its units in order.
 
     Return None if no unit counts or the key of the step's epoch was erased; then nothing is released and no entry is
     written. Guarantee: histories that differ on landmark units and on any w consecutive units lose at most the budget
@@ -66,7 +66,7 @@ def decide_units(
 def takes_over(policy: Policy, before: Policy) -> bool:
     """Return whether a version not marked weaker continues the open steps of the previous version.
 
-    It does if both read them alike; any other version drops them unread.
+    It does if both versions interpret readings alike; any other version drops the open steps unread.
     """
     if policy.units is None or (policy.units, policy.step_ms) != (before.units, before.step_ms):
         return False
@@ -74,7 +74,7 @@ def takes_over(policy: Policy, before: Policy) -> bool:
 
 
 def _as_read(kind: Kind) -> tuple[object, ...]:
-    """Return what affects how readings enter a statistic: not its zone, substitute or clamp."""
+    """Return the parts of a kind that affect how it reads values: all but zone, substitute and clamp."""
     match kind:
         case ByBins():
             return (kind.local.by, *_as_read(kind.of))

@@ -36,9 +36,9 @@ from stream_app.privacy.parameters import (
 from stream_app.privacy.value_forms import CategoryForm, NumberForm
 
 MOST_OPEN_UNITS: Final = 65_536
-"""Most units in all open steps of a series, 16 bytes each."""
+"""The maximum number of units in all open steps of a series, 16 bytes each."""
 MOST_STEP_UNITS: Final = 10_000
-"""Most units of a step, because one record completes it."""
+"""The maximum number of units in a step, limited because one record completes it."""
 OF_STATISTIC: Final = {"share": ("from", "to"), "histogram": ("edges",), "mean": ("by",), "sum": ("by",)}
 """Members of `value` that only belong to a statistic of numbers."""
 NEEDED: Final = {"share": ("from", "to"), "histogram": ("edges",)}
@@ -47,7 +47,7 @@ _OWN: Final = ("from", "to", "edges", "by")
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """How steps are divided into units, and what a unit holds.
+    """How steps are divided into units, and what a unit stores.
 
     ``open_steps`` steps accept readings at the same time. ``window`` w consecutive units are protected together. Steps
     and units start at ``offset_ms`` and at multiples after it.
@@ -76,7 +76,7 @@ class Units:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """Return every parameter of what the units of a step hold."""
+        """Return every parameter that affects the contents of a step's units."""
         return ("unit", str(self.unit_ms), str(self.offset_ms), self.aggregate, str(self.open_steps))
 
 
@@ -118,9 +118,9 @@ def _cells(axis: Axis, edges: tuple[float, ...] | None) -> tuple[int, ...]:
 
 
 def unit_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, str]]:
-    """Yield the members that do not form steps of units, and why.
+    """Yield each member that does not form valid steps of units, with the reason.
 
-    ``kind`` is what a unit holds, or None if it has faults.
+    ``kind`` is the kind of value that a unit stores, or None if it has faults.
     """
     protection, value = form.protection, form.value
     statistic = value.statistic if isinstance(value, NumberForm | CategoryForm) else None
