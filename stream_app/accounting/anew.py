@@ -1,7 +1,7 @@
-"""The records with which a series or a person starts over in other topics, and the reasons for them.
+"""Records with which a series or a person starts over in other topics, and why each may be refused.
 
 A worker rejects records one by one. If it rejected one record of a series, the series would start over with only the
-others. So `faults` processes them in memory as a worker would.
+others. So `faults` processes all records in memory first, as a worker would.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from stream_app.privacy.values import NANO, nano
 from stream_app.words.amount import amount
 
 OF_STATISTICS: Final = frozenset({"statistic", "from", "to", "edges", "by", "transitions"})
-"""Members of `value` that only steps with units have."""
+"""Members of `value` that occur only if steps contain units."""
 
 
 def renewed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
@@ -53,7 +53,7 @@ def united(spans: list[Any], protection: Mapping[str, Any], begin_ms: int) -> li
 
 
 def adoptable(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters without a substitute that hides nothing; such a policy is no longer adopted."""
+    """Return the parameters without a substitute that hides nothing; policies with one are not adopted."""
     value = parameters["value"]
     if "invalid" in value:
         try:
@@ -72,13 +72,13 @@ class Left(NamedTuple):
     """The remaining budget of one series, and the records with which it starts over."""
 
     series: str
-    records: tuple[Record, ...]  # to send, in this order; none: the series gets nothing
+    records: tuple[Record, ...]  # in sending order; empty if the series gets nothing
     epsilon_nano: int  # the new policy's
     begin_ms: int  # steps are processed from here on
-    why: str  # why there are no records, or what else holds
-    by_hand: bool  # whether it may get records, but only from someone who knows more than the ledger
+    why: str  # why there are no records, or further conditions
+    by_hand: bool  # whether its records must come from someone who knows more than the ledger
     together_nano: int
-    """The possible loss between histories that differ on both sides of the move, as each policy says.
+    """The possible loss between histories that differ before and after the move, as each policy allows.
 
     At levels ``event`` and ``w-event`` it can exceed the lifetime and a person's limit. Those bound the loss between
     histories that differ in one event or window over both sides.
@@ -90,15 +90,15 @@ class Left(NamedTuple):
         return f"{self.series}: epsilon {amount(self.epsilon_nano)} remains{self.why}"
 
     def document(self) -> Record:
-        """Return it in the form used by ``--json``."""
+        """Return the remaining budget in the form used by ``--json``."""
         return self._asdict() | {"message": str(self)}
 
 
 def of_view(found: Left, used_nano: int, lifetime_nano: int) -> Left:
     """Return the remaining budget of a view that has used ``used_nano``.
 
-    It has no records, because they would turn the view into an ordinary series. Without a fence its steps may be
-    processed again, so used and remaining budget add up at every level.
+    It has no records, because they would turn the view into an ordinary series. Without a fence, steps of the view may
+    be processed again, so used and remaining budget add up at every level.
     """
     left_nano = max(0, min(found.epsilon_nano, lifetime_nano - used_nano))
     why = (
@@ -111,8 +111,9 @@ def of_view(found: Left, used_nano: int, lifetime_nano: int) -> Left:
 def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterable[Left]) -> Iterator[Left]:
     """Yield each person's new limit: the unreserved part of the old one plus the new reservations.
 
-    ``caps`` are by chain, ``claims`` by series; ``series`` are the remaining budgets of all series. The first record of
-    a series is a policy. Its epsilon is what the series reserves if no lifetime is configured.
+    ``caps`` are the limits by chain, ``claims`` the reservations by series, and ``series`` the remaining budgets of all
+    series. The first record of a series is a policy. Its epsilon is what the series reserves if no lifetime is
+    configured.
     """
     rest, before = dict(caps), dict.fromkeys(caps, 0)
     separators = {chain[-1] for chain in caps}
@@ -128,7 +129,7 @@ def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterab
                 rest[chain] += anew_nano
                 before[chain] += one.together_nano - anew_nano
     for chain, left_nano in rest.items():
-        epsilon_nano = max(left_nano, 0)  # a limit even so: without one, series could reserve anything
+        epsilon_nano = max(left_nano, 0)  # 0 is a limit too; without one, series could reserve any amount
         record = {"type": "member", "member": chain[:-1], "epsilon": epsilon_of(epsilon_nano)}
         together_nano = epsilon_nano + before[chain]
         why = " for reservations by the person's series" + exceeding(together_nano, "limit", caps[chain])
@@ -136,7 +137,7 @@ def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterab
 
 
 def exceeding(together_nano: int, bound: str, bound_nano: int) -> str:
-    """Return a message about a loss on both sides of the move that exceeds a bound; "" if it does not."""
+    """Return a message if the loss over both sides of the move exceeds a bound, else ""."""
     if together_nano <= bound_nano:
         return ""
     lost = f"histories that differ both before and after the move lose up to {amount(together_nano)} in total"
@@ -152,9 +153,10 @@ _SECRET = bytes(32)  # replaces the new key: no noise is drawn
 
 
 def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:
-    """Yield the first record of each series that would not be accepted as intended, why, and the remedy.
+    """For each series, yield a message about the first record that would not be accepted as intended.
 
-    ``limits`` are those of the workers that get the records, ``now_ms`` is when the broker would append them.
+    It has the reason and the remedy. ``limits`` are the limits of the receiving workers; ``now_ms`` is when the broker
+    would append the records.
     """
     context, collection = Context(KeyRing("", 0, _SECRET), limits=limits), Collection(_SECRET)
     members: dict[str, Member] = {}
@@ -187,7 +189,7 @@ def _name(record: Record) -> str:
 
 
 def _refused(reason: Reason, record: Record, limits: Limits) -> str:
-    """Return the reason and the remedy: a change of configuration if needed, else the reason's own remedy."""
+    """Return the reason and the remedy: a change of configuration if needed, else that of the reason."""
     remedy = REASONS[reason].remedy
     if reason == "future":
         after_ms = record["timestamp"] - (limits.max_future_ms or 0)

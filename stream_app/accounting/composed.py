@@ -1,9 +1,9 @@
-"""Composition: the joint loss of several series or several steps, by theorems with their conditions.
+"""Composition: the joint loss of several series or steps, by theorems with their conditions.
 
 Epsilons and losses must be finite and at least 0; anything else raises `EpsilonError`. Mechanisms have independent
 randomness, and each is chosen from earlier releases and public facts alone. The loss of a series holds for a change
-that its guarantee covers (landmarks and one other step) and says nothing about larger changes: a value that is the same
-at all steps changes at all of them.
+that its guarantee covers (landmarks and one other step) and says nothing about larger changes: a value that is constant
+over all steps changes at all of them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +21,8 @@ class CompositionLaw(NamedTuple):
     """A composition rule: a "bound" holds for any two inputs that `domain` allows, an "estimate" may not.
 
     The kind defines which values at a step are neighbours: any two of a range or of categories, but only positions
-    within the radius, or numbers within the sensitivity. Whatever `domain` does not let change is the same in both
-    inputs.
+    within the radius, or numbers within the sensitivity. Everything that `domain` does not allow to change is the same
+    in both inputs.
     """
 
     kind: Literal["bound", "estimate"]
@@ -49,8 +49,8 @@ OVER_SERIES: Final[Mapping[str, CompositionLaw]] = {
 }
 """Rules for whole series: each counts its landmarks and its worst other step in all policy versions.
 
-A value that is the same at all steps changes at all of them. None of these rules is a bound for it; `sequential-steps`
-is.
+A value that is constant over all steps changes at all of them. None of these rules is a bound for such a value;
+`sequential-steps` is.
 """
 
 OVER_STEPS: Final[Mapping[str, CompositionLaw]] = {
@@ -102,7 +102,7 @@ def parallel_series(losses: Mapping[str, float]) -> tuple[str | None, float]:
 def parallel_members(losses: Mapping[str, float], member_of: Mapping[str, str]) -> tuple[str | None, float]:
     """Return the person with the largest sum over their series, and the sum.
 
-    A bound if only their series change (McSherry, theorems 3, 4).
+    It is a bound if only the series of one person change (McSherry, theorems 3, 4).
     """
     checked(tuple(losses.values()))
     sums: dict[str, list[float]] = {}
@@ -139,7 +139,8 @@ def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: 
     """Return the joint loss of ``count`` timestamps in a row up to ``last`` (Cao et al. 2018, theorem 4).
 
     It is a bound for a Markov adversary. For one timestamp it is the temporal loss; for two, the backward loss of the
-    first plus the forward loss of the last; for more, also the epsilons between them. ``loss`` is that of ``epsilons``.
+    first plus the forward loss of the last; for more, the epsilons between them are added. ``loss`` is the temporal
+    loss of ``epsilons``.
     """
     first = last - count + 1
     if len(loss.total) != len(epsilons):
@@ -154,7 +155,7 @@ def correlated(loss: TemporalLoss, epsilons: Sequence[float], last: int, count: 
 
 
 def _largest(losses: Mapping[str, float]) -> tuple[str | None, float]:
-    """Return the name with the largest loss (the first of equal ones) and that loss; None without losses."""
+    """Return the name with the largest loss (the first if several) and that loss; None without losses."""
     name = max(sorted(losses), key=losses.__getitem__, default=None)
     return name, 0.0 if name is None else losses[name]
 
@@ -171,7 +172,7 @@ class Composition(NamedTuple):
     series: str | None
     epsilon: float
     asked: str = ""  # the parameter used with the theorem
-    largest: str | None = None  # the series or person with this loss, if one stands for all
+    largest: str | None = None  # the series or person with this loss, if it is a maximum
 
     @property
     def law(self) -> CompositionLaw:
@@ -179,7 +180,7 @@ class Composition(NamedTuple):
         return LAWS[self.name]
 
     def document(self) -> dict[str, object]:
-        """Return it in the form used by the `--json` report."""
+        """Return the composition in the form used by the `--json` report."""
         return {**self._asdict(), **self.law._asdict()}
 
 
@@ -199,8 +200,8 @@ def over_series(name: str, losses: Iterable[SeriesLoss], member_of: Mapping[str,
 def over_steps(name: str, steps: SpentSteps, rate: float) -> Composition:
     """Compose the steps of one series by the theorem `name` of `OVER_STEPS`, except "correlated".
 
-    `rate` is how fast the weight of a step falls with its age, if the theorem discounts. Raises `CompositionError` for
-    a rate below 0.
+    For theorems that discount, the weight of a step falls with its age at `rate`. Raises `CompositionError` for a rate
+    below 0.
     """
     if name == "sequential-steps":
         return Composition(name, steps.series, sequential(steps.epsilons))

@@ -1,12 +1,12 @@
 """The remaining budget of each series in a ledger, as records for new topics: a fence, then a policy.
 
-A series' loss over a period is what was spent on landmarks plus the largest other spend; periods add up. Aborted
-entries count like the others, because anyone who reads uncommitted has seen them, and a worker is bound by them. Two
-things would break the sum, and the new workers must refuse both: processing a step again, and registering a landmark
-for a step that the old ledger processed. So each series first gets a *fence*: a version that withholds a single step of
-one millisecond, at the end of the last processed step. It costs nothing. A version before the fence, under which
-nothing is processed, holds what all later versions may use together. Each version is harmless if no other one is
-accepted.
+The loss of a series over a period is the epsilon spent on landmarks plus the largest epsilon spent at another step;
+periods add up. Aborted entries count like the others, because anyone who reads uncommitted records has seen them, and a
+worker is bound by them. Two things would break the sum, and the new workers must refuse both: processing a step again,
+and registering a landmark for a step that the old ledger processed. So each series first gets a *fence*: a version that
+withholds a single step of one millisecond, at the end of the last processed step. It costs nothing. The version before
+the fence, under which nothing is processed, sets the total that all later versions may use. Each version is harmless if
+no other one is accepted.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from stream_app.privacy.parameters import LARGEST_VERSION
 
 
 class LeftError(Exception):
-    """A ledger that does not show what was spent; the message says where."""
+    """A ledger that does not show how much epsilon was spent; the message says where."""
 
 
 class _None(Exception):  # noqa: N818 - a branch, no error
@@ -30,14 +30,14 @@ class _None(Exception):  # noqa: N818 - a branch, no error
 
 
 class _ByHand(_None):
-    """It may get records, but not derived from here."""
+    """The series may get records, but they cannot be derived here."""
 
 
 class Remains:
     """Computes the remaining budgets from the lines of a ledger in log order.
 
-    The lines include committed, aborted and copied ones. ``lifetime_nano`` is the total that a series may ever use;
-    None means its first epsilon.
+    The lines include committed, aborted and copied entries. ``lifetime_nano`` is the total that a series may ever use;
+    None means the series' first epsilon.
     """
 
     def __init__(self, lifetime_nano: int | None) -> None:
@@ -45,7 +45,7 @@ class Remains:
         self._found: dict[str, _SeriesSums] = {}
 
     def take(self, lines: list[bytes]) -> None:
-        """Process entries; raises `LeftError` for one that is missing, unreadable, or not unique in its place."""
+        """Process entries; raises `LeftError` if one is missing, unreadable, or conflicts with another."""
         for line in lines:
             if line.startswith(CLAIM) and is_claim(line):
                 continue
@@ -72,7 +72,7 @@ class _SeriesSums:
         self._lifetime = lifetime_nano
         self._last = (0, "")  # number and hash of the last entry
         self._closed = self._period = self._reach = self._exposed = self._budget = self._landmarks = 0
-        self.end: int | None = None  # of the last processed step, ms
+        self.end: int | None = None  # end of last processed step, ms
         self._first: int | None = None  # first processed step of the version
         self._ended = self._drawn = self._view = False
         self.claim_nano = 0  # counts towards its person's limit
@@ -165,7 +165,7 @@ class _SeriesSums:
         """Return the remaining budget; raises `_None` and `_ByHand`."""
         assert self._lifetime is not None, "the first entry of a series is a policy"
         left, end = self._lifetime - self._closed - self._period, self.end or 0
-        # No step or landmark of the new policy is before this.
+        # No step or landmark of the new policy is before this time.
         begin = self._offset - (self._offset - end) // self._step * self._step
         if self._ended:
             raise _None("closed, so it gets no policy")
@@ -173,9 +173,9 @@ class _SeriesSums:
             raise _ByHand(f"an intrusion exposed steps before {self._exposed}, and these steps could open again")
         if self._reach > self._opens(begin, end):
             raise _ByHand(f"windows of an earlier version extend to {self._reach}")
-        # The remainder of the current policy also counts: its own epsilon is a guarantee, like the lifetime.
+        # The remainder of the current policy is also a limit: its own epsilon is a guarantee, like the lifetime.
         epsilon, last = min(left, self._budget - self._period), False
-        if self._level in {"event", "w-event"}:  # a step or window has all of it; a lifetime adds up the peaks
+        if self._level in {"event", "w-event"}:  # each step or window may use all; a lifetime sums the peaks
             epsilon, last = self._budget, self._level == "w-event" or left < self._budget
         elif epsilon <= 0:
             self._refill(left, begin)
@@ -201,7 +201,7 @@ class _SeriesSums:
 
     def _opens(self, begin: int, end: int) -> int:
         """Return the time from which the new policy may spend."""
-        if self._unit:  # the fence's spend is not counted, so a window of units passes after it
+        if self._unit:  # the fence's epsilon is not counted, so a window of units passes first
             return max(begin, end + max(1, self._window) * self._unit)
         return end + (self._window - 1) * self._step if self._window else begin
 
@@ -216,7 +216,7 @@ class _SeriesSums:
 
     @property
     def _bounds(self) -> list[int]:
-        """The bounds of renewals after the start of the last processed step; earlier ones were considered."""
+        """The bounds of renewals after the start of the last processed step; earlier ones already took effect."""
         decided_ms = -1 if self.end is None else self.end - self._step
         return [bound for bound in self._rules.get("renew") or [] if bound > decided_ms]
 
@@ -225,7 +225,7 @@ class _SeriesSums:
         if left > 0 and self._bounds:
             raise _ByHand(f"its budget is used up until {self._bounds[0]}, when it is renewed")
         spare = self._budget - self._landmarks
-        # Future landmarks would lose in windows of their own what they should share with one window.
+        # Future landmarks would lose epsilon in windows of their own, although they should share it with one window.
         united = anew.united(self._protection.get("landmarks", []), self._protection, begin)
         if self._window and spare > 0 and not self._unit and not united:
             left_each = f"the landmarks left epsilon {anew.epsilon_of(spare)} for each window"
@@ -247,16 +247,16 @@ class _SeriesSums:
     def _fence(self, series: str, cap_nano: int, at_ms: int) -> tuple[Record, ...]:
         """Return two policy versions and the reading of the one step that the second withholds.
 
-        No later version is accepted before it.
+        No later version is accepted before this reading.
         """
-        # The same kind, so that the policy after them is not weaker.
+        # The kind is the same, so that the policy after them is not weaker.
         value = {name: part for name, part in self._rules["value"].items() if name not in anew.OF_STATISTICS}
-        if value["kind"] == "choice":  # only for collected data; what collects is marked as weaker anyway
+        if value["kind"] == "choice":  # only for collected data, whose policy is marked as weaker anyway
             value = {"kind": "category", "categories": value["items"]}
-        # PRIVACY: if only one of them is adopted, it lets next to nothing through. The first shares its epsilon, which
-        # is no more than the remaining budget, over one step in all, so it is spent at most once. The second has the
-        # smallest possible epsilon. It withholds the first one's step (0, because nothing was processed), and so is not
-        # weaker. Whatever comes after it is weaker, and is refused until the fence's own step is processed.
+        # PRIVACY: if only one of the two versions is adopted, it lets next to nothing through. The first has a single
+        # step for its epsilon, which is no more than the remaining budget, so it is spent at most once. The second has
+        # the smallest possible epsilon. It withholds the step of the first (0, because nothing was processed), and so
+        # is not weaker. Whatever comes after it is weaker, and is refused until the fence's own step is processed.
         first = {
             "version": 1,
             "epsilon": anew.epsilon_of(cap_nano),
@@ -267,7 +267,7 @@ class _SeriesSums:
             "version": 2,
             "epsilon": anew.epsilon_of(1),
             "protection": {"level": "landmark", "step": 1, "landmarks": sorted({0, at_ms})},
-            "scheme": {"name": "skip", "accept_risk": True},  # a landmark gets nothing
+            "scheme": {"name": "skip", "accept_risk": True},  # landmarks spend nothing
         }
         versions = ({"type": "policy", "series": series, **rules, "value": value} for rules in (first, fence))
         return (*versions, {"series": series, "timestamp": at_ms, "value": _public(value)})

@@ -1,4 +1,4 @@
-"""Results beyond the audit, as text, as members of the JSON report and as sections of the page."""
+"""Results beyond the audit, as text, members of the JSON report, and sections of the page."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ class Statement(NamedTuple):
     left_out: Sequence[LeftOut]
 
     def document(self) -> dict[str, Any]:
-        """Return the members that this adds to the `--json` report."""
+        """Return the members to add to the `--json` report."""
         return {
             "temporal": [correlated.document() for correlated in self.correlated_losses],
             "composition": [composed.document() for composed in self.composed],
@@ -142,14 +142,14 @@ def _composed_part(statement: Statement) -> Section:
 
 
 NEAR: Final = 3.0
-"""How large the sum over all steps may be, relative to the largest estimate, to be drawn.
+"""Largest ratio of the sum over all steps to the largest estimate at which the sum is drawn.
 
 A larger sum is only given as a figure.
 """
 
 
 def temporal(correlated: CorrelatedLoss, axes: "Axes") -> None:
-    """Draw the backward, forward and total loss of each step above the epsilon that the step itself spent."""
+    """Draw the backward, forward and total loss of each step, and the epsilon that the step itself spent."""
     steps, loss = correlated.steps, correlated.loss
     for label, losses, colour, width in (
         ("total loss", loss.total, pictures.INK, 1.4),
@@ -167,7 +167,7 @@ def temporal(correlated: CorrelatedLoss, axes: "Axes") -> None:
 
 
 def landmark_loss(correlated: CorrelatedLoss, axes: "Axes") -> None:
-    """Draw the estimated loss of the landmarks with each step, and the sum over all steps, a bound."""
+    """Draw the estimated loss of the landmarks with each step, and a bound: the sum over all steps."""
     steps, losses = correlated.steps, correlated.landmark
     places = pictures.peaks(losses)
     estimate = [losses[at] for at in places]

@@ -10,17 +10,17 @@ from stream_app.loss.landmark import landmark_losses
 from stream_app.loss.temporal import Adversary, TemporalLoss
 
 MOST_STEPS: Final = 200_000
-"""Most steps from the first release to the last; a longer series is left out, with the reason."""
+"""Maximum steps from the first release to the last; a longer series is omitted, with the reason."""
 
 
 class SpentSteps(NamedTuple):
-    """The epsilon of each step from the first to the last processed one; 0 without a perturbed release."""
+    """The epsilon of each step from the first to the last processed one; 0 without a noised release."""
 
     series: str
     times_ms: range  # starts of the steps
     epsilons: Sequence[float]
     is_landmark: Sequence[bool]
-    correlation: str | None  # named by its latest policy that names one
+    correlation: str | None  # from its latest policy that names one
 
     @property
     def sum(self) -> float:
@@ -67,7 +67,7 @@ def steps_of(curve: Curve) -> SpentSteps | LeftOut:
         place = (at_ms - first) // step_ms
         epsilons[place] += max(0, spend_nano) / NANO
         marked[place] |= bool(landmark)
-    for start_ms, end_ms in curve.spans_ms:  # also those without event
+    for start_ms, end_ms in curve.spans_ms:  # even those without an event
         begin, end = max(0, (start_ms - first) // step_ms), min(count, -((first - end_ms) // step_ms))
         if begin < end:  # otherwise it lies before the first step or after the last
             marked[begin:end] = [True] * (end - begin)
@@ -76,12 +76,12 @@ def steps_of(curve: Curve) -> SpentSteps | LeftOut:
 
 
 class CorrelatedLoss(NamedTuple):
-    """The losses of one series against one adversary who knows a correlation; one item per step."""
+    """The losses of one series against one adversary who knows a correlation; one value per step."""
 
     steps: SpentSteps
     source: str  # the file of the correlation
     loss: TemporalLoss
-    landmark: Sequence[float]  # of the landmarks with each step: an estimate, not a bound
+    landmark: Sequence[float]  # landmarks with each step: an estimate, not a bound
 
     @classmethod
     def of(cls, steps: SpentSteps, adversary: Adversary, source: str) -> "CorrelatedLoss":
@@ -95,7 +95,7 @@ class CorrelatedLoss(NamedTuple):
         return max(range(len(self.loss.total)), key=self.loss.total.__getitem__)
 
     def document(self) -> dict[str, object]:
-        """Return it in the form used by the `--json` report, with the losses and epsilons of all steps."""
+        """Return the losses and epsilons of all steps in the form used by the `--json` report."""
         times_ms = self.steps.times_ms
         return {
             "series": self.steps.series,

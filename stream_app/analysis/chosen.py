@@ -1,4 +1,4 @@
-"""Checks whether rows look chosen by their noise: their means are wrong, whatever their intervals say."""
+"""Checks whether rows look selected by their noise; their means are then wrong despite the intervals."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,20 +10,20 @@ from stream_app.analysis.means import MeasuredRelease
 from stream_app.privacy.kinds import Number
 
 MOST_LIKELY: Final = log(1e-9)
-"""Log of the probability below which measurements are reported as chosen."""
+"""Log of the probability below which measurements are reported as selected by their noise."""
 FEWEST: Final = 10
-"""Fewer measurements may lie together by chance."""
+"""With fewer measurements, they may lie together by chance."""
 
 
 def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
-    """Return a series whose numbers are too close together, or too far out, for their noise; else "".
+    """Return a series whose numbers are too close together or too far out for their noise, or "".
 
     Whatever the true values within the range are, a measurement with Laplace noise leaves ``[a, b]`` with a probability
     that follows from the range and the scale. Let a and b be the smallest and the largest of n measurements. Then the
-    probability that none of n leaves ``[a, b]`` is at most some p. For rows that nobody chose, p is below q with a
+    probability that none of n leaves ``[a, b]`` is at most some p. For rows that nobody selected, p is below q with a
     probability of at most ``n q^(1 - 1/n) - (n - 1) q``: below 1e-7 for `FEWEST` and q = 1e-9, and less for more rows.
-    Likewise for ``[a, inf)`` and the other side: the smallest of n measurements has ``p <= q`` with a probability of at
-    most q.
+    The same applies to ``[a, inf)`` and the other side: the smallest of n measurements has ``p <= q`` with a
+    probability of at most q.
     """
     by_series: dict[str, list[tuple[float, float, Number]]] = {}
     for release, policy in measured:
@@ -37,22 +37,22 @@ def chosen_by_noise(measured: Iterable[MeasuredRelease]) -> str:
 
 
 def _log_beyond(found: Sequence[tuple[float, float, Number]]) -> float:
-    """Return the log of the largest probability that all measurements are so far above or below the range."""
+    """Return the log of the largest probability that all measurements are so far beyond the range."""
     least, most = min(found)[0], max(found)[0]
     above = below = 0.0
     for _, scale, kind in found:
-        cell = kind.axis.width(1, 1)  # a cell less, since noise is discrete
+        cell = kind.axis.width(1, 1)  # a cell less, because noise is discrete
         above -= max(0.0, least - kind.upper - cell) / scale + log(2) * (least > kind.upper + cell)
         below -= max(0.0, kind.lower - most - cell) / scale + log(2) * (most < kind.lower - cell)
     return min(above, below)
 
 
 def _log_probability(found: Sequence[tuple[float, float, Number]]) -> float:
-    """Return the log of the largest probability that no measurement leaves the interval of them all."""
+    """Return the log of the largest probability that no measurement leaves the interval of all of them."""
     least, most = min(found)[0], max(found)[0]
     total = 0.0
     for _, scale, kind in found:
-        # The true value that most often stays inside; one cell further out because the noise is discrete.
+        # The true value whose measurements most often stay inside; one cell further out because the noise is discrete.
         true, cell = min(max((least + most) / 2, kind.lower), kind.upper), kind.axis.width(1, 1)
         outside = (exp(-(true - least + cell) / scale) if true >= least - cell else 1.0) / 2
         outside += (exp(-(most - true + cell) / scale) if true <= most + cell else 1.0) / 2
@@ -61,7 +61,7 @@ def _log_probability(found: Sequence[tuple[float, float, Number]]) -> float:
 
 
 def gaps(measured: Iterable[MeasuredRelease]) -> str:
-    """Return a series in which steps are missing between others; "" if there is none."""
+    """Return a series with missing steps between others; "" if there is none."""
     times: dict[str, list[int]] = {}
     for release, _ in measured:
         times.setdefault(release.series, []).append(release.timestamp_ms)

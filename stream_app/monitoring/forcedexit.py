@@ -1,4 +1,4 @@
-"""Ends a process that does not end on its own."""
+"""Ends a process that does not exit on its own."""
 
 import asyncio
 import faulthandler
@@ -17,7 +17,7 @@ _STANDARD_ERROR = 2
 
 
 class ForcedExit:
-    """Ensures that a process that began to end ends within the given time, even if something hangs.
+    """Ensures that a process that began to exit ends within the given time, even if something hangs.
 
     A forced exit is as safe as `kill -9`: uncommitted work is aborted and processed again with the same result. A
     worker that hangs would prevent its supervisor from starting another one.
@@ -41,7 +41,7 @@ class ForcedExit:
         faulthandler.dump_traceback_later(seconds + _TELLING_SECONDS, exit=True, file=_STANDARD_ERROR)
 
     def leave(self, code: int) -> NoReturn:
-        """Exit at once: unfinished work only waits for others, and none of it counts."""
+        """Exit at once: the remaining work only waits for others, and its results do not count."""
         logging.shutdown()
         os._exit(code)
 
@@ -60,7 +60,7 @@ def _exit(seconds: float, loop: asyncio.AbstractEventLoop | None) -> None:
     logger.error(
         "did not exit within %.0f seconds; forcing the exit. Report this as a bug, with the stacks below", seconds
     )
-    # PRIVACY: files, lines and names of functions; no value of any variable.
+    # PRIVACY: only files, lines and names of functions are logged, and no value of any variable.
     for task in asyncio.all_tasks(loop) if loop is not None else ():
         logger.error("a task is waiting at: %s", " > ".join(_places(task.get_coro())))
     faulthandler.dump_traceback(all_threads=True)

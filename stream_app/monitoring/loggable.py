@@ -1,7 +1,7 @@
-"""What a log may contain of errors: the kind and place of each, and messages only without raw values.
+"""The loggable part of errors: the kind and place of each, and messages only without raw values.
 
 The message of any other error may quote its input: ``could not convert string to float: '6.2'``. Libraries put such
-errors into their lines, and Python puts their tracebacks below; both pass through here.
+errors into their log lines, and Python appends their tracebacks; both are filtered here.
 """
 
 import logging
@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, cast
 
-_MOST_FRAMES: Final = 40  # innermost places of an error: endless recursion has a thousand
+_MOST_FRAMES: Final = 40  # innermost places of an error; endless recursion has a thousand
 
 
 class LoggableError(Exception):
-    """An error whose message holds no raw value, so that a log may contain all of it."""
+    """An error whose message contains no raw value, so that a log may contain all of it."""
 
 
 def loggable(error: BaseException) -> str:
@@ -32,7 +32,7 @@ def loggable(error: BaseException) -> str:
 
 
 def traced(error: BaseException) -> str:
-    """Return one line with an error and the errors that led to it, each with the places it passed through."""
+    """Return one line with an error, the errors that led to it, and the places that each passed through."""
     told: list[str] = []
     seen: set[int] = set()
     at: BaseException | None = error
@@ -48,7 +48,7 @@ def traced(error: BaseException) -> str:
 
 
 class Formatter(logging.Formatter):
-    """Formats tracebacks by `traced`."""
+    """Formats tracebacks as `traced` does."""
 
     def formatException(  # noqa: N802 - logging's name
         self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -59,9 +59,9 @@ class Formatter(logging.Formatter):
 
 def of_library(record: logging.LogRecord) -> logging.LogRecord:
     """Return a library's record, reduced to what a log may contain of its errors."""
-    # PRIVACY: asyncio writes errors out in the lines after its first line, which says what happened; all other
-    # libraries pass them as arguments, which are replaced. Nothing else that they log, at warning level and above,
-    # holds a message's content. Warnings are followed by a source line.
+    # PRIVACY: asyncio writes errors into the lines after its first line, which says what happened and is kept; all
+    # other libraries pass errors as arguments, which are replaced. Nothing else that they log, at warning level and
+    # above, contains a message's content. Warnings are followed by a source line.
     kept = copy(record)
     if isinstance(record.args, Mapping):
         kept.args = {name: _told(value) for name, value in record.args.items()}
@@ -81,7 +81,7 @@ class _Told(str):
 
 
 def _told(value: object) -> object:
-    """Return a value with each error in it, also in lists and mappings, reduced to its loggable part."""
+    """Return a value in which each error, also in lists and mappings, is reduced to its loggable part."""
     if isinstance(value, BaseException):
         return _Told(loggable(value))
     if type(value) in {list, tuple, set, frozenset}:
@@ -99,5 +99,5 @@ def _without_bytes(record: logging.LogRecord) -> bool:
     return True
 
 
-REQUESTS: Final = logging.getLogger(f"{__name__}.requests")  # for HTTP servers: nothing of a request is logged
+REQUESTS: Final = logging.getLogger(f"{__name__}.requests")  # for HTTP servers: no content of a request is logged
 REQUESTS.addFilter(_without_bytes)

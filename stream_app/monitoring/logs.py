@@ -20,8 +20,8 @@ from aiokafka.errors import GroupCoordinatorNotAvailableError, RebalanceInProgre
 
 from stream_app.monitoring.loggable import Formatter, of_library, traced
 
-# PRIVACY: at debug level these write whole requests, answers and messages, including raw values. Faust's services log
-# under the names of our modules that derive from them.
+# PRIVACY: at debug level these loggers write whole requests, answers and messages, including raw values. Faust's
+# services log under the names of our modules that derive from them.
 _TALKATIVE = (
     "aiokafka",
     "asyncio",
@@ -36,12 +36,12 @@ _TALKATIVE = (
 _OWN = "stream_app."
 
 NO_BOOTSTRAP: Final = 'Unable connect to "%s:%s": %s'
-"""What aiokafka logs about each address before it raises that no broker is available."""
+"""Message that aiokafka logs about each address before it raises that no broker is available."""
 NO_COORDINATOR: Final = "Group Coordinator Request failed: %s"
 REBALANCING: Final = "Heartbeat failed for group %s because it is rebalancing"
 NO_COMMIT: Final = "OffsetCommit failed for group %s due to group error (%s), will rejoin"
 PATIENCE: Final = 100
-"""Refusals of a coordinator, ten a second, that are normal while new brokers make their offsets topic."""
+"""Coordinator refusals, ten a second, that are normal while new brokers create their offsets topic."""
 
 MINUTE_SECONDS: Final = 60.0  # how long repeats of a written line are only counted
 MOST_LINES: Final = 1_000
@@ -70,7 +70,7 @@ class Lines(logging.StreamHandler[TextIO]):
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream)
         self._clock = clock
-        self._repeated: dict[tuple[str, int, str], _Repeated] = {}  # ordered by their ends
+        self._repeated: dict[tuple[str, int, str], _Repeated] = {}  # in order of their ends
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line or count it; logging holds this handler's lock."""
@@ -112,7 +112,7 @@ class Lines(logging.StreamHandler[TextIO]):
                 return
             self._end(key)
             if first.count:
-                # Counting continues, so an endless flood is one line a minute.
+                # Counting continues, so an endless flood produces one line a minute.
                 self._repeated[key] = _Repeated(now + MINUTE_SECONDS)
 
     def _end(self, key: tuple[str, int, str]) -> None:
@@ -160,7 +160,7 @@ class _HealthyGroup(logging.Filter):
 
 @contextmanager
 def without_bootstrap_errors() -> Iterator[None]:
-    """Suppress aiokafka's log that no broker answers; the caller's own error says so with the remedy."""
+    """Suppress aiokafka's log lines that no broker answers; the caller's error says so, with the remedy."""
 
     def is_news(record: logging.LogRecord) -> bool:
         return record.msg != NO_BOOTSTRAP
@@ -175,22 +175,22 @@ def without_bootstrap_errors() -> Iterator[None]:
 
 _STANDARD: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
 _LINE_ENDS: Final = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
-"""Line ends to some readers, which JSON may hold unescaped."""
+"""Characters that end a line for some readers; JSON may contain them unescaped."""
 
 
 class JsonLines(Formatter):
     """Writes a line as one JSON object: time, level, logger, message, fields of our own errors, exception."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the JSON object, which is one line of UTF-8 whatever its texts hold."""
+        """Return the JSON object as one line of UTF-8, whatever its texts contain."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": _utf8(record.getMessage()),
         }
-        # PRIVACY: fields that libraries add to a record may hold a message; those of our own lines are named where they
-        # are.
+        # PRIVACY: fields that libraries add to a record may contain a message; the fields of our own lines are named
+        # where they are logged.
         if _is_own(record):
             added = {name: value for name, value in vars(record).items() if name not in _STANDARD}
             line |= {name: _plain(value) for name, value in added.items() if name not in line}
@@ -236,6 +236,6 @@ def configure_logs(level: str, form: Literal["text", "json"] = "text") -> None:
 
 
 def _log_uncaught(kind: type[BaseException], error: BaseException | None, frames: TracebackType | None) -> None:
-    """Log the error that ends the process or a thread; Python would print all that the error holds."""
+    """Log an uncaught error without its full contents, which Python's own hook would print."""
     told = kind.__name__ if error is None else traced(error.with_traceback(frames))
     logging.getLogger(f"{_OWN}uncaught").critical("exiting because of an error: %s", told)

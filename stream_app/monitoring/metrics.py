@@ -1,4 +1,4 @@
-"""The metrics of a worker and of an audit that follows it, and their registry; no series labels.
+"""Metrics of a worker and of an audit that follows a ledger, and their registry; no series labels.
 
 # PRIVACY: no figure holds a value; budgets, decisions and rates are functions of releases and public facts. But counts
 of records and rejects can be private: contributions are the sum of raw counters, and `invalid-value` shows whether
@@ -21,7 +21,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 _SHARES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 CLASSES: Final = tuple(f"{share:.2f}" for share in _SHARES)  # upper ends; the names sort in this order
 USED_UP: Final = CLASSES[:3]  # classes of a used-up budget; dashboards and rules name them too
-CLAIMED: Final = CLASSES[:4]  # classes with nine tenths of a limit reserved
+CLAIMED: Final = CLASSES[:4]  # classes with at least 90 % of a limit reserved
 _WAITS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600)
 _LOSSES = (0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 50, 100)
 _RECORDS = (1, 10, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000)
@@ -38,7 +38,7 @@ def classes_of(shares: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
 
 
 class WorkerMetric:
-    """What a worker measures: one line adds a metric to `/metrics`, the docs and ``Metrics``."""
+    """The metrics of a worker: one line adds a metric to `/metrics`, the docs and ``Metrics``."""
 
     EVENTS: Final = Counter(
         "landmark_events",
@@ -214,7 +214,7 @@ class WorkerMetric:
 
 
 class AuditMetric:
-    """What ``audit --follow`` measures."""
+    """The metrics of ``audit --follow``."""
 
     FINDINGS: Final = Counter(
         "landmark_audit_findings", "Findings of an audit that follows the ledger, by code.", ("code",)
@@ -296,5 +296,5 @@ class Metrics:
         self._histograms[histogram.name].observe(value)
 
     def text(self) -> bytes:
-        """Return everything in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return prometheus.generate_latest(self.registry)

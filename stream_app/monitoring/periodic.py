@@ -15,7 +15,7 @@ async def run_periodically(
 ) -> None:
     """Do ``work`` every ``every_seconds`` until cancelled, or less often to stay within ``most_share``.
 
-    An error in ``work`` is logged under the name ``what``, and the next turn still follows.
+    An error in ``work`` is logged under the name ``what``, and the work is still repeated.
     """
     while True:
         started = time.perf_counter()

@@ -107,7 +107,7 @@ class Distribution:
 
 
 def distribution_of(scrape: Scrape | None, name: str) -> Distribution:
-    """Return a histogram's observations since its start; empty without the scrape or the histogram."""
+    """Return a histogram's observations since its start; empty if the scrape or the histogram is missing."""
     if scrape is None:
         return Distribution()
     buckets = [(sample.labels["le"], int(sample.value)) for sample in scrape.samples.get(f"{name}_bucket", ())]

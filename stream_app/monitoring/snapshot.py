@@ -24,7 +24,7 @@ class PartitionFigures(NamedTuple):
     events: int = 0
     lag_records: int = 0
     lag_seconds: float | None = None
-    """Time from the append of its last batch's last event to the commit; None before the first batch."""
+    """Time from the append of the last event in its last batch to the commit; None before the first batch."""
     open_steps: int = 0
     cached_series: int = 0
 
@@ -47,7 +47,7 @@ class WorkerDetail:
 
 @dataclass(frozen=True, slots=True)
 class WorkerSnapshot:
-    """A worker at one moment; rates cover the time since the previous scrape, None at the first."""
+    """A worker at one moment; rates cover the time since the previous scrape and are None at the first."""
 
     url: str
     events: int
@@ -58,7 +58,7 @@ class WorkerSnapshot:
     decisions: Mapping[str, int]
     rejects: Mapping[str, int]  # by reason
     rejects_per_second: float | None
-    used_nano: int  # used part of the limit with the largest used share, among the series that changed last
+    used_nano: int  # used epsilon of the limit with the largest used share, among the series that changed last
     promised_nano: int  # that limit, or 0 if no series changed
     spent_nano: int
     spend_nano_per_second: float | None
@@ -81,7 +81,7 @@ class WorkerSnapshot:
 
     @property
     def most_used(self) -> str:
-        """Return in words how much of that limit is used, or a dash before any series changed."""
+        """Describe how much of the most used limit is used, or return a dash before any series changed."""
         return of_limit(self.used_nano, self.promised_nano) if self.promised_nano else "-"
 
 
@@ -137,7 +137,7 @@ class _Reading(NamedTuple):
 
 
 def snapshot_of(url: str, before: Scrape | None, scrape: Scrape) -> Snapshot:
-    """Return what an endpoint shows; `before` is its previous scrape."""
+    """Return the snapshot of an endpoint; `before` is its previous scrape."""
     if AuditMetric.ENTRIES.sample in scrape.samples:
         return _audit(url, _Reading(before, scrape))
     if WorkerMetric.PARTITIONS_RUNNING.sample not in scrape.samples:

@@ -110,7 +110,7 @@ async def _run(
                 bars.update(bar, completed=read, total=end)
 
             done.append(await recovery.recover(number, accepted, show))
-            bars.update(bar, completed=1, total=1)  # markers come after the last record
+            bars.update(bar, completed=1, total=1)  # markers follow the last record
     return done
 
 

@@ -55,7 +55,7 @@ class Endpoint:
         self._before: Scrape | None = None
 
     def snapshot(self) -> Snapshot:
-        """Scrape the endpoint and return what it shows; rates cover the time since the last call."""
+        """Scrape the endpoint and return its snapshot; rates cover the time since the last call."""
         try:
             with self._opener.open(self._asked, timeout=TIMEOUT_SECONDS) as answer:
                 scrape = scrape_of(answer.read(MOST_BYTES).decode(), time.monotonic())

@@ -30,9 +30,9 @@ class Plan(NamedTuple):
     times: PolicyTimes
     request: PlanRequest
     outlooks: list[Outlook]
-    crowds: list[Crowd]  # Epsilon that each event may spend under any scheme for the requested bound.
+    crowds: list[Crowd]  # landmarks and noise; empty for levels without landmarks
     within: Mapping[str, Any] | None
-    """What every event may spend under any scheme, for the requested bound."""
+    """The epsilon that every event may spend under any scheme, for the requested bound."""
     promise: str  # the policy's guarantee, as a paragraph
     note: str  # why no temporal loss is predicted; empty if predicted or not requested
 

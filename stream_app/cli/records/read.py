@@ -34,7 +34,7 @@ from stream_app.setup.settings import Settings
 
 TOPICS = ("events", "releases", "ledger", "rejects", "heads")
 BACKED_UP = ("events", "rejects")
-"""Topics that `resend` accepts; complete output ends with a line on how much input was processed."""
+"""Topics that `resend` accepts; complete output ends with a line that says how much was processed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -133,7 +133,7 @@ def _asked_for(arguments: argparse.Namespace, record: ConsumerRecord) -> bool:
 
 @contextmanager
 def _silence_told(arguments: argparse.Namespace, topic: str) -> Iterator[Callable[[], None]]:
-    """Print where to look if no record arrives in time; the yielded function cancels the message."""
+    """Print where to look if no record arrives in time; calling the yielded function prevents this."""
     silence = asyncio.get_running_loop().call_later(QUIET_SECONDS, _tell_silence, topic)
     if not arguments.follow:
         silence.cancel()
@@ -144,11 +144,11 @@ def _silence_told(arguments: argparse.Namespace, topic: str) -> Iterator[Callabl
 
 
 QUIET_SECONDS: Final = 5
-"""Seconds until ``--follow`` says that nothing came so far."""
+"""Seconds after which ``--follow`` reports that no record has arrived."""
 
 
 def _tell_silence(topic: str) -> None:
-    """Print where to look while no record arrives."""
+    """Print where to look for the cause while no record arrives."""
     where = "is a worker running (`landmark-stream top`), and what did it reject (`landmark-stream read rejects`)?"
     print(
         f"landmark-stream read: {topic} has no such record so far; waiting; {where}",
@@ -179,7 +179,7 @@ def _check_table(arguments: argparse.Namespace) -> None:
 
 
 async def _policies(settings: Settings, names: TopicNames) -> Policies:
-    """Return the public policies in the ledger, which show which releases are landmarks and their error."""
+    """Return the public policies in the ledger, which identify landmark releases and give their error."""
     found = Policies()
     async for record in records_of(settings, names.ledger):
         if not is_claim(record) and STEP not in (record.value or b""):
@@ -226,14 +226,14 @@ FORMATS: Final = {"csv": TableFormat(_write_csv), "parquet": TableFormat(_write_
 
 
 def _is_backup(arguments: argparse.Namespace) -> bool:
-    """Return whether a topic that `resend` accepts is read completely."""
+    """Return whether the whole of a topic that `resend` accepts is read."""
     chosen = arguments.series is not None or arguments.since is not None or arguments.limit is not None
     chosen = chosen or arguments.begin == "end" or arguments.follow or arguments.uncommitted
     return arguments.topic in BACKED_UP and not chosen
 
 
 async def _ends(settings: Settings, names: TopicNames, topic: str) -> Mapping[int, int] | None:
-    """Return how far the input was processed, or None if the output is no complete backup.
+    """Return how far the input was processed, or None if the output is not a complete backup.
 
     Raises `LookupError` for a missing topic.
     """
@@ -260,6 +260,6 @@ def _wanted(arguments: argparse.Namespace, value: bytes | None) -> bool:
         if arguments.without_leaves:
             return bool(found["type"] == "head")
         series = found.get("series")
-    if series is None:  # an unreadable record, or the rejected record of one
+    if series is None:  # an unreadable record, or its rejected record
         return False
     return any(series == wanted or fnmatchcase(series, wanted) for wanted in arguments.series)

@@ -1,6 +1,6 @@
 """``replay``: process a file of events without Kafka.
 
-Under a worker's ``--key``, the output is byte for byte that worker's output.
+With a worker's ``--key``, the output is identical to that worker's output, byte for byte.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay; return 0 once records were processed; raise `UsageError` for doubts that are not accepted."""
+    """Replay; return 0 after processing records; raise `UsageError` for doubts that were not accepted."""
     with mendable(InvalidSettingsError, keyfile.KeyFileError, ReplayFolderError):
         return _run(arguments)
 
@@ -77,7 +77,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _refuse(
     arguments: argparse.Namespace, answered: RunResult, file: EventFile, policies: Sequence[DefaultPolicy]
 ) -> None:
-    """Raise `UsageError` for what looks wrong with the file, before any output is put in place."""
+    """Raise `UsageError` for likely errors in the file, before any output is moved into place."""
     tell_file(file, "replay", answered.rows.series)
     tell_clamped(answered, "replay")
     if answered.unruled and "refused" not in arguments.accept:

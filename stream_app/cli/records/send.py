@@ -88,7 +88,7 @@ def _unruled(series: Sequence[str]) -> str:
 
 
 def _defaults(settings: Settings) -> Sequence[DefaultPolicy]:
-    """Return this machine's default policies, or none; a sender does not need them."""
+    """Return this machine's default policies; none if unusable, because a sender does not need them."""
     try:
         return default_policies(settings)
     except InvalidSettingsError:

@@ -1,6 +1,6 @@
 """``watermark SERIES...``: end steps of collected data or of several readings, once or periodically.
 
-The time is this command's clock or the given time; the worker's clock closes nothing. Each record has a fresh seed,
+The time is this command's clock or the given time; a worker's clock never ends a step. Each record has a fresh seed,
 which is kept only in the record.
 """
 
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> bytes:
-    """Return one series' record with its own seed; raise `UsageError` if no worker would accept it."""
+    """Return the record of one series with its own seed; raise `UsageError` if no worker would accept it."""
     seed = fresh_secret().hex()
     if arguments.intrusion:
         value = wire.dump({"type": "intrusion", "series": series, "seed": seed})
@@ -83,7 +83,7 @@ def record(series: str, timestamp_ms: int, arguments: argparse.Namespace) -> byt
 
 
 def _times(arguments: argparse.Namespace) -> Iterator[int]:
-    """Yield the time of each round in milliseconds; the time lost by a slow round is not made up."""
+    """Yield the time of each round in milliseconds; later rounds do not catch up after a slow one."""
     lag_ms = int(arguments.lag * 1000)
     if arguments.at is not None:
         given = milliseconds_of(arguments.at)

@@ -1,4 +1,4 @@
-"""Sends records and, with ``--wait``, reports each answer of a worker, with the rule that refused it."""
+"""Sends records and, with ``--wait``, reports each worker's answer and the rule for each refusal."""
 
 import argparse
 import asyncio
@@ -39,7 +39,7 @@ def checked_wait(seconds: float) -> None:
 
 
 def outcome_told(found: Outcome, seconds: float) -> Iterator[str]:
-    """Yield the outcome of a file of records: ledger entries by decision, rejects by reason with remedy."""
+    """Describe the outcome of sent records: ledger entries by decision, rejects by reason with remedy."""
     entries = ", ".join(f"{count:,} {decision}" for decision, count in sorted(found.decisions.items()))
     yield f"{found.answered:,} of {found.sent:,} records answered" + (f"; ledger entries: {entries}" if entries else "")
     if found.kept:
@@ -82,7 +82,7 @@ def advice(reason: Reason) -> str:
 
 
 def where(place: Place) -> str:
-    """Return the place of a record in the events topic."""
+    """Return the partition and offset of a record in the events topic."""
     return f"partition {place.partition}, offset {place.offset}"
 
 
@@ -132,7 +132,7 @@ def send_and_tell(
 ) -> int:
     """Send event records under the settings and print their number.
 
-    For programs, ``more`` adds facts about what was sent.
+    ``more`` returns additional facts for the JSON output.
     """
     settings = settings_of(arguments)
     separator = settings.member_separator
@@ -167,7 +167,7 @@ def send_and_tell(
 
 
 def _so_far(sent: SentEvents) -> str:
-    """Return what an unfinished send left in the topic, or "" for nothing."""
+    """Return what an unfinished send left in the topic, in words, or "" for nothing."""
     told = f"{sent.events:,} events were sent"
     if sent.unknown:
         return f"{told}; whether {sent.unknown:,} more were sent is unknown"

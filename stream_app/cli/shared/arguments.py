@@ -16,7 +16,7 @@ from stream_app.plain import INTEGER
 LAST_PORT = 65_535
 
 ENDED = "one of its processes was killed, as happens when memory runs out; use fewer --jobs, or free memory"
-"""Why work in other processes was abandoned."""
+"""Reason given when work in other processes was abandoned."""
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +85,7 @@ FILE_OR_INPUT = "specify a readable file, or - for standard input"
 
 @contextmanager
 def readable(asked: object = "", remedy: str = "specify a readable file") -> Iterator[None]:
-    """Raise `UsageError` for an unreadable file, naming the option in ``asked`` or else the file."""
+    """Raise `UsageError` for an unreadable file, naming the option in ``asked``, or else the file."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Signs of wrong input: unreadable rows, and doubts about the whole, which ``--accept`` accepts."""
+"""Signs of wrong input: unreadable rows, and doubts about the whole file, which ``--accept`` accepts."""
 
 import argparse
 import sys
@@ -24,9 +24,9 @@ _BINARY: Final = {
 
 
 def binary_fault(name: str, begins: bytes) -> str:
-    """Return what is wrong with a file by its first bytes, or "" if they may be text."""
+    """Return what is wrong with a file, judged by its first bytes, or "" if they may be text."""
     known = next((said for mark, said in _BINARY.items() if begins.startswith(mark)), "")
-    if not known and b"\0" in begins[:2]:  # UTF-16 text without its mark
+    if not known and b"\0" in begins[:2]:  # UTF-16 without byte order mark
         known = _BINARY[b"\xff\xfe"]
     return known and f"{name}: {known}"
 
@@ -72,7 +72,7 @@ def _joined(found: str, more: str) -> str:
 
 
 def tell_clamped(answered: RunResult, command: str) -> None:
-    """Tell the person who has the input how many of its values are clamped."""
+    """Tell the owner of the input how many of its values are clamped."""
     # PRIVACY: the number of raw values that lie outside the range, or are no values, is not a released value. It goes
     # to the standard error of whoever runs the command on these values, with a mark; no output, log, metric or report
     # has it.

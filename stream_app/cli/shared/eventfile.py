@@ -36,7 +36,7 @@ def add_mapping(parser: argparse.ArgumentParser, *, needed: bool = True) -> None
 
 
 def add_columns(parser: argparse.ArgumentParser) -> None:
-    """Add the mapping of a file: where it has times, values and series, and their format."""
+    """Add the options that map a file: the columns of times, values and series, and their format."""
     group = parser.add_argument_group("mapping of a file to events")
     group.add_argument("--mapping", metavar="NAME", help=f"{', '.join(shipped())}, or a TOML file with these options")
     series = group.add_mutually_exclusive_group()
@@ -122,7 +122,7 @@ class EventFile:
         """Findings of the latest reading under the mapping; None without a mapping."""
         self._opened = opened or self._itself
         self._bytes: io.BufferedReader | None = None
-        self._size = 0  # of the file, after a reading
+        self._size = 0  # size of the file, once read
 
     def _itself(self) -> io.BufferedReader:
         if self._stdin:
@@ -142,7 +142,7 @@ class EventFile:
         return UTC if self.mapping is None or self.mapping.zone is None else self.mapping.zone
 
     def inspected(self) -> Inspection:
-        """Return what the file is, regardless of its mapping.
+        """Return a description of the file, regardless of its mapping.
 
         Raises `FileError`, `UnicodeDecodeError`.
         """
@@ -205,13 +205,13 @@ class EventFile:
 
 @contextmanager
 def rereadable(arguments: argparse.Namespace, folder: Path) -> Iterator[EventFile]:
-    """Yield a file of events that can be read twice; the content of a pipe is kept in a folder meanwhile."""
+    """Yield a file of events that can be read twice; a pipe is first copied to a file in ``folder``."""
     direct = EventFile(arguments)
     if direct.is_regular:
         yield direct
         return
-    # PRIVACY: a pipe can be read once. Its raw values wait in an unnamed file of mode 0600, which is gone when the run
-    # ends, however it ends.
+    # PRIVACY: a pipe can be read only once. Its raw values are stored in an unnamed file of mode 0600, which is gone
+    # when the run ends, however it ends.
     with tempfile.TemporaryFile(dir=folder) as spool:
         with readable(direct.name, REMEDY):
             with direct._itself() as found:  # noqa: SLF001 - of its own class
@@ -227,7 +227,7 @@ def rereadable(arguments: argparse.Namespace, folder: Path) -> Iterator[EventFil
 
 
 def record_key(event: bytes, separator: str | None) -> bytes | None:
-    """Return an event's record key: its person if a separator names persons, else its series, or None."""
+    """Return an event's record key: its person if a separator is configured, else its series, or None."""
     found = wire.decode(event)
     if isinstance(found, MemberRecord):
         return found.member.encode()

@@ -1,4 +1,4 @@
-"""What the owner of a file should know: what a mapping omitted, and series that may be the same."""
+"""Notes for the owner of a file: rows that a mapping omitted, and series that may be the same."""
 
 import sys
 from collections.abc import Collection
@@ -10,9 +10,9 @@ from stream_app.plain import PRIVATE
 
 
 def tell_file(file: EventFile, command: str, series: Collection[str] = (), *, events: bool = False) -> None:
-    """Print how many rows made no event and why, and which series may be the same.
+    """Print how many rows yielded no event and why, and which series may be the same.
 
-    With ``events`` also print what the events lack. ``series`` are those of a file of event records.
+    With ``events`` also print what the events lack. ``series`` are the series of a file of event records.
     """
     # PRIVACY: only the raw data show how many rows have no value. The number goes to the standard error of whoever runs
     # the command on them, with a mark, and to no output, log of a worker, metric or report.

@@ -24,7 +24,7 @@ from stream_app.setup.settings import Problem
 from stream_app.setup.views import name_fault
 from stream_app.words.amount import quoted
 
-REQUIRED = ("type", "series", "version")  # members without which a record is no policy of one series
+REQUIRED = ("type", "series", "version")  # members without which a record is not a policy of one series
 GLOB = frozenset("*?[")
 """Characters that make a series a pattern, as in the default policies of a configuration."""
 
@@ -45,17 +45,17 @@ class Document(NamedTuple):
 
     place: str
     content: Any
-    written: bytes  # its bytes: the file's, unless a time became an integer
+    written: bytes  # its bytes as in the file, unless a time became an integer
     wrongs: tuple[Wrong, ...] = ()
     """Errors in human-readable times; ``content`` does not have these times."""
     zone: tzinfo = UTC  # the zone of its landmarks: `protection.zone`
     fault: str = ""  # why it is invalid JSON, if it is
     clocked: tuple[Wrong, ...] = ()
-    """Errors in these times in a default policy, for which no clock decides the current time."""
+    """Errors in these times if this is a default policy, which must not depend on the current time."""
 
     @property
     def times(self) -> PolicyTimes:
-        """Return when the policy protects what; the document must be a policy."""
+        """Return the times of the policy; the document must be a policy."""
         return PolicyTimes(self.content["series"], policy_in(self.content), self.zone)
 
 
@@ -70,7 +70,8 @@ def _in_integers(file: Path, place: str, line: documents.Line) -> Document:
     _, document, written, fault = line
     if not isinstance(document, dict):
         return Document(place, document, written, fault=fault)
-    # Default policies mean the same at every start of a worker, so no clock decides when one is first renewed.
+    # Default policies mean the same at every start of a worker, so the time of the first renewal must not depend on a
+    # clock.
     now_ms = None if any(hindrances_of(document)) else int(time.time() * 1000)
     read = partial(_beside, file)
     found, wrongs = in_integers(document, read, now_ms)
@@ -118,7 +119,7 @@ def problems_of(found: Document) -> Iterator[Problem]:
 
 
 def hindrances_of(document: object) -> Iterator[str]:
-    """Yield what prevents a document, even a valid policy, from being sent as the policy of one series."""
+    """Yield each reason why a document, even a valid policy, cannot be sent as the policy of one series."""
     if not isinstance(document, dict):
         yield f"is {shown(document)}, {NO_RECORD}"
         return
@@ -143,7 +144,7 @@ class Weaker(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Whether it is weaker whatever is decided in between, even if landmarks or user levels pass."""
+        """Whether it is weaker whatever is processed in between, even if landmarks or user-level steps pass."""
         return bool(set(self.less) & {"window", "neighbours"})
 
     @property

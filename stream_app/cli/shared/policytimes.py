@@ -18,7 +18,7 @@ MOST_SHOWN = 3  # landmark intervals; if more, the first and the last
 
 
 class PolicyTimes(NamedTuple):
-    """The times of a policy of a series or glob, and the zone in which people read them."""
+    """The times of a policy of a series or glob, and the zone in which they are displayed."""
 
     series: str
     policy: Policy
@@ -33,7 +33,7 @@ class PolicyTimes(NamedTuple):
     def reach_ms(self) -> tuple[int, int] | None:
         """Return the start of the first landmark step and the end of the last; None if hidden or absent.
 
-        If steps hold units, landmarks are units.
+        If steps contain units, landmarks are units.
         """
         intervals = self.policy.landmarks.intervals
         return self.policy.grid.span_of((intervals[0][0], intervals[-1][1])) if intervals else None
@@ -93,7 +93,7 @@ class PolicyTimes(NamedTuple):
         return f"{moment_in_words(start_ms, self.zone)} to {moment_in_words(end_ms, self.zone)}"
 
     def warnings(self) -> Iterator[str]:
-        """Yield warnings about times that look like seconds, with a suggestion, and days unlike the zone's."""
+        """Yield warnings: times that look like seconds, with a suggestion; days that differ from the zone's."""
         found = (
             ("protection.step", step_as_seconds(self.policy.step_ms)),
             ("protection.offset", days_cut_by(self.policy, self.zone, time.time_ns() // 1_000_000)),

@@ -1,4 +1,4 @@
-"""Explains why a record of a file was rejected, with its line and details that a reason code lacks."""
+"""Explains why a record of a file was rejected, with its line and details beyond the reason code."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -83,7 +83,7 @@ def explained(file: EventFile, rows: CheckedRows) -> Iterator[str]:
 
 
 def _no_events(file: EventFile) -> str:
-    """Return what a file without event records is; "" if it may hold some, or under a mapping."""
+    """Describe a file without event records; return "" if it may contain some or has a mapping."""
     if file.mapping is not None:
         return ""
     try:
@@ -125,7 +125,7 @@ def _why(mapping: FileMapping | None, reason: Reason, policy: Policy | None, fou
 
 
 def _repeated(series: str, at_ms: int, policy: Policy | None) -> str:
-    """Return what an observation repeats: a step with one release, or a time among several readings."""
+    """Describe the repetition: of a step with one release, or of a time among several readings."""
     moment = moment_in_words(at_ms)
     if unit := _unit(at_ms, policy):
         return (
@@ -233,7 +233,7 @@ def _apart(policy: Policy | None, value: object) -> str:
 
 
 def _invalid(mapping: FileMapping | None, policy: Policy | None, value: object) -> str:
-    # PRIVACY: only the form of a value is revealed, to whoever has the file; an example stands for the value.
+    # PRIVACY: only the form of a value is revealed, to whoever has the file; an example is shown instead of the value.
     columns = [] if mapping is None else list(mapping.value_columns.values())
     several = isinstance(value, dict)
     names = [name for name, cell in value.items() if isinstance(cell, str)] if isinstance(value, dict) else columns

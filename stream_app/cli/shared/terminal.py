@@ -19,7 +19,7 @@ def say(text: str) -> None:
 def folded(line: str, width: int, further: int = 2) -> str:
     """Return a line wrapped to `width` characters, continuation lines indented by ``further`` spaces more.
 
-    A word that is longer than that stays whole, so that it can be copied.
+    A longer word stays whole, so that it can be copied.
     """
     if len(line) <= width:
         return line
@@ -36,16 +36,16 @@ def folded(line: str, width: int, further: int = 2) -> str:
 
 
 Item = TypeVar("Item")
-SHOWN_EVERY = 200  # items between two moves of a bar
+SHOWN_EVERY = 200  # items between two updates of a bar
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar that the yielded function moves (done, total); yield None without a terminal."""
+    """Show a bar that the yielded function updates (done, total); yield None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    # The import takes a fifth of a second, longer than most audits of a file.
+    # The import takes a fifth of a second, which is longer than most audits of a file.
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
@@ -58,7 +58,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
 def tracked(items: Iterable[Item], what: str, far: Callable[[], tuple[int, int]] | int) -> Iterable[Item]:
     """Return the items, with a progress bar on a terminal.
 
-    ``far`` returns how much is done and the total, 0 if unknown; or it is the number of items.
+    ``far`` is the number of items, or a function that returns the amount done and the total (0 if unknown).
     """
     return _moving(items, what, far) if sys.stderr.isatty() else items
 

@@ -1,4 +1,4 @@
-"""What the policies of a file reserve together: for each person's series, next to the person's limit."""
+"""The total that the policies of a file reserve for each person, compared with the person's limit."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -17,7 +17,7 @@ from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
 
 
 class JointClaims(NamedTuple):
-    """A file's series of one person, or its globs, with the total that they reserve, in nano-epsilon."""
+    """One person's series in a file, or globs, with the total that they reserve in nano-epsilon."""
 
     member: str
     series: tuple[str, ...]
@@ -31,7 +31,7 @@ class JointClaims(NamedTuple):
 
     @property
     def exceeding(self) -> bool:
-        """Whether a new person's limit is too small for all series."""
+        """Whether the series together reserve more than a new person's limit."""
         return self.cap_nano is not None and self.claims_nano > self.cap_nano
 
     @property
@@ -47,14 +47,14 @@ class JointClaims(NamedTuple):
         return f"person {self.member}: {each} reserve epsilon {_epsilon(self.claims_nano)} together, {cap}{end}"
 
     def document(self) -> dict[str, Any]:
-        """Return it for programs, as a document."""
+        """Return the reservation as a document for programs."""
         return {**self._asdict(), "of_globs": self.of_globs}
 
 
 def limits_in(config: Path | None) -> Limits:
-    """Return the limits in the settings; none if unusable settings are the default ones.
+    """Return the limits in the settings, or no limits if the default settings are unusable.
 
-    Raises `UsageError` if they are named.
+    Raises `UsageError` if ``config`` names unusable settings.
     """
     try:
         return limits_of(Settings.load(config))
@@ -65,10 +65,10 @@ def limits_in(config: Path | None) -> Limits:
 
 
 def together(policies: Iterable[tuple[str, Policy]], limits: Limits) -> Iterator[JointClaims]:
-    """Yield what the series of each person reserve in total; nothing if the settings name no persons.
+    """Yield the total that each person's series reserve; yield nothing if the settings name no persons.
 
-    Only the first policy of a series reserves budget. A person with a single series is omitted, because its own policy
-    states the cost.
+    Only the first policy of a series reserves budget. A person with a single series is omitted unless the name is a
+    glob, because the series' own policy states the cost.
     """
     separator = limits.member_separator
     if separator is None:

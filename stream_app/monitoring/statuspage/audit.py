@@ -1,4 +1,4 @@
-"""The page of an audit that follows the ledger: its verdict so far, what it read and found."""
+"""The page of an audit that follows the ledger: its verdict so far, records read and findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -19,14 +19,14 @@ _SIGNS: Final[dict[Level, str]] = {
 
 
 class PageState(NamedTuple):
-    """A state on the page: a colour and a few words."""
+    """The state shown on a page: a colour and a few words."""
 
     level: Level
     text: str
 
 
 class View(NamedTuple):
-    """What a page shows besides its own text."""
+    """The data that a page shows: the snapshot, the history, and whether the page reloads itself."""
 
     snapshot: Snapshot
     history: History
@@ -34,7 +34,7 @@ class View(NamedTuple):
 
 
 def page(subject: str, name: str, state: PageState, view: View, sections: Iterable[Markup]) -> str:
-    """Return the whole page; `subject` is worker or audit, `name` the application that it belongs to."""
+    """Return the whole page; `subject` is worker or audit, `name` the application."""
     title = f"{_SIGNS[state.level]} {state.text} · Landmark Stream {subject}"
     every = f"{EVERY_SECONDS:.0f}"
     again = (void("meta", http_equiv="refresh", content=every),) if view.refreshes else ()
@@ -83,7 +83,7 @@ Row = tuple[str, Sequence[str]]
 def table(name: str, heads: Sequence[str], rows: Iterable[Row], numbers: Iterable[int] = ()) -> Markup:
     """Return a table, which scrolls if it is too wide.
 
-    `numbers` are its columns of figures; the first cell after the heading is column 0.
+    `numbers` are the indices of its columns of figures; the first cell after the heading is column 0.
     """
     right = set(numbers)
 

@@ -1,4 +1,4 @@
-"""Figures in human-readable form; a page holds each with its exact value."""
+"""Human-readable figures; a page contains each of them with its exact value."""
 
 from stream_app.monitoring.statuspage.markup import Markup, element
 

@@ -31,7 +31,7 @@ class History:
         self._scrapes.append(scrape)
 
     def snapshot(self, scrape: Scrape) -> Snapshot:
-        """Return what ``scrape`` shows; rates cover the time since the newest scrape that is old enough."""
+        """Return the snapshot of ``scrape``; rates cover the time since the newest scrape that is old enough."""
         old = (each for each in reversed(self._scrapes) if scrape.seconds - each.seconds >= LEAST_SECONDS)
         return snapshot_of("", next(old, None), scrape)
 

@@ -1,4 +1,4 @@
-"""HTML elements; escaping is the only way for a text to become markup."""
+"""HTML elements; escaping is the only way for text to become markup."""
 
 import re
 from html import escape
@@ -22,12 +22,12 @@ def element(tag: str, /, *children: str, **attributes: str | float) -> Markup:
 
 
 def void(tag: str, /, **attributes: str | float) -> Markup:
-    """Return an element without content and end tag, such as `meta`."""
+    """Return an element without content or end tag, such as `meta`."""
     return Markup(element(tag, **attributes).removesuffix(f"</{tag}>"))
 
 
 def joined(*children: str) -> Markup:
-    """Return the joined children, with texts among them escaped."""
+    """Return the joined children; those that are plain text are escaped."""
     return Markup("".join(each if isinstance(each, Markup) else escape(each) for each in children))
 
 

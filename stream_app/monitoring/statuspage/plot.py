@@ -9,15 +9,15 @@ from stream_app.monitoring.statuspage.figure import count
 from stream_app.monitoring.statuspage.history import EVERY_SECONDS, PLACES
 from stream_app.monitoring.statuspage.markup import Markup, element, joined
 
-WIDTH, HEIGHT = 240, 44  # of a plot, in its own units: the page stretches it
+WIDTH, HEIGHT = 240, 44  # size of a plot in its own units; the page scales it
 MINUTES: Final = f"{PLACES * EVERY_SECONDS / 60:.0f} min"  # time span of plots
 
 
 def lately(name: str, values: Sequence[float | None], text: Callable[[float], str]) -> tuple[Markup, Markup]:
     """Return a line of a figure over the last minutes, and its legend; the newest value is at the right.
 
-    The bottom is 0. The last value is that of the page's moment, so no figure on the page exceeds the maximum of its
-    own line.
+    The bottom is 0. The last value is the one at the time of the page, so no figure on the page exceeds the maximum of
+    its own line.
     """
     values = values[-PLACES:]
     known = [value for value in values if value is not None]

@@ -19,7 +19,7 @@ from stream_app.privacy.reason import Advice
 
 _Text = Callable[[float], str]
 _CONTROL: Final = "policies, landmarks"
-"""The readers' name for records other than events; the metric calls them `control`."""
+"""Name shown to readers for records other than events; the metric calls them `control`."""
 _SAMPLES: Final = "From the first 50 series of each batch in the last ten minutes. A series counts once in each batch."
 
 
@@ -29,18 +29,18 @@ class AboutWorker(NamedTuple):
     application: str
     crashed: bool
     prepared: bool  # whether its state is restored
-    partitions: Mapping[int, str | None]  # its partitions, with the reason for each stopped one
+    partitions: Mapping[int, str | None]  # its partitions, with the reason for each that stopped
     running: Sequence[int]
     up_seconds: float
-    topic_there: bool = True  # whether the events topic is still the one from the start
+    topic_there: bool = True  # whether the events topic is still the same as at the start
     degraded: bool = False  # whether the brokers do not answer
     outside: bool = False  # whether it stays outside its consumer group
-    joining: float = 0.0  # while it waits: seconds for which its group still counts a killed worker
+    joining: float = 0.0  # while it waits: seconds until its group stops counting a killed worker
     advice: Mapping[str, Advice] = MappingProxyType({})  # meaning and remedy of each reason to stop
 
     @property
     def stopped(self) -> dict[int, str]:
-        """Return the partitions that stopped."""
+        """Return the stopped partitions, each with its reason."""
         return {number: reason for number, reason in self.partitions.items() if reason is not None}
 
     @property
