@@ -58,7 +58,7 @@ def test_it_warns_and_a_strength_does_not(tmp_path: Path, cli: Cli) -> None:
     for words in ([], ["--json"]):
         assert WARNING in cli("correlate", path, *words).err
         assert not cli("correlate", "--strength", "0.5", *words).err
-    assert "sensitive itself" in cli.ended("correlate", "--help", code=0).out
+    assert "itself sensitive" in cli.ended("correlate", "--help", code=0).out
 
 
 def test_strength_is_the_parametric_family(cli: Cli) -> None:
