@@ -290,7 +290,7 @@ PLANTED: Final = (
     Planted(
         "a hole taken for outputs that may be missing",
         "an output that is missing before the last one of its log stops the partition",
-        f"{_EVIDENCE}.outputs:Committed.holds",
+        f"{_EVIDENCE}.outputs:CommittedOutputs.holds",
         24,
         (("if offset < self._gone:", "if offset < max(self._gone, self._whole):"),),
     ),

@@ -42,7 +42,7 @@ def test_rows_written_before_their_commit_are_found_or_discarded() -> None:
 
 def test_the_page_counts_the_faults() -> None:
     """`docs/simulation.md` says how many there are; no two have one name, and the seeds differ."""
-    assert f"There are {len(PLANTED)} planted faults." in PAGE.read_text()
+    assert f"Each of the {len(PLANTED)} planted faults" in PAGE.read_text()
     assert len({fault.name for fault in PLANTED}) == len(PLANTED)
     assert all(fault.rule for fault in PLANTED)
     assert len({fault.seed for fault in PLANTED if fault.seed <= 2000}) > 1

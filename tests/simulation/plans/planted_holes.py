@@ -31,7 +31,7 @@ OF_HOLES: Final = (
     Planted(
         "what is given up written all the same",
         "a release that is given up is never published",
-        "stream_app.kafka.evidence.outputs:Committed.holds",
+        "stream_app.kafka.evidence.outputs:CommittedOutputs.holds",
         92,
         (("if offset < self._gone:\n        return True", "if offset < self._gone:\n        return False"),),
     ),
