@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_mapping(parser, needed=False)
     parser.add_argument(
-        "--policies", type=Path, help=("with FILE: default policies as JSON Lines, whose series are globs")
+        "--policies", type=Path, help="with FILE: default policies as JSON Lines, whose series are globs"
     )
     out_help = "folder for the results (default: %(default)s)"
     parser.add_argument("--out", type=Path, default=Path("evaluation"), help=out_help)
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     steps_help = f"number of steps to use from the start of each series (default: {STEPS}; for statistics: all)"
     parser.add_argument("--steps", type=positive, help=steps_help)
     parser.add_argument(
-        "--seeds", type=positive, default=SEEDS, help=("runs of each configuration (default: %(default)s)")
+        "--seeds", type=positive, default=SEEDS, help="runs of each configuration (default: %(default)s)"
     )
     parser.add_argument("--jobs", type=positive, default=2, help="number of processes (default: %(default)s)")
     compare_help = (

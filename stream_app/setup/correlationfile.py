@@ -7,6 +7,7 @@ from pathlib import Path
 from stream_app.files import unread
 from stream_app.loss.correlation import Correlation, CorrelationError, correlation_of
 from stream_app.loss.temporal import Adversary
+from stream_app.plain import NOT_UTF8
 
 _LONGEST_INTEGER = 18  # digits that fit 64 bits; longer numbers are read as doubles, which may be infinite
 
@@ -26,7 +27,7 @@ def load(path: Path) -> Correlation:
     except OSError as error:
         raise CorrelationFileError(path, f"{unread(error)}; specify a file created by `correlate`") from None
     except UnicodeDecodeError:
-        raise CorrelationFileError(path, "not UTF-8; save the JSON as UTF-8") from None
+        raise CorrelationFileError(path, NOT_UTF8) from None
     except (CorrelationError, ValueError) as error:
         raise CorrelationFileError(path, str(error)) from None
 

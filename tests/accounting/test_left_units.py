@@ -28,7 +28,7 @@ def test_a_series_of_units_begins_anew_on_its_grid() -> None:
     found = left_of(log)
     *fence, anew = found.records
     assert len(fence) == 3
-    assert found.begin_ms == 86, "at 46 was decided by the reading at 130"
+    assert found.begin_ms == 86, "the watermark at 46 was decided before the reading at 130"
     assert anew["protection"] == protection | {"step": 40, "unit": 2, "open_steps": 2} | {
         "landmarks": [[100, 104], 202, 300]
     }

@@ -157,7 +157,7 @@ def test_landmarks_are_kept_apart(evening: ls.Released) -> None:
     together = ls.mean(frame, landmarks="together")
     assert [row["steps"] for row in together] == [48, 48]
     assert together.columns == ["series", *apart.columns[2:]]
-    assert "these steps" in together.note
+    assert "these steps include landmarks" in together.note
     assert not apart.note
     with pytest.raises(ls.Error, match=r"^landmarks: is neither"):
         ls.mean(evening, landmarks="mixed")  # type: ignore[arg-type]

@@ -71,7 +71,7 @@ def test_a_workers_key_is_told_of(rows: Rows, policy: ls.Policy, tmp_path: Path)
 def test_landmarks_within_a_mean_are_told(found: ls.Released) -> None:
     """Their noise drowns other steps; groups without both need no note."""
     mixed = ls.mean(found, landmarks="together")
-    assert "these steps" in mixed.note
+    assert "these steps include landmarks" in mixed.note
     console = Console(width=200)
     with console.capture() as caught:
         console.print(mixed)

@@ -150,7 +150,10 @@ def test_the_lifetime_needed_is_told(folder: Path, cli: Cli) -> None:
     renumber(written)
     (folder / "ledger.jsonl").write_bytes(b"\n".join(written.lines()))
     audit = BOTH[:3]
-    assert "need a lifetime of epsilon 0.000000134 (home-7); if" in cli(*audit, code=1).out
+    assert (
+        "need a lifetime of epsilon 0.000000134 (home-7); if lifetime_epsilon was set to that much"
+        in cli(*audit, code=1).out
+    )
     assert main([*audit, "--lifetime", "1.33e-7"]) == 1
     assert main([*audit, "--lifetime", "1.34e-7"]) == 0
     config = folder / "configuration.toml"

@@ -88,7 +88,7 @@ def test_names_are_quoted_as_in_csv(text: str, names: list[str]) -> None:
         ("timestamp_column", [], "is not a column"),
         ("single", 3, "use a column name, a list of names, or '' for none"),
         ("timestamp_column", "", "is not text"),
-        ("value_columns", "", "is not a"),
+        ("value_columns", "", "is not a column name"),
         ("time_format", "iso", "use directives of strptime"),
         ("zone", "Paris", "use a zone from the IANA database"),
         ("stamp", "middle", "use 'start' or 'end'"),

@@ -25,10 +25,9 @@ def gathering(change: Callable[[Kind], Kind]) -> Plant:
 
 def as_if_replaced(kind: Kind) -> Kind:
     """Return a sum whose noise is that of one item that becomes another, though one may come or go."""
-    assert isinstance(kind, Sum | HiddenMean)
+    assert isinstance(kind, Sum)
     axis = kind.item.axis
-    half = 1 if isinstance(kind, Sum) else 2
-    return replace(kind, item=replace(kind.item, sensitivity=(axis.high - axis.low) // half))
+    return replace(kind, item=replace(kind.item, sensitivity=axis.high - axis.low))
 
 
 @dataclass(frozen=True, slots=True)

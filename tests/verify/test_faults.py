@@ -25,7 +25,7 @@ AFTER, AHEAD, LATE = (
     "a landmark registered late",
 )
 TURNS = "a window after a step, alternating"
-TENTH, HALF = Fraction(9, 10), Fraction(1, 2)
+TENTH, QUARTER, HALF = Fraction(9, 10), Fraction(3, 4), Fraction(1, 2)
 COLLECTED = {"kind": "counts", "keys": ["walk", "ride"]}
 LOOKED = {"neighbours": "replace", "open_steps": 1, "intrusion_nano": 10**9}
 WIDE = {**COUNTS, "sensitivity": 10}
@@ -123,7 +123,6 @@ PLANTED = [
         "a step without a reading is free", faults.under(faults.shown_absence), UNREAD, 1000, HIDDEN, UNIFORM, NUMBER
     ),
     planted("sensitivity of replace for add-remove", REPLACED, FIRST, 1000, EVENT, UNIFORM, PULSE, collect=SUM),
-    planted("sensitivity of replace for add-remove", REPLACED, FIRST, 20_000, EVENT, BALANCED, PULSE, collect=MEAN),
     planted(
         "items clamped after they are summed", CLAMPED_LATE, FIRST, 2000, EVENT, UNIFORM, PULSE, collect=REPLACED_SUM
     ),
@@ -209,9 +208,17 @@ LONG = [
         for value in KINDS.values()
     ),
     *(planted("landmark budget spent twice", TWICE, "all steps", 40_000, USER, ADAPTIVE, value) for value in DISTINCT),
-    *(planted("late landmark not charged", UNCHARGED, LATE, 40_000, ONE, ADAPTIVE, value) for value in DISTINCT),
-    *(planted("regular spend not counted", UNCOUNTED, AHEAD, 40_000, NONE, ADAPTIVE, value) for value in DISTINCT),
-    planted("scale too small", faults.scaled(TENTH), FIRST, 400_000, EVENT, UNIFORM, {**LOCATION, "radius": 5000}),
+    *(
+        planted("late landmark not charged", UNCHARGED, LATE, 40_000, ONE, ADAPTIVE, value)
+        for value in (NUMBER, COUNTS)
+    ),
+    planted("late landmark not charged", UNCHARGED, LATE, 20_000, ONE, REGULAR, LOCATION, epsilon=1.4),
+    *(
+        planted("regular spend not counted", UNCOUNTED, AHEAD, 40_000, NONE, ADAPTIVE, value)
+        for value in (NUMBER, COUNTS)
+    ),
+    planted("regular spend not counted", UNCOUNTED, AHEAD, 20_000, NONE, FIRST_COME, LOCATION, epsilon=1.4),
+    planted("scale too small", faults.scaled(QUARTER), FIRST, 60_000, EVENT, UNIFORM, {**LOCATION, "radius": 5000}),
     *(
         planted("coin that sees the value", faults.coin_that_sees, TURNS, 8000, WINDOW, {"name": name}, value)
         for name in ("bd", "ba")

@@ -216,7 +216,9 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
         if passed and books.spent_nano + charge + books.peak_nano > terms.budget_nano:
             message = f"{passed} processed {what}, charged {charge} in total, no longer fit within {terms.budget_nano}"
             note(findings, "refused-landmark", entry, message)
-        agree(findings, "charge", entry, charged_nano=charge)
+        if entry.charged_nano != charge:
+            message = f"`charged_nano` is {entry.charged_nano}, but expected {charge} for {passed} processed {what}"
+            note(findings, "charge", entry, message)
         agree(findings, "budget", entry, budget_nano=terms.budget_nano)
         _figures(findings, entry, books.spent_nano + charge, books.peak_nano, books.standing(books.next_step)[1])
     books.spent_nano, books.peak_nano = entry.landmark_spent_nano, entry.regular_peak_nano
@@ -257,9 +259,11 @@ def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
     if (not books.landmarks.total and entry.method != PADDING) or drawn > MOST_STEPS[entry.method]:
         note(findings, "dummies", entry, f"method {entry.method} cannot draw {drawn} landmarks")
     if entry.method == PADDING and entry.charged_nano:
-        note(findings, "charge", entry, f"charges {entry.charged_nano}; padding charges nothing")
+        note(findings, "charge", entry, f"`charged_nano` is {entry.charged_nano}, but padding charges nothing")
     if entry.method != PADDING and not 0 < entry.charged_nano <= terms.budget_nano:
-        note(findings, "charge", entry, f"charges {entry.charged_nano}, expected 1 to {terms.budget_nano}")
+        note(
+            findings, "charge", entry, f"`charged_nano` is {entry.charged_nano}, but expected 1 to {terms.budget_nano}"
+        )
     books.fixed = True
     books.spent_nano += entry.charged_nano
     return findings

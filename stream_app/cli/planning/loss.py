@@ -13,6 +13,7 @@ from stream_app.loss.correlation import CorrelationError, correlation_of
 from stream_app.loss.landmark import LandmarkError, landmark_losses
 from stream_app.loss.planning import supremum
 from stream_app.loss.temporal import Adversary, EpsilonError, TemporalLoss, checked
+from stream_app.plain import NOT_UTF8
 from stream_app.setup import correlationfile
 
 MEMBERS = ("backward", "forward", "epsilons", "landmarks")
@@ -58,7 +59,7 @@ def _question(file: Path) -> tuple[Adversary, list[float], list[int] | None]:
         with readable(file, FILE_OR_INPUT):
             text = sys.stdin.read() if file == STANDARD_INPUT else file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise UsageError(f"{file}: not UTF-8; use JSON in UTF-8") from None
+        raise UsageError(f"{file}: {NOT_UTF8}") from None
     with mendable(ValueError, by=f"{file}: "):
         document = correlationfile.decoded(text)
     if not isinstance(document, Mapping):

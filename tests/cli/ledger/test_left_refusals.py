@@ -64,7 +64,10 @@ def test_a_file_says_whether_it_holds_aborted_entries(site: Site, cli: Cli) -> N
     marked.write_bytes(UNCOMMITTED + b"\n" + written([claim, *old[:3], *old[1:]]))
     cli.said()
     assert lines(cli("left", "--ledger", marked).out) == begun
-    assert "so" in cli("left", "--ledger", plain, code=2).err
+    assert (
+        "was not read with --uncommitted, so it lacks aborted entries, which count too"
+        in cli("left", "--ledger", plain, code=2).err
+    )
     assert "omit --without-aborted" in cli("left", "--ledger", marked, "--without-aborted", code=2).err
     for words in (["audit"], ["audit", "--html", str(site.folder / "page.html")], ["explain", "home", "0"]):
         assert "--uncommitted" in cli(*words, "--ledger", marked, code=2).err
