@@ -1,10 +1,12 @@
 """What a command takes is its own."""
 
+import os
 import sys
+import time
 
 import pytest
 
-from benchmarks.rig.process import ClientError, usage_of
+from benchmarks.rig.process import ClientError, cpu_seconds, usage_of
 
 MEBIBYTE = 1024 * 1024
 
@@ -21,3 +23,10 @@ def test_a_failure_is_told() -> None:
     """A command that fails is an error that holds what it said."""
     with pytest.raises(ClientError, match=r"(?s)ended with 3:.*too bad"):
         usage_of((sys.executable, "-c", "import sys; print('too bad'); sys.exit(3)"))
+
+
+def test_the_processor_time_of_a_process_is_exact() -> None:
+    """It is this process's own clock, without ticks of 10 ms; a process that is gone has none."""
+    before = time.process_time()
+    assert before <= cpu_seconds(os.getpid()) <= time.process_time()
+    assert cpu_seconds(2**22 + 1) == 0  # above the kernel's largest number of a process
