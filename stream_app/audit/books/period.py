@@ -216,9 +216,7 @@ def account_landmarks(books: Books, entry: LandmarksEntry, added: list[Interval]
         if passed and books.spent_nano + charge + books.peak_nano > terms.budget_nano:
             message = f"{passed} processed {what}, charged {charge} in total, no longer fit within {terms.budget_nano}"
             note(findings, "refused-landmark", entry, message)
-        if entry.charged_nano != charge:
-            message = f"`charged_nano` is {entry.charged_nano}, but expected {charge} for {passed} processed {what}"
-            note(findings, "charge", entry, message)
+        agree(findings, "charge", entry, f" for {passed} processed {what}", charged_nano=charge)
         agree(findings, "budget", entry, budget_nano=terms.budget_nano)
         _figures(findings, entry, books.spent_nano + charge, books.peak_nano, books.standing(books.next_step)[1])
     books.spent_nano, books.peak_nano = entry.landmark_spent_nano, entry.regular_peak_nano
@@ -258,12 +256,10 @@ def account_dummies(books: Books, entry: DummiesEntry) -> Findings:
     # Padding may draw none if the policy has no landmarks; the other methods draw at least one.
     if (not books.landmarks.total and entry.method != PADDING) or drawn > MOST_STEPS[entry.method]:
         note(findings, "dummies", entry, f"method {entry.method} cannot draw {drawn} landmarks")
-    if entry.method == PADDING and entry.charged_nano:
-        note(findings, "charge", entry, f"`charged_nano` is {entry.charged_nano}, but padding charges nothing")
-    if entry.method != PADDING and not 0 < entry.charged_nano <= terms.budget_nano:
-        note(
-            findings, "charge", entry, f"`charged_nano` is {entry.charged_nano}, but expected 1 to {terms.budget_nano}"
-        )
+    lowest, most = (0, 0) if entry.method == PADDING else (1, terms.budget_nano)
+    if not lowest <= entry.charged_nano <= most:
+        message = f"`charged_nano` is {entry.charged_nano}, but method {entry.method} charges {lowest} to {most}"
+        note(findings, "charge", entry, message)
     books.fixed = True
     books.spent_nano += entry.charged_nano
     return findings
@@ -291,12 +287,12 @@ def _figures(findings: Findings, entry: ReleaseEntry | LandmarksEntry, spent: in
     agree(findings, "landmarks-left", entry, landmarks_left=left)
 
 
-def agree(findings: Findings, code: Code, entry: Entry, **due: int) -> None:
-    """Add a finding for each figure of an entry that differs from ``due``."""
+def agree(findings: Findings, code: Code, entry: Entry, reason: str = "", **due: int) -> None:
+    """Add a finding for each figure of an entry that differs from ``due``, with the reason for the latter."""
     for member, expected in due.items():
         found = getattr(entry, member)
         if found != expected:
-            note(findings, code, entry, f"`{member}` is {found}, but expected {expected}")
+            note(findings, code, entry, f"`{member}` is {found}, but expected {expected}{reason}")
 
 
 def note(findings: Findings, code: Code, entry: Entry, message: str) -> None:
