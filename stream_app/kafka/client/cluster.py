@@ -11,6 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from stream_app.kafka.client.security import administered, client_arguments
+from stream_app.kafka.client.topicid import any_node, ask
 from stream_app.kafka.client.topics import Topic
 from stream_app.setup.settings import Settings
 
@@ -44,16 +45,12 @@ class Cluster:
 
     async def brokers(self) -> int:
         """Return the number of brokers."""
-        return len((await self._admin.describe_cluster())["brokers"])
-
-    async def names(self) -> frozenset[str]:
-        """Return the names of all topics that this user may see."""
-        return frozenset(await self._listed())
+        return len((await self._asked()).brokers)
 
     async def unverified(self) -> tuple[int, ...]:
         """Return the brokers that do not verify a transaction's partitions; omit any that cannot be queried."""
-        brokers = [str(broker["node_id"]) for broker in (await self._admin.describe_cluster())["brokers"]]
-        resources = [ConfigResource(ConfigResourceType.BROKER, broker, {VERIFICATION: None}) for broker in brokers]
+        nodes = [str(node) for node, *_ in (await self._asked()).brokers]
+        resources = [ConfigResource(ConfigResourceType.BROKER, node, {VERIFICATION: None}) for node in nodes]
         answers = [found for answer in await self._admin.describe_configs(resources) for found in answer.resources]
         return tuple(
             int(name)
@@ -63,12 +60,11 @@ class Cluster:
 
     async def find(self, names: Iterable[str]) -> dict[str, Topic]:
         """Return the named topics that exist and that all queried brokers already know."""
-        listed = await self._listed()
-        partitions = {name: listed[name] for name in names if name in listed}
-        settings = await self._settings(partitions)
+        replicas = await self._replicas(names)
+        settings = await self._settings(replicas)
         return {
-            name: Topic(name, len(parts), min(len(part["replicas"]) for part in parts), settings[name])
-            for name, parts in partitions.items()
+            name: Topic(name, len(found), min(found), settings[name])
+            for name, found in replicas.items()
             if name in settings
         }
 
@@ -92,15 +88,20 @@ class Cluster:
 
     async def delete(self, names: Iterable[str]) -> None:
         """Delete those of the named topics that exist; raises `ClusterError` with every refusal."""
-        wanted = sorted(await self.names() & set(names))
+        wanted = sorted(await self._replicas(names))
         if not wanted:
             return
         answer = await self._admin.delete_topics(wanted)
         _check("deleting topics", answer.topic_error_codes)
 
-    async def _listed(self) -> dict[str, list[Any]]:
-        # List all topics: asking for one by name may create it, depending on the brokers' configuration.
-        return {topic["topic"]: topic["partitions"] for topic in await self._admin.describe_topics()}
+    async def _asked(self, topics: Iterable[str] = ()) -> Any:
+        # Ask only for what is needed: a cluster may have thousands of topics. This request never creates a topic.
+        return await ask(self._admin, any_node(self._admin), topics)
+
+    async def _replicas(self, names: Iterable[str]) -> dict[str, list[int]]:
+        """Return the number of replicas of each partition of the named topics that exist and that this user may see."""
+        topics = (await self._asked(names)).topics
+        return {name: [len(one[4]) for one in parts] for _, name, _, _, parts, *_ in topics if parts}
 
     async def _settings(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
