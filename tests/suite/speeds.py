@@ -96,25 +96,34 @@ def mark(config: pytest.Config, items: list[pytest.Item]) -> None:
                 item.add_marker("amount")
             if config.getoption("speed") == "long":
                 item.add_marker(pytest.mark.timeout(LONG_SECONDS))
-    places, last = _places(items) if seed is None else _shuffled(items, seed), len(items)
-    items.sort(key=lambda item: places.get(_file(item), last))
+    places = _places(items) if seed is None else _shuffled(items, seed)
+    items.sort(key=lambda item: places[_file(item)])
 
 
-def _places(items: list[pytest.Item]) -> dict[str, int]:
-    """Return where long files come: with a broker and without in turns, as the former wait and the latter compute.
+def _places(items: list[pytest.Item]) -> dict[str, tuple[float, str]]:
+    """Return the order of files: those with a broker spread evenly among the others, as they wait and these compute.
 
-    Of either kind those of few tests come first: each of these is long.
+    Of either kind, files with long tests come first, and of these the files with few tests: each of them is long.
     """
     tests = Counter(map(_file, items))
-    broker = {_file(item) for item in items if item.get_closest_marker("broker")}
-    others = {_file(item) for item in items if any(map(item.get_closest_marker, ("slow", "amount")))} - broker
-    kinds = [sorted(kind, key=lambda file: (tests[file], file)) for kind in (broker, others)]
-    return {file: place for kind in kinds for place, file in enumerate(kind)}
+    broker, slow = ({_file(item) for item in items if _has(item, *names)} for names in (["broker"], ["slow", "amount"]))
+    kinds = [
+        sorted(kind, key=lambda file: (file not in broker | slow, tests[file], file))
+        for kind in (broker, tests.keys() - broker)
+    ]
+    return {file: (place / len(kind), file) for kind in kinds for place, file in enumerate(kind)}
 
 
-def _shuffled(items: list[pytest.Item], seed: int) -> dict[str, int]:
+def _has(item: pytest.Item, *names: str) -> bool:
+    return any(map(item.get_closest_marker, names))
+
+
+def _shuffled(items: list[pytest.Item], seed: int) -> dict[str, tuple[float, str]]:
     files = sorted(set(map(_file, items)))
-    return dict(zip(files, np.random.default_rng(seed).permutation(len(files)).tolist(), strict=True))
+    return {
+        file: (place, file)
+        for place, file in zip(np.random.default_rng(seed).permutation(len(files)), files, strict=True)
+    }
 
 
 def _file(item: pytest.Item) -> str:
