@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from stream_app.cli import main
-from stream_app.kafka.client.cluster import Cluster
 from stream_app.localbroker.broker import LocalBroker
 from stream_app.privacy.noise.draws import Draws
 from stream_app.setup.settings import Settings
 from stream_app.verify.experiment import experiment
 from stream_app.verify.verdict import Judgement
 from stream_app.verify.worker import without_looks
+from tests.admin import administration
 from tests.cli.planning.test_plan import written
 from tests.command import Cli
 from tests.patience import PATIENCE_SECONDS
@@ -71,8 +71,8 @@ def own_topics(config: str) -> list[str]:
 
     async def found() -> list[str]:
         """Return the names of all topics."""
-        async with Cluster.connected({"bootstrap_servers": settings.bootstrap_servers}) as cluster:
-            return sorted(await cluster.names())
+        async with administration(bootstrap_servers=settings.bootstrap_servers) as admin:
+            return sorted(await admin.list_topics())
 
     return [name for name in asyncio.run(found()) if name.startswith(f"{settings.prefix}-verify-")]
 
