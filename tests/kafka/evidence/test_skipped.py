@@ -1,5 +1,6 @@
 """Input that the group's offset skips, found in the log of a cluster in memory."""
 
+import orjson
 import pytest
 
 from stream_app.kafka.evidence.row import PARTITION_KEY
@@ -24,6 +25,20 @@ async def test_each_record_up_to_the_offset_is_skipped_and_none_beyond(site: Sit
             for committed in range(COUNT + 1):
                 wanted = SkippedRecords(told, committed - 1, committed - told, 0) if told < committed else None
                 assert await skipped(reader, NAMES.events, 0, told, committed) == wanted
+
+
+async def test_readings_of_units_are_read_again_and_not_skipped(site: Site) -> None:
+    """Their rows hold them, and so do watermarks; of what else is skipped, the records that a step may count are told."""
+    kinds = ("observation", "home-1"), ("observation", "home-2"), ("contribution", "ward"), ("watermark", "home-1")
+    for kind, series in kinds:
+        written = {"type": kind, "series": series, "timestamp": 1, "seed": "0" * 64, "member": "a", "value": 1.0}
+        left = {"observation": ("seed", "member"), "contribution": ("seed",), "watermark": ("seed", "member", "value")}
+        record = {name: value for name, value in written.items() if name not in left[kind]}
+        site.cluster.append(Place(NAMES.events, 0), [Draft(None, orjson.dumps(record), 0)])
+    async with MemoryBrokers(site.cluster, "reads", "life", NAMES).reader("read_committed") as reader:
+        assert await skipped(reader, NAMES.events, 0, 0, 4, {"home-1"}) == SkippedRecords(1, 2, 2, 1)
+        assert await skipped(reader, NAMES.events, 0, 0, 4) == SkippedRecords(0, 3, 4, 2)
+        assert await skipped(reader, NAMES.events, 0, 0, 1, {"home-1"}) is None
 
 
 @pytest.mark.parametrize("lost_batches", [0, 2])
