@@ -4,7 +4,7 @@ import re
 
 from docs.generator.markdown import code, pages_top, sentence, table
 from stream_app.kafka.stops import REASONS
-from stream_app.manual import SERVED, page_url
+from stream_app.manual import page_at
 
 TOP = """\
 A partition stops rather than decide something twice. The worker's log says what was wanted, what was found and the
@@ -31,5 +31,5 @@ def page() -> str:
 
 def _linked(text: str) -> str:
     """Put a link within the docs for each address of one of their pages."""
-    address = re.escape(page_url("")) + r"(?P<page>[\w/-]+\.md)(?P<anchor>#[\w-]+)?" + re.escape(SERVED)
+    address = re.escape(page_at("PAGE")).replace("PAGE", r"(?P<page>[\w/-]+\.md)(?P<anchor>#[\w-]+)?")
     return re.sub(address, r"[\g<page>](../\g<page>\g<anchor>)", text)

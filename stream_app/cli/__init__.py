@@ -140,7 +140,6 @@ COMMANDS = {
     "left": Command("ledger", "print each series' remaining budget as records from which new workers start over"),
     "keys": Command("operating", "create, list and erase noise keys, and create and export signing keys"),
     "check": Command("operating", "check the configuration or a policy file"),
-    "docs": Command("operating", "serve this version's documentation on this machine, or print a page"),
     "files": Command(
         "operating", ("print where this installation keeps its schemas, examples, dashboards, rules and docs")
     ),

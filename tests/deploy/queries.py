@@ -13,6 +13,8 @@ from tests.deploy import ROOT
 
 DASHBOARDS = sorted((ROOT / "deploy" / "grafana" / "dashboards").glob("*.json"))
 PROMETHEUS = ROOT / "deploy" / "prometheus"
+RUNBOOKS = "http://127.0.0.1:9090/user/"
+"""Where Prometheus serves the folder that the Compose file gives it: docs/, with a page for each alert."""
 
 ALL = {**TABLE, **AUDIT_TABLE}
 """What workers and a following audit measure."""

@@ -17,6 +17,7 @@ from stream_app.localbroker.broker import LocalBroker
 from stream_app.localbroker.machine import free_ports
 from stream_app.setup import keyfile
 from stream_app.setup.settings import Settings
+from tests.deploy import ROOT
 from tests.deploy.queries import PROMETHEUS
 from tests.loopback import ask
 from tests.patience import awaited
@@ -102,6 +103,7 @@ def prometheus_command(folder: Path, worker_port: int, audit_port: int, own_port
         f"--config.file={folder / 'prometheus.yml'}",
         f"--storage.tsdb.path={folder / 'tsdb'}",
         f"--web.listen-address=127.0.0.1:{own_port}",
+        f"--web.user-assets={ROOT / 'docs'}",  # as in the Compose file
     ]
 
 

@@ -74,7 +74,7 @@ def test_the_receiver_prints_what_comes(receiver: tuple[int, Path]) -> None:
     assert post(f"http://127.0.0.1:{port}/page", {"version": "4", "alerts": [alert("LandmarkNoWorker")]}) == 204
     assert log.read_text() == (
         "page firing: LandmarkNoWorker: Prometheus finds no worker. "
-        "http://127.0.0.1:9466/docs/alerts/LandmarkNoWorker.md\n"
+        "http://127.0.0.1:9090/user/alerts/LandmarkNoWorker.md\n"
     )
 
 

@@ -119,7 +119,7 @@ def test_only_who_needs_the_broker_reaches_it(compose: dict[str, Any]) -> None:
     assert members == {
         "default": set(),
         "kafka": {"kafka", "prepare", "landmark-stream", "worker", "audit"},
-        "metrics": {"worker", "audit", "docs", "prometheus", "alertmanager", "receiver", "grafana"},
+        "metrics": {"worker", "audit", "prometheus", "alertmanager", "receiver", "grafana"},
     }
     assert not any("network_mode" in service for service in services.values())
     scraped = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())["scrape_configs"]

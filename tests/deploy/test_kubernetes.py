@@ -16,11 +16,10 @@ from stream_app.cli import COMMANDS
 from stream_app.cli.ledger import audit
 from stream_app.cli.operating import topics, worker
 from stream_app.kafka.provision import ROLES
-from stream_app.manual import BASE
 from stream_app.setup.settings import PREFIX, Settings
 from tests.deploy import ROOT
 from tests.deploy.manifestschemas import validate
-from tests.deploy.queries import PROMETHEUS
+from tests.deploy.queries import PROMETHEUS, RUNBOOKS
 from tests.programs import program
 
 KUBERNETES = ROOT / "deploy" / "kubernetes"
@@ -97,9 +96,9 @@ def test_alerts_can_name_docs_that_are_published_elsewhere() -> None:
     (there,) = printed_rules(docs_url="https://docs.example/")
     (here,) = printed_rules()
     found = [rule["annotations"] for group in there["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
-    assert {each.pop("runbook_url").partition("docs/alerts/")[0] for each in found} == {"https://docs.example/"}
+    assert {each.pop("runbook_url").partition("alerts/")[0] for each in found} == {"https://docs.example/"}
     found = [rule["annotations"] for group in here["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
-    assert {each.pop("runbook_url").partition("docs/alerts/")[0] for each in found} == {BASE}
+    assert {each.pop("runbook_url").partition("alerts/")[0] for each in found} == {RUNBOOKS}
     assert there == here
 
 

@@ -9,14 +9,17 @@ from typing import Any
 
 import orjson
 import pytest
+import yaml
 
 from stream_app.cli import main
 from stream_app.kafka.client.sending import Event, send_events
 from stream_app.localbroker.broker import LocalBroker
+from tests.deploy import ROOT
 from tests.deploy.prometheus import promtool_failures
 from tests.deploy.queries import (
     ALL,
     PROMETHEUS,
+    RUNBOOKS,
     Query,
     annotation_queries,
     names_in,
@@ -104,6 +107,16 @@ def table(asked: list[Query], answers: dict[Query, str], quiet: dict[Query, str 
         text = " ".join(query.expression.split()).replace("|", "\\|")
         rows.append(f"| {query.place} | {query.name} | `{text}` | {said} |")
     return "\n".join(rows) + "\n"
+
+
+def test_the_page_of_each_alert_is_served(site: Site) -> None:
+    """Prometheus itself serves docs/, which the Compose file gives it at its usual port."""
+    service = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["prometheus"]
+    assert "./docs:/docs:ro" in service["volumes"]
+    assert "--web.user-assets=/docs" in service["command"]
+    assert service["ports"] == [f"{RUNBOOKS.split('/')[2]}:9090"]
+    for page in (rule["annotations"]["runbook_url"].removeprefix(RUNBOOKS) for rule in rules() if "alert" in rule):
+        assert ask(site.prometheus_port, f"/user/{page}")[1] == (ROOT / "docs" / page).read_bytes()
 
 
 def test_variables_have_values(site: Site) -> None:

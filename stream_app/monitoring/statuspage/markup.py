@@ -3,8 +3,6 @@
 import re
 from html import escape
 
-from stream_app.manual import BASE
-
 
 class Markup(str):
     """HTML, made only by the functions of this module."""
@@ -32,11 +30,6 @@ def joined(*children: str) -> Markup:
 
 
 def prose(text: str) -> Markup:
-    """Return a sentence in which `quoted` parts are code and addresses of the docs are links."""
+    """Return a sentence in which `quoted` parts are code."""
     parts = re.split(r"`([^`]*)`", text)
-    return joined(*(element("code", part) if place % 2 else _linked(part) for place, part in enumerate(parts)))
-
-
-def _linked(text: str) -> Markup:
-    parts = re.split(rf"({re.escape(BASE)}[\w/#-]+(?:\.\w[\w/#-]*)*)", text)
-    return joined(*(element("a", part, href=part) if place % 2 else part for place, part in enumerate(parts)))
+    return joined(*(element("code", part) if place % 2 else part for place, part in enumerate(parts)))

@@ -112,8 +112,8 @@ COMMANDS = (
         "Name a folder.",
     ),
     Mistake(
-        "An invalid port of the pages",
-        "docs --http-port 99999",
+        "An invalid port",
+        "kafka start --port 99999",
         "Use one up to 65535.",
     ),
     Mistake(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from stream_app.kafka.provision import make_and_check
-from stream_app.manual import page_url
+from stream_app.manual import page_at
 from tests.kafka.acts import stopped, store_row, stored_row
 from tests.kafka.installation import Installation, readings
 
@@ -103,7 +103,7 @@ def test_an_events_topic_that_grows_ends_its_workers(installation: Installation)
             # By its look at the topic; or by a partition's, where the group moved that one meanwhile.
             assert re.search(r"expected .*1 partitions, .*; found 3", said), said
             assert "(partition-count)" in said
-            assert page_url("how-to/more-partitions.md") in said
+            assert page_at("how-to/more-partitions.md") in said
     stopped(installation, "partition count is 3, but must be 1", name="a", code=2)
 
 

@@ -28,7 +28,7 @@ async def test_each_record_up_to_the_offset_is_skipped_and_none_beyond(site: Sit
 
 
 async def test_readings_of_units_are_read_again_and_not_skipped(site: Site) -> None:
-    """Their rows hold them, and so do watermarks; of what else is skipped, the records that a step may count are told."""
+    """Their rows hold them, also watermarks; of what else is skipped, records that a step may count are told."""
     kinds = ("observation", "home-1"), ("observation", "home-2"), ("contribution", "ward"), ("watermark", "home-1")
     for kind, series in kinds:
         written = {"type": kind, "series": series, "timestamp": 1, "seed": "0" * 64, "member": "a", "value": 1.0}
