@@ -8,10 +8,10 @@ from experiments.dataset import Reading
 from stream_app.analysis.error import guess
 from stream_app.privacy import fold
 from stream_app.privacy.dummies.draw import drawn_policy, named_by_series
-from stream_app.privacy.fold import Stepped
+from stream_app.privacy.fold import StepResult
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.published import Approximated, Perturbed, Withheld
+from stream_app.privacy.published import ApproximatedStep, PerturbedStep, WithheldStep
 from stream_app.privacy.reason import Rejection
 from stream_app.privacy.state import State
 
@@ -38,23 +38,23 @@ def begun(keys: KeyRing, policy: Policy, name: str) -> tuple[Policy, State]:
     return ruling, disguised.state
 
 
-def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading]) -> Iterator[Stepped]:
+def decided(keys: KeyRing, policy: Policy, name: str, readings: Sequence[Reading]) -> Iterator[StepResult]:
     """Yield the decision on each reading of a new series."""
     policy, state = begun(keys, policy, name)
     for timestamp_ms, value in readings:
         outcome = fold.step(keys, policy, state, name, timestamp_ms, value)
-        if not isinstance(outcome, Stepped):
+        if not isinstance(outcome, StepResult):
             raise TypeError(f"a reading of the data was rejected: {outcome.reason}")
         state = outcome.state
         yield outcome
 
 
-def published(policy: Policy, outcome: Stepped) -> object:
+def published(policy: Policy, outcome: StepResult) -> object:
     """Return the value of the release, or a guess if it has none."""
     match outcome.release:
-        case Perturbed() | Approximated():
+        case PerturbedStep() | ApproximatedStep():
             return policy.kind.publish(outcome.release.estimate)
-        case Withheld():
+        case WithheldStep():
             return guess(policy.kind)
         case _:
             assert_never(outcome.release)

@@ -17,7 +17,7 @@ from stream_app.analysis.error import best_constant, error, guess
 from stream_app.loss.correlation import Correlation
 from stream_app.loss.landmark import landmark_losses
 from stream_app.privacy.policy import Policy
-from stream_app.privacy.published import Perturbed, Withheld
+from stream_app.privacy.published import PerturbedStep, WithheldStep
 from stream_app.privacy.values import NANO
 
 LOSS_STEPS = 100  # steps of a series whose temporal loss is computed, as in the thesis
@@ -78,8 +78,8 @@ def _errors(setting: Setting, data: DataSet, seed: int) -> Measures:
         policy, _ = _policy(setting, data, name, seed)
         for reading, outcome in zip(readings, decided(keys, policy, name, readings), strict=True):
             errors.append(error(reading.value, published(policy, outcome), policy.kind))
-            perturbed += isinstance(outcome.release, Perturbed)
-            withheld += isinstance(outcome.release, Withheld)
+            perturbed += isinstance(outcome.release, PerturbedStep)
+            withheld += isinstance(outcome.release, WithheldStep)
             landmarks += outcome.landmark
     counts = {"perturbed": perturbed, "withheld": withheld, "landmarks": landmarks}
     return {"error": fsum(errors) / len(errors), **{name: count / len(errors) for name, count in counts.items()}}

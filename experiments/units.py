@@ -20,7 +20,7 @@ from stream_app.privacy.kinds.bins import DAY_MS, HOUR_MS
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.mechanisms import truth_probability
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.published import Perturbed
+from stream_app.privacy.published import PerturbedStep
 from stream_app.privacy.units.readings import EMPTY
 from stream_app.privacy.units.steps import decide_units
 from stream_app.privacy.values import Raw
@@ -186,7 +186,7 @@ def _of_units(setting: Setting, data: DataSet, keys: KeyRing, name: str, target:
         outcome = decide_units(keys, policy, state, name, index, held)
         assert outcome is not None, "a span with readings has units"
         state = outcome.state
-        assert isinstance(outcome.release, Perturbed), "all of epsilon is spent on each step"
+        assert isinstance(outcome.release, PerturbedStep), "all of epsilon is spent on each step"
         said: Any = kind.publish(outcome.release.estimate)
         said = _shares(said) if isinstance(kind, Histogram) else said
         yield index, said if isinstance(said, dict) else {"": said}
@@ -232,11 +232,11 @@ def _measured(setting: Setting, data: DataSet, keys: KeyRing, name: str) -> Sequ
     return [
         (reading.timestamp_ms, _unbiased(policy.kind, outcome.release))
         for reading, outcome in zip(readings, decided(keys, policy, name, readings), strict=True)
-        if isinstance(outcome.release, Perturbed) and not outcome.landmark
+        if isinstance(outcome.release, PerturbedStep) and not outcome.landmark
     ]
 
 
-def _unbiased(kind: Kind, release: Perturbed) -> Parts:
+def _unbiased(kind: Kind, release: PerturbedStep) -> Parts:
     measurement: Any = kind.publish(release.measurement)
     if isinstance(kind, Number):
         return {"": float(measurement)}

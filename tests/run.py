@@ -8,8 +8,15 @@ from typing import Any, assert_never
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.members import Joined, Member
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Handed, Outcome, Rejected
+from stream_app.deciding.members import Member, MemberChange
+from stream_app.deciding.outcome import (
+    CountedContribution,
+    Outcome,
+    ProcessedRecord,
+    RejectedRecord,
+    SeriesAndViews,
+    WatermarkAdvance,
+)
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.guard import Guard
@@ -61,7 +68,7 @@ def observation(series: str, timestamp_ms: int, value: object) -> dict[str, obje
 
 def reason(outcome: Outcome) -> str | None:
     """Return why a record was refused; None: it was not."""
-    return outcome.reason if isinstance(outcome, Rejected) else None
+    return outcome.reason if isinstance(outcome, RejectedRecord) else None
 
 
 def default(glob: str, **members: object) -> DefaultPolicy:
@@ -105,32 +112,32 @@ class Run:
 
     def _take(self, outcome: Outcome) -> None:
         match outcome:
-            case Handed(parts=parts):
+            case SeriesAndViews(parts=parts):
                 for part in parts:
                     self._take(part)
-            case Rejected():
+            case RejectedRecord():
                 self.rejects.append(outcome.value)
-            case Decided():
+            case ProcessedRecord():
                 self._keep(outcome)
-            case Advanced():
+            case WatermarkAdvance():
                 if outcome.adopted is not None:
                     self._keep(outcome.adopted)
                 for step in outcome.steps:
                     self._keep(step)
                 self.rows[outcome.row.series] = outcome.row
-            case Joined():
+            case MemberChange():
                 self._join(outcome)
-            case Counted():
+            case CountedContribution():
                 pass
             case _:
                 assert_never(outcome)
 
-    def _join(self, joined: Joined | None) -> None:
+    def _join(self, joined: MemberChange | None) -> None:
         if joined is not None:
             self.members[joined.member.chain] = joined.member
             self.ledger += [joined.entry.value] if joined.entry else []
 
-    def _keep(self, outcome: Decided) -> None:
+    def _keep(self, outcome: ProcessedRecord) -> None:
         self._join(outcome.joined)
         self.rows[outcome.row.series] = outcome.row
         self.ledger += [entry.value for entry in outcome.entries]

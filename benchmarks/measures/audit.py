@@ -16,12 +16,12 @@ from stream_app.audit.files import LineReader
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding, wire
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
-from stream_app.setup.configuration import Written, policies_from
+from stream_app.setup.configuration import WrittenPolicy, policies_from
 
 DEFAULT = Sizes(events=190_000, series=10_000)
 NEEDS_BROKER = False
@@ -56,7 +56,7 @@ def run(folder: Path, sizes: Sizes, show: Show) -> Result:
 def _write(ledger: Path, sizes: Sizes, show: Show) -> int:
     """Process all events into a ledger; return its number of entries."""
     limits = Limits()
-    policies = policies_from([Written("bench", sizes.policy())], limits)
+    policies = policies_from([WrittenPolicy("bench", sizes.policy())], limits)
     context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
     rows: dict[str, SeriesRow] = {}
     collection = Collection(bytes(SECRET_BYTES))
@@ -66,7 +66,7 @@ def _write(ledger: Path, sizes: Sizes, show: Show) -> int:
             if number % _SHOWN == 0:
                 show("ledger", number, sizes.events)
             outcome = decide(context, rows.get, collection, InputRecord("events", 0, number, 0, event.key, event.value))
-            if not isinstance(outcome, Decided):
+            if not isinstance(outcome, ProcessedRecord):
                 raise TypeError("an event of the benchmark was rejected")
             rows[outcome.row.series] = outcome.row
             count += len(outcome.entries)

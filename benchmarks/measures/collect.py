@@ -18,7 +18,7 @@ from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decider import Outlets
 from stream_app.deciding.decision import decide, recall
-from stream_app.deciding.outcome import Advanced, Decided
+from stream_app.deciding.outcome import ProcessedRecord, WatermarkAdvance
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Records
@@ -125,7 +125,7 @@ class _Bench:
 
     def _put(self, document: dict[str, object], offset: int) -> None:
         outcome = decide(self._context, self._rows.get, self.collection, _record(document, offset))
-        if not isinstance(outcome, Decided | Advanced):
+        if not isinstance(outcome, ProcessedRecord | WatermarkAdvance):
             raise TypeError("a record of the benchmark was rejected")
         self._rows[_SERIES] = outcome.row
         self._reader.take(self._rows)

@@ -16,14 +16,14 @@ from stream_app.deciding import rows
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, seal
+from stream_app.deciding.outcome import ProcessedRecord, seal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
 from stream_app.kafka.client.routing import router
 from stream_app.privacy import fold
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
-from stream_app.setup.configuration import Written, policies_from
+from stream_app.setup.configuration import WrittenPolicy, policies_from
 
 ALL = "all"
 DEFAULT = Sizes(events=4_000, series=400, repeats=5, scheme=ALL, kind=ALL)
@@ -39,7 +39,7 @@ class Case:
     observation: Any
     stepped: Any
     release: bytes
-    decided: Decided
+    decided: ProcessedRecord
 
 
 def run(_: Path, sizes: Sizes, show: Show) -> Result:
@@ -91,7 +91,7 @@ def _each(results: Iterable[object]) -> None:
 
 def _context(sizes: Sizes) -> Context:
     limits = Limits()
-    policies = policies_from([Written("bench", sizes.policy())], limits)
+    policies = policies_from([WrittenPolicy("bench", sizes.policy())], limits)
     return Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits, router(1))
 
 
@@ -103,7 +103,7 @@ def _cases(context: Context, sizes: Sizes) -> list[Case]:
     for offset, event in enumerate(events(sizes)):
         record = InputRecord("events", 0, offset, 0, event.key, event.value)
         outcome = decide(context, known.get, collection, record)
-        if not isinstance(outcome, Decided) or outcome.release is None:
+        if not isinstance(outcome, ProcessedRecord) or outcome.release is None:
             raise TypeError("an event of the benchmark was rejected")
         row = known.get(outcome.row.series)
         if row is not None:

@@ -15,7 +15,7 @@ from benchmarks.rig.workload import HOUR_MS, START_MS, VALUES, Sizes
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Advanced, Decided
+from stream_app.deciding.outcome import ProcessedRecord, WatermarkAdvance
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
@@ -102,7 +102,13 @@ class _Worker:
         found = InputRecord("bench", 0, self._offset, 0, None, wire.dump(record))
         outcome = decide(self._context, self._rows.get, self._collection, found)
         self._offset += 1
-        if isinstance(outcome, Decided | Advanced):
+        if isinstance(outcome, ProcessedRecord | WatermarkAdvance):
             self._rows[outcome.row.series] = outcome.row
-        steps = outcome.steps if isinstance(outcome, Advanced) else (outcome,) if isinstance(outcome, Decided) else ()
+        steps = (
+            outcome.steps
+            if isinstance(outcome, WatermarkAdvance)
+            else (outcome,)
+            if isinstance(outcome, ProcessedRecord)
+            else ()
+        )
         yield from (wire.load(step.release) for step in steps if step.release is not None)

@@ -28,7 +28,7 @@ from stream_app.heads.signing import SigningKey
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
-from stream_app.setup.configuration import Written, policies_from
+from stream_app.setup.configuration import WrittenPolicy, policies_from
 
 DEFAULT = Sizes(events=400_000, series=1_000_000, repeats=1)
 """Every series has one event before the ``events``, which cycle through all series."""
@@ -104,7 +104,7 @@ def _cached_bytes(sizes: Sizes) -> float:
 def _in_memory(sizes: Sizes, number: int) -> RowReader:
     """Return the rows of ``number`` series, each after its first event."""
     limits = Limits()
-    policies = policies_from([Written("bench", sizes.policy())], limits)
+    policies = policies_from([WrittenPolicy("bench", sizes.policy())], limits)
     context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
     outlets = Outlets(_drop, _drop, _drop, None)
     sent = enumerate(events(replace(sizes, events=number, series=number)))

@@ -37,7 +37,7 @@ from stream_app.kafka.client.sending import Event
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.cache import RowReader
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
-from stream_app.setup.configuration import Written, policies_from
+from stream_app.setup.configuration import WrittenPolicy, policies_from
 
 DEFAULT = Sizes(events=400_000, series=100_000, repeats=1, scheme="balanced")
 TARGETS = (
@@ -141,7 +141,7 @@ def _days(sizes: Sizes, step_ms: int) -> Days:
 def _deciding(sizes: Days) -> float:
     """Return the microseconds of processor time per reading, without Kafka and with series in memory."""
     limits, series = Limits(), min(sizes.series, _SERIES_ALONE)
-    policies = policies_from([Written("bench", sizes.policy())], limits)
+    policies = policies_from([WrittenPolicy("bench", sizes.policy())], limits)
     context = Context(KeyRing("0" * 16, 0, bytes(SECRET_BYTES)), policies, limits)
     table, outlets = MemoryRows(), Outlets(_drop, _drop, _drop, None, (_drop, _drop))
     rows = RowReader(table, 0, 20 * series, FEWEST)

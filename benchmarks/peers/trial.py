@@ -56,12 +56,12 @@ class Finding:
     resident_bytes: int
     latencies: dict[str, Latency]
     """By the load's name; a load that is too large for the peer or the machine is missing."""
-    written: "Written | None"
+    written: "OutputVolume | None"
     """What the peer wrote, in the first round only."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class OutputVolume:
     """Records per event and the mean bytes of their values, for releases, ledger entries and rows."""
 
     records: dict[str, float]
@@ -255,7 +255,7 @@ async def _checked(site: Site, given: int) -> None:
                 )
 
 
-async def _written(site: Site, given: int) -> Written:
+async def _written(site: Site, given: int) -> OutputVolume:
     """Return what was written per event."""
     admin = AIOKafkaAdminClient(**client_arguments(site.settings))
     await admin.start()
@@ -275,7 +275,7 @@ async def _written(site: Site, given: int) -> Written:
                         size += sum(len(record.value or b"") for record in kept)
             written[kind] = (count, size)
     counted = {kind: count / given for kind, (count, _) in written.items()}
-    return Written(counted, {kind: size / max(1, count) for kind, (count, size) in written.items()})
+    return OutputVolume(counted, {kind: size / max(1, count) for kind, (count, size) in written.items()})
 
 
 def _number(record: Any, numbers: list[int], series: int) -> int:

@@ -9,7 +9,7 @@ from contextlib import suppress
 import orjson
 
 from benchmarks.rig.process import ClientError
-from benchmarks.rig.watch import Watched
+from benchmarks.rig.watch import WatchedClient
 from stream_app.localbroker.machine import HOST
 
 PATIENCE_SECONDS = 600.0
@@ -17,7 +17,7 @@ _LOOK_SECONDS = 0.05
 _SAMPLE = re.compile(r'(?P<name>\w+)(?:\{partition="(?P<partition>\d+)"\})? (?P<value>\S+)')
 
 
-def until(condition: Callable[[], bool], what: str, client: Watched) -> float:
+def until(condition: Callable[[], bool], what: str, client: WatchedClient) -> float:
     """Wait until ``condition`` holds; return the seconds that it took.
 
     Raises:

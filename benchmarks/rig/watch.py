@@ -18,7 +18,7 @@ QUIET_SECONDS = 2.0
 PATIENCE_SECONDS = 180.0
 
 
-class Watched(Protocol):
+class WatchedClient(Protocol):
     """What makes the topic grow: one `Client`, or several."""
 
     def check(self) -> None:
@@ -71,7 +71,7 @@ class Watch:
         """Sample the topic before its client starts."""
         return cls(settings, topic, asyncio.run(_first_sample(settings, topic)))
 
-    def until(self, records: int, client: Watched, show: Show, *, whole: bool = True) -> Self:
+    def until(self, records: int, client: WatchedClient, show: Show, *, whole: bool = True) -> Self:
         """Watch until ``records`` are committed or, unless ``whole``, that many offsets of any kind.
 
         Raises:
@@ -81,7 +81,7 @@ class Watch:
         return self
 
     async def follow(
-        self, records: int, client: Watched, show: Show, *, whole: bool = True, poll_seconds: float = POLL_SECONDS
+        self, records: int, client: WatchedClient, show: Show, *, whole: bool = True, poll_seconds: float = POLL_SECONDS
     ) -> None:
         """Do what ``until`` does, concurrently with other tasks."""
         places = _places(self._topic, len(self.samples[0].ends))

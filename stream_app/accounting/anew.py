@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.members import Joined, Member
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.members import Member, MemberChange
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
@@ -68,7 +68,7 @@ def adoptable(parameters: Mapping[str, Any]) -> dict[str, Any]:
 Record = dict[str, Any]
 
 
-class Left(NamedTuple):
+class RemainingBudget(NamedTuple):
     """The remaining budget of one series, and the records with which it starts over."""
 
     series: str
@@ -94,7 +94,7 @@ class Left(NamedTuple):
         return self._asdict() | {"message": str(self)}
 
 
-def of_view(found: Left, used_nano: int, lifetime_nano: int) -> Left:
+def of_view(found: RemainingBudget, used_nano: int, lifetime_nano: int) -> RemainingBudget:
     """Return the remaining budget of a view that has used ``used_nano``.
 
     It has no records, because they would turn the view into an ordinary series. Without a fence, steps of the view may
@@ -105,10 +105,14 @@ def of_view(found: Left, used_nano: int, lifetime_nano: int) -> Left:
         f"a view with epsilon {epsilon_of(left_nano)} remaining: a default policy recreates it after its series is "
         "recreated"
     )
-    return Left(found.series, (), left_nano, found.begin_ms, why, by_hand=True, together_nano=used_nano + left_nano)
+    return RemainingBudget(
+        found.series, (), left_nano, found.begin_ms, why, by_hand=True, together_nano=used_nano + left_nano
+    )
 
 
-def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterable[Left]) -> Iterator[Left]:
+def caps_left(
+    caps: Mapping[str, int], claims: Mapping[str, int], series: Iterable[RemainingBudget]
+) -> Iterator[RemainingBudget]:
     """Yield each person's new limit: the unreserved part of the old one plus the new reservations.
 
     ``caps`` are the limits by chain, ``claims`` the reservations by series, and ``series`` the remaining budgets of all
@@ -133,7 +137,7 @@ def caps_left(caps: Mapping[str, int], claims: Mapping[str, int], series: Iterab
         record = {"type": "member", "member": chain[:-1], "epsilon": epsilon_of(epsilon_nano)}
         together_nano = epsilon_nano + before[chain]
         why = " for reservations by the person's series" + exceeding(together_nano, "limit", caps[chain])
-        yield Left(chain, (record,), epsilon_nano, 0, why, by_hand=False, together_nano=together_nano)
+        yield RemainingBudget(chain, (record,), epsilon_nano, 0, why, by_hand=False, together_nano=together_nano)
 
 
 def exceeding(together_nano: int, bound: str, bound_nano: int) -> str:
@@ -152,7 +156,7 @@ def epsilon_of(amount_nano: int) -> float:
 _SECRET = bytes(32)  # replaces the new key: no noise is drawn
 
 
-def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:
+def faults(found: Iterable[RemainingBudget], limits: Limits, now_ms: int) -> Iterator[str]:
     """For each series, yield a message about the first record that would not be accepted as intended.
 
     It has the reason and the remedy. ``limits`` are the limits of the receiving workers; ``now_ms`` is when the broker
@@ -166,15 +170,15 @@ def faults(found: Iterable[Left], limits: Limits, now_ms: int) -> Iterator[str]:
             value = wire.dump(record)
             sent = InputRecord("", 0, 0, now_ms, None, value)
             outcome = decide(context, lambda _, row=row: row, collection, sent, members.get)  # type: ignore[misc]
-            if isinstance(outcome, Rejected):
+            if isinstance(outcome, RejectedRecord):
                 yield f"{one.series}: {_name(record)} would be rejected as {_refused(outcome.reason, record, limits)}"
                 break
-            joined = outcome.joined if isinstance(outcome, Decided) else outcome
-            if isinstance(joined, Joined):
+            joined = outcome.joined if isinstance(outcome, ProcessedRecord) else outcome
+            if isinstance(joined, MemberChange):
                 members[joined.member.chain] = joined.member
-            if isinstance(outcome, Joined):
+            if isinstance(outcome, MemberChange):
                 continue
-            if not isinstance(outcome, Decided) or outcome.spent_nano:
+            if not isinstance(outcome, ProcessedRecord) or outcome.spent_nano:
                 yield f"{one.series}: {_name(record)} would take a measurement; report this as a bug in `left`"
                 break
             row = outcome.row

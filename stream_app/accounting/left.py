@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from stream_app.accounting import anew
-from stream_app.accounting.anew import Left, Record
+from stream_app.accounting.anew import Record, RemainingBudget
 from stream_app.audit.finding import Finding
 from stream_app.audit.form import entry as entries
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry
@@ -56,7 +56,7 @@ class Remains:
                 raise LeftError(f"{whose}: {found.message}; use the program version that wrote it, or audit the ledger")
             self._found.setdefault(entry.series, _SeriesSums(self._lifetime)).take(entry)
 
-    def left(self) -> Iterator[Left]:
+    def left(self) -> Iterator[RemainingBudget]:
         """Yield the limits of people, then the remaining budgets of series in order of appearance."""
         series = [one.what_is_left(name) for name, one in self._found.items() if one.cap_nano is None]
         claims = {name: one.claim_nano for name, one in self._found.items()}
@@ -153,15 +153,17 @@ class _SeriesSums:
             self._reach = max(self._reach, self.end - self._step + self._window * self._step)
         self._closed, self._period, self._landmarks = self._closed + self._period, 0, 0
 
-    def what_is_left(self, series: str) -> Left:
+    def what_is_left(self, series: str) -> RemainingBudget:
         """Return the remaining budget, or why there are no records."""
         try:
             found, used = self._left(series), self._closed + self._period
             return anew.of_view(found, used, self._lifetime or 0) if self._view else found
         except _None as why:
-            return Left(series, (), 0, self.end or 0, str(why), isinstance(why, _ByHand), self._closed + self._period)
+            return RemainingBudget(
+                series, (), 0, self.end or 0, str(why), isinstance(why, _ByHand), self._closed + self._period
+            )
 
-    def _left(self, series: str) -> Left:
+    def _left(self, series: str) -> RemainingBudget:
         """Return the remaining budget; raises `_None` and `_ByHand`."""
         assert self._lifetime is not None, "the first entry of a series is a policy"
         left, end = self._lifetime - self._closed - self._period, self.end or 0
@@ -197,7 +199,7 @@ class _SeriesSums:
         more += ", and again at each bound of `renew`" * bool(bounds)
         together = self._closed + self._period + cap
         more += ", and no later version is possible" * last + anew.exceeding(together, "lifetime", self._lifetime)
-        return Left(series, (*fence, policy), epsilon, begin, more, by_hand=False, together_nano=together)
+        return RemainingBudget(series, (*fence, policy), epsilon, begin, more, by_hand=False, together_nano=together)
 
     def _opens(self, begin: int, end: int) -> int:
         """Return the time from which the new policy may spend."""

@@ -27,7 +27,7 @@ from stream_app.deciding.context import DefaultPolicy, Limits
 from stream_app.formats import documents, wire
 from stream_app.privacy import policy as core
 from stream_app.privacy.policy import Fault, policy_of
-from stream_app.setup.configuration import Written, policies_from, policies_in
+from stream_app.setup.configuration import WrittenPolicy, policies_from, policies_in
 from stream_app.words.promise import in_words
 
 Landmark = Time | tuple[Time, Time] | Mapping[str, Any]
@@ -221,7 +221,7 @@ def as_defaults(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> t
     else:
         records = [_checked(policy).record for policy in policies]
     with told():
-        return policies_from([Written(f"policy.{nth}", record) for nth, record in enumerate(records)], Limits())
+        return policies_from([WrittenPolicy(f"policy.{nth}", record) for nth, record in enumerate(records)], Limits())
 
 
 def _listed(landmarks: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from stream_app.audit.books.terms import Terms
 from stream_app.audit.books.written import WrittenTexts
 from stream_app.audit.chain import Place, digest_of, unproven
 from stream_app.audit.fastpath import Openings, advance
-from stream_app.audit.finding import Finding, Kept, KeyChange, KeysUsed, Remark
+from stream_app.audit.finding import BoundedList, Finding, KeyChange, KeysUsed, Remark
 from stream_app.audit.form.entry import Entry, ReleaseEntry
 from stream_app.audit.form.reader import CLAIM, is_claim, read_entry, read_release, spelt
 from stream_app.audit.heads.check import HeadsCheck
@@ -44,11 +44,11 @@ class Auditor:
     ) -> None:
         self._series: dict[bytes, Series] = {}  # by the start of a series' entries, up to the end of its name
         self._written, self._openings = WrittenTexts(), Openings()
-        self._tally = Tally(Kept(live))
+        self._tally = Tally(BoundedList(live))
         self._claimed = False
         self._pairing = Pairing() if compare else None
-        self._remarks: Kept[Remark] = Kept(aside)
-        self._changes: Kept[KeyChange] = Kept(aside)
+        self._remarks: BoundedList[Remark] = BoundedList(aside)
+        self._changes: BoundedList[KeyChange] = BoundedList(aside)
         self.rules = Rules(lifetime_nano, self._remarks.add)
         self.heads = None if keys is None else HeadsCheck(keys, self._tally.add, topic, late=live is not None)
 

@@ -152,7 +152,7 @@ class Finding(NamedTuple):
 Told = TypeVar("Told")
 
 
-class Kept(Generic[Told]):
+class BoundedList(Generic[Told]):
     """Findings, remarks or key changes: counts all, lists the first `LISTED`, and passes each to `tell`."""
 
     def __init__(self, tell: Callable[[Told], None] | None = None) -> None:

@@ -9,7 +9,7 @@ from stream_app.audit.books.members import claim_faults
 from stream_app.audit.books.period import Books, account_dummies, account_landmarks, account_release, agree, note
 from stream_app.audit.books.succession import carried_into, losses, renews, waiting
 from stream_app.audit.books.terms import Terms, TermsError
-from stream_app.audit.books.views import NOTHING_HELD, Fault, Held, Side, view_faults
+from stream_app.audit.books.views import NOTHING_HELD, EarlierProtection, Fault, Side, view_faults
 from stream_app.audit.books.window import EarlierSpends, Window
 from stream_app.audit.chain import Chain, Place, follow
 from stream_app.audit.finding import Finding, Remark
@@ -47,7 +47,7 @@ class Series:
     earlier: EarlierSpends = field(default_factory=EarlierSpends)
     view: bool = False  # of another series
     first_ms: int = -1  # start of a view's first step that it spent on
-    held: Held = NOTHING_HELD  # of earlier versions, as needed to compare a base and its views
+    held: EarlierProtection = NOTHING_HELD  # of earlier versions, as needed to compare a base and its views
     exposed: ExposedSteps | None = None  # None: no intrusion announced
     ready: Books | None = None  # the books, if the next entry may take the fast path (fastpath.py)
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy
-from stream_app.deciding.members import FindMember, Joined, claimed, member_of, no_member
-from stream_app.deciding.outcome import Decided, seal
+from stream_app.deciding.members import FindMember, MemberChange, claimed, member_of, no_member
+from stream_app.deciding.outcome import ProcessedRecord, seal
 from stream_app.deciding.renewal import bounds_to_come
 from stream_app.deciding.rows import NO_VIEWS, SeriesRow
 from stream_app.deciding.succession import next_version, succeeding
@@ -29,7 +29,7 @@ def adopt_own(
     collection: Collection,
     found: PolicyRecord,
     record: InputRecord,
-) -> Decided | Rejection:
+) -> ProcessedRecord | Rejection:
     """Start the version that a policy record contains."""
     policy = policy_from(context, row, found)
     if isinstance(policy, Rejection):
@@ -59,14 +59,14 @@ def adopt_version(
     policy: Policy,
     found: PolicyRecord,
     record: InputRecord,
-) -> Decided | Rejection:
+) -> ProcessedRecord | Rejection:
     """Start the version that a record contains; open steps stay in memory, whether they continue or not."""
     may_weaken = found.weaker and context.limits.accept_weaker_policies
     policy, renewed = (policy, "") if row is None else succeeding(row, policy)
     return _adopt(context, row, find_member, found.series, policy, None, record, may_weaken=may_weaken, renewed=renewed)
 
 
-def drop_unread(collection: Collection, row: SeriesRow | None, adopted: Decided) -> None:
+def drop_unread(collection: Collection, row: SeriesRow | None, adopted: ProcessedRecord) -> None:
     """Drop open steps that belong to the previous version, the version of ``row``."""
     if adopted.row.open_steps is None:
         collection.drop(adopted.row.series)
@@ -74,7 +74,9 @@ def drop_unread(collection: Collection, row: SeriesRow | None, adopted: Decided)
         collection.units.drop_all(row.key, row.policy, row.open_units)
 
 
-def adopt_default(context: Context, find_member: FindMember, series: str, record: InputRecord) -> Decided | Rejection:
+def adopt_default(
+    context: Context, find_member: FindMember, series: str, record: InputRecord
+) -> ProcessedRecord | Rejection:
     """Start the default policy of a new series."""
     default = context.default_for(series)
     if default is None:
@@ -89,14 +91,14 @@ def adopt_view(
     default: DefaultPolicy,
     landmarks: LandmarkSet,
     record: InputRecord,
-) -> Decided | Rejection:
+) -> ProcessedRecord | Rejection:
     """Start a view with the default policy that defines it and the landmarks of its base."""
     policy = default.policy.ruling(landmarks) if landmarks else default.policy
     shared = None if landmarks else default
     return _adopt(context, None, find_member, series, policy, shared, record, view=True)
 
 
-def renewed(context: Context, row: SeriesRow, start_ms: int, record: InputRecord) -> Decided | Rejection | None:
+def renewed(context: Context, row: SeriesRow, start_ms: int, record: InputRecord) -> ProcessedRecord | Rejection | None:
     """Start the next version if a bound is due at the step at ``start_ms``; otherwise return None."""
     bounds = bounds_to_come(row.policy, row.state, start_ms)
     if bounds is None:
@@ -117,7 +119,7 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
     may_weaken: bool = False,
     renewed: str = "",
     view: bool = False,
-) -> Decided | Rejection:
+) -> ProcessedRecord | Rejection:
     """Start a version.
 
     ``shared`` is the default policy it uses, ``renewed`` names the default policy it renews, and ``view`` marks the
@@ -134,12 +136,12 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
     if limits.max_epsilon_nano is not None and policy.epsilon_nano > limits.max_epsilon_nano:
         return Rejection("budget-cap")
     adopted = adopted._replace(entry=adopted.entry._replace(view=view))
-    joined: Joined | None = None
+    joined: MemberChange | None = None
     claim_nano = adopted.entry.lifetime_nano  # of a first version only
     if separator is not None and claim_nano is not None and policy.collect is None:
         chain = member_of(series, separator) + separator
         claim = claimed(find_member(chain), chain, claim_nano, limits.member_nano, context.keys, record.timestamp_ms)
-        if not isinstance(claim, Joined):
+        if not isinstance(claim, MemberChange):
             return Rejection(claim)
         joined = claim
     ruling = policy
@@ -153,7 +155,7 @@ def _adopt(  # noqa: PLR0913 (what a version begins from)
         ruling = drawn
         entry = adopted.entry._replace(parameters=ruling.parameters)
         promise = replace(adopted.state.promise, landmarks=ruling.landmarks)
-        adopted = fold.Moved(replace(adopted.state, promise=promise), entry)
+        adopted = fold.StateChange(replace(adopted.state, promise=promise), entry)
     sequence, previous = (row.sequence, row.previous) if row else (0, encoding.NO_HASH)
     loss = row.backward_loss if row else None
     # No default policy contains drawn landmarks.

@@ -8,8 +8,16 @@ from stream_app.deciding import rows
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import decide
-from stream_app.deciding.members import Claims, FindMember, Joined, Member, no_member
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Handed, Rejected, Renewal, Single
+from stream_app.deciding.members import Claims, FindMember, Member, MemberChange, no_member
+from stream_app.deciding.outcome import (
+    CountedContribution,
+    ProcessedRecord,
+    RejectedRecord,
+    Renewal,
+    SeriesAndViews,
+    Single,
+    WatermarkAdvance,
+)
 from stream_app.deciding.rows import Lookup, SeriesRow
 from stream_app.formats.encoding import SealedEntry
 from stream_app.formats.records import InputRecord
@@ -112,7 +120,7 @@ class Decider:
         for record in records:
             outcome = decide(context, lookup, collection, record, find_member)
             headers = [(INPUT_HEADER, b"%d" % record.offset)]
-            if isinstance(outcome, Handed):
+            if isinstance(outcome, SeriesAndViews):
                 self.passed += outcome.passed
                 for part in outcome.parts:
                     self._take(part, record, headers)
@@ -122,9 +130,9 @@ class Decider:
                 return False
         return True
 
-    def _take(self, outcome: Single | Joined, record: InputRecord, headers: Headers) -> None:
+    def _take(self, outcome: Single | MemberChange, record: InputRecord, headers: Headers) -> None:
         """Write the outputs of a record for one series."""
-        if not isinstance(outcome, Decided):
+        if not isinstance(outcome, ProcessedRecord):
             self._undecided(outcome, record, headers)
             return
         outlets, row, entries = self._outlets, outcome.row, outcome.entries
@@ -144,24 +152,27 @@ class Decider:
         self._spend(sort[1], sort[2], outcome.spent_nano)
 
     def _undecided(
-        self, outcome: Rejected | Counted | Advanced | Joined, record: InputRecord, headers: Headers
+        self,
+        outcome: RejectedRecord | CountedContribution | WatermarkAdvance | MemberChange,
+        record: InputRecord,
+        headers: Headers,
     ) -> None:
         """Write the outputs of an outcome that is not a decision."""
         match outcome:
-            case Rejected(reason=reason):
+            case RejectedRecord(reason=reason):
                 self._outlets.reject(outcome.key, outcome.value, record.timestamp_ms, headers)
                 self.rejected[reason] = self.rejected.get(reason, 0) + 1
-            case Counted():
+            case CountedContribution():
                 # PRIVACY: the number of counted items is recorded nowhere, because it is the sum of raw counters.
                 pass
-            case Joined():
+            case MemberChange():
                 self._join(outcome, headers)
-            case Advanced():
+            case WatermarkAdvance():
                 self._advance(outcome, headers)
             case _:
                 assert_never(outcome)
 
-    def _join(self, joined: Joined, headers: Headers) -> None:
+    def _join(self, joined: MemberChange, headers: Headers) -> None:
         member, entry = joined
         self.members[member.chain] = member  # `decide` looked it up, so its value before the batch is kept
         if entry is None:
@@ -175,7 +186,7 @@ class Decider:
         self._succeed(row)
         return "control"
 
-    def _renew(self, outcome: Decided, renewal: Renewal) -> None:
+    def _renew(self, outcome: ProcessedRecord, renewal: Renewal) -> None:
         self.renewals[renewal] = self.renewals.get(renewal, 0) + 1
         self._bulk_bytes += len(outcome.entries[0].value)
         self._succeed(outcome.row)
@@ -189,7 +200,7 @@ class Decider:
         payer = (scheme, default)
         self.spent[payer] = self.spent.get(payer, 0) + nano
 
-    def _advance(self, outcome: Advanced, headers: Headers) -> None:
+    def _advance(self, outcome: WatermarkAdvance, headers: Headers) -> None:
         outlets, key = self._outlets, outcome.row.key
         parts = outcome.steps if outcome.adopted is None else (outcome.adopted, *outcome.steps)
         entries = tuple(entry for part in parts for entry in part.entries)

@@ -9,8 +9,8 @@ from stream_app.deciding.checks import is_read, refusal, was_refused
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.filling import recalled
-from stream_app.deciding.members import FindMember, Joined, capped, no_member
-from stream_app.deciding.outcome import Outcome, Rejected, rejected
+from stream_app.deciding.members import FindMember, MemberChange, capped, no_member
+from stream_app.deciding.outcome import Outcome, RejectedRecord, rejected
 from stream_app.deciding.rows import Lookup, SeriesRow
 from stream_app.deciding.views.handing import Handing
 from stream_app.deciding.views.single import applied
@@ -104,11 +104,13 @@ def recall(context: Context, lookup: Lookup, collection: Collection, record: Inp
             recalled(row, collection, of_series(found, row.series), record.offset)
 
 
-def _cap(context: Context, find_member: FindMember, found: MemberRecord, record: InputRecord) -> Joined | Rejected:
+def _cap(
+    context: Context, find_member: FindMember, found: MemberRecord, record: InputRecord
+) -> MemberChange | RejectedRecord:
     """Process a person's limit."""
     limits, key = context.limits, found.member.encode()
     separator = limits.member_separator
-    outcome: Joined | Reason
+    outcome: MemberChange | Reason
     if separator is None or separator in found.member:
         outcome = "malformed"
     elif len(key) >= wire.LARGEST_SERIES_BYTES:
@@ -120,4 +122,4 @@ def _cap(context: Context, find_member: FindMember, found: MemberRecord, record:
     else:
         chain = found.member + separator
         outcome = capped(find_member(chain), chain, found, limits.member_nano, context.keys, record.timestamp_ms)
-    return outcome if isinstance(outcome, Joined) else rejected(None, None, outcome, record, found.member)
+    return outcome if isinstance(outcome, MemberChange) else rejected(None, None, outcome, record, found.member)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from stream_app.deciding.adopting import renewed
 from stream_app.deciding.collection import Collection, Counters, LostCountersError, Open, Readings
 from stream_app.deciding.context import Context
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Renewal, seal
+from stream_app.deciding.outcome import CountedContribution, ProcessedRecord, Renewal, WatermarkAdvance, seal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.units import taking
 from stream_app.formats.records import (
@@ -30,14 +30,14 @@ from stream_app.formats.records import (
 from stream_app.privacy.collected.plain import decide_step, reached, read_open, watermarked
 from stream_app.privacy.collected.steps import start_noise
 from stream_app.privacy.collected.within import APPROXIMATED
-from stream_app.privacy.fold import Moved
+from stream_app.privacy.fold import StateChange
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.published import IntrusionEntry
 from stream_app.privacy.reason import Reason, Rejection
 from stream_app.privacy.values import RawCells
 
-COUNTED: Final = Counted()
+COUNTED: Final = CountedContribution()
 
 
 class _Moves(NamedTuple):
@@ -51,11 +51,11 @@ class _Moves(NamedTuple):
 def fill(
     context: Context,
     row: SeriesRow,
-    adopted: Decided | None,
+    adopted: ProcessedRecord | None,
     collection: Collection,
     found: Observation | Collected,
     record: InputRecord,
-) -> Advanced | Counted | Decided | Rejection:
+) -> WatermarkAdvance | CountedContribution | ProcessedRecord | Rejection:
     """Process an item, a watermark or an intrusion.
 
     ``adopted`` is the adoption of the default policy if ``row`` comes from one.
@@ -73,7 +73,7 @@ def fill(
         return moves
     seed, policy, ready = found.seed if isinstance(found, Watermark) else None, row.policy, moves.row
     closing_seed = seed if policy.collect is not None and policy.collect.intrusion_nano is not None else None
-    steps: list[Decided] = []
+    steps: list[ProcessedRecord] = []
     for index in moves.closing:
         step = _decided(context, row, ready, collection, index, closing_seed, record)
         if step is not None:
@@ -81,7 +81,7 @@ def fill(
             ready = step.row
     for index in moves.opening:
         collection.put(row.series, index, _empty(collection, policy, row.series, index, record.offset, seed))
-    return Advanced(ready, adopted, tuple(steps))
+    return WatermarkAdvance(ready, adopted, tuple(steps))
 
 
 def recalled(row: SeriesRow, collection: Collection, found: Observation | Collected, offset: int) -> None:
@@ -197,7 +197,7 @@ def _decided(
     index: int,
     seed: bytes | None,
     record: InputRecord,
-) -> Decided | None:
+) -> ProcessedRecord | None:
     """Return the decision of a closing step, under a renewed version if a renewal is due.
 
     ``before`` is the row with the steps that were open, and ``row`` the row after the steps closed so far. The result
@@ -209,7 +209,7 @@ def _decided(
     if uncounted or keys.secret_of(keys.epoch_of(start_ms)) is None:
         return None
     begun = renewed(context, row, start_ms, record) if row.policy.renew else None
-    earlier = begun if isinstance(begun, Decided) else None
+    earlier = begun if isinstance(begun, ProcessedRecord) else None
     ready = row if earlier is None else earlier.row
     stepped = decide_step(keys, ready.policy, ready.state, row.series, index, cells, seed)
     assert stepped is not None, "the key of its epoch was found"
@@ -239,7 +239,7 @@ def _cells(keys: KeyRing, before: SeriesRow, row: SeriesRow, collection: Collect
 
 def _intrude(
     context: Context, row: SeriesRow, collection: Collection, found: Intrusion, record: InputRecord
-) -> Decided | Rejection:
+) -> ProcessedRecord | Rejection:
     policy, series, opened = row.policy, row.series, row.open_steps
     if row.state.closed:
         return Rejection("closed")
@@ -253,7 +253,7 @@ def _intrude(
     _see(row, collection, found.seed)
     exposed = ((counted.start * policy.step_ms, counted.stop * policy.step_ms),)
     entry = IntrusionEntry(policy.version, policy.collect.intrusion_nano, exposed)
-    return seal(context, row, None, Moved(row.state, entry), record.timestamp_ms)
+    return seal(context, row, None, StateChange(row.state, entry), record.timestamp_ms)
 
 
 def _see(row: SeriesRow, collection: Collection, seed: bytes) -> None:

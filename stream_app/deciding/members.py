@@ -73,7 +73,7 @@ def stored_member(stored: bytes, chain: str = "") -> Member:
     return Member(chain, *fields)
 
 
-class Joined(NamedTuple):
+class MemberChange(NamedTuple):
     """A person after a record, and the chain entry it caused, or None if the limit is unchanged."""
 
     member: Member
@@ -95,7 +95,7 @@ def misnamed(series: str, separator: str) -> Reason | None:
 
 def claimed(
     found: Member | None, chain: str, claim_nano: int, cap_nano: int | None, keys: KeyRing, appended_ms: int
-) -> Joined | Reason:
+) -> MemberChange | Reason:
     """Return the person after a new series reserves budget, or the reason for refusing it.
 
     ``cap_nano`` is the configured limit of a new person.
@@ -107,13 +107,13 @@ def claimed(
     if member.exceeding:
         return "member-cap"
     if found is not None or member.cap_nano is None:
-        return Joined(member, None)
+        return MemberChange(member, None)
     return _capped(member, member.cap_nano, keys, appended_ms)
 
 
 def capped(
     found: Member | None, chain: str, record: MemberRecord, most_nano: int | None, keys: KeyRing, appended_ms: int
-) -> Joined | Reason:
+) -> MemberChange | Reason:
     """Return the person after a record sets the limit; ``most_nano`` is the configured maximum."""
     member, cap_nano = found or Member(chain), record.cap_nano
     if most_nano is not None and cap_nano > most_nano:
@@ -123,10 +123,10 @@ def capped(
     return "duplicate" if cap_nano == member.cap_nano else _capped(member, cap_nano, keys, appended_ms)
 
 
-def _capped(member: Member, cap_nano: int, keys: KeyRing, appended_ms: int) -> Joined:
+def _capped(member: Member, cap_nano: int, keys: KeyRing, appended_ms: int) -> MemberChange:
     sequence = member.sequence + 1
     text = encoding.control_entry(member.chain, sequence, MemberEntry(cap_nano))
     # Epoch 0, because a chain of limits has no event time.
     value, link = encoding.sealed(text, keys.fingerprint, 0, member.previous)
     changed = member._replace(sequence=sequence, previous=link, cap_nano=cap_nano)
-    return Joined(changed, SealedEntry(sequence, appended_ms, value, link))
+    return MemberChange(changed, SealedEntry(sequence, appended_ms, value, link))

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from stream_app.deciding.context import Context
-from stream_app.deciding.members import Joined
+from stream_app.deciding.members import MemberChange
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import encoding
 from stream_app.formats.encoding import SealedEntry
 from stream_app.formats.records import InputRecord
-from stream_app.privacy.fold import Moved, Stepped
+from stream_app.privacy.fold import StateChange, StepResult
 from stream_app.privacy.place import charge_nano
 from stream_app.privacy.published import ControlEntry, Decision, DummiesEntry
 from stream_app.privacy.reason import Reason
@@ -21,7 +21,7 @@ Renewal = Literal["begun", "refused"]
 
 
 @frozen
-class Decided:
+class ProcessedRecord:
     """A record that changed its series: the new row, its ledger entries in order, and a release, if any.
 
     The release has the step and timestamp of the last entry; ``decision`` is None without a release. ``spent_nano`` is
@@ -36,10 +36,10 @@ class Decided:
     decision: Decision | None
     spent_nano: int
     renewal: Renewal | None = None
-    joined: Joined | None = None
+    joined: MemberChange | None = None
 
 
-class Rejected(NamedTuple):
+class RejectedRecord(NamedTuple):
     """A record that changed nothing: the reason, and the key and bytes of the output.
 
     The output has the record's timestamp.
@@ -51,11 +51,11 @@ class Rejected(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedContribution:
     """A contribution that was counted: it changed only memory, not a row, and produces no output."""
 
 
-class Advanced(NamedTuple):
+class WatermarkAdvance(NamedTuple):
     """A watermark that advanced its series: the row after it, and the steps it closed, in order.
 
     ``adopted`` is the adoption of a default policy that begins with the watermark. It comes before the steps, each of
@@ -63,15 +63,15 @@ class Advanced(NamedTuple):
     """
 
     row: SeriesRow
-    adopted: Decided | None
-    steps: tuple[Decided, ...]
+    adopted: ProcessedRecord | None
+    steps: tuple[ProcessedRecord, ...]
 
 
-Single = Decided | Rejected | Counted | Advanced
+Single = ProcessedRecord | RejectedRecord | CountedContribution | WatermarkAdvance
 """The possible outcomes of a record for one series."""
 
 
-class Handed(NamedTuple):
+class SeriesAndViews(NamedTuple):
     """A record processed for a series and its views, with the outcome for each, in that order.
 
     ``passed`` counts the views that were refused earlier and are refused again; no output shows them.
@@ -81,27 +81,27 @@ class Handed(NamedTuple):
     passed: int = 0
 
 
-Outcome = Single | Joined | Handed
+Outcome = Single | MemberChange | SeriesAndViews
 """All possible outcomes of a record."""
 
 
 def rejected(
     series: str | None, timestamp_ms: int | None, reason: Reason, record: InputRecord, member: str | None = None
-) -> Rejected:
+) -> RejectedRecord:
     """Return the output for a rejected record; its key is ``series``, or ``member`` if no series is known."""
     value = encoding.encode_reject(series, timestamp_ms, reason, record.topic, record.partition, record.offset)
     key = series or member
-    return Rejected(reason, key.encode() if key else None, value)
+    return RejectedRecord(reason, key.encode() if key else None, value)
 
 
 def seal(
     context: Context,
     row: SeriesRow,
-    earlier: Decided | None,
-    moved: Stepped | Moved[ControlEntry],
+    earlier: ProcessedRecord | None,
+    moved: StepResult | StateChange[ControlEntry],
     appended_ms: int,
     renewal: Renewal | None = None,
-) -> Decided:
+) -> ProcessedRecord:
     """Return the outcome of a record: the result of the fold, sealed into the chain of ``row``.
 
     ``row`` is the row before the record. ``earlier`` is the outcome that led to ``row`` if the same record caused it;
@@ -116,7 +116,7 @@ def seal(
     decision: Decision | None = None
     spent_nano = 0
     default, loss, opened, units = row.default, row.backward_loss, row.open_steps, row.open_units
-    if isinstance(moved, Stepped):
+    if isinstance(moved, StepResult):
         decision, spend_nano = moved.decision, moved.spend_nano
         output, link = encoding.written_one(
             series, row.key, policy, moved, sequence, epoch, keys.fingerprint, row.previous
@@ -136,6 +136,6 @@ def seal(
     sealed = SealedEntry(sequence, appended_ms, value, link)
     after = SeriesRow(series, row.key, sequence, link, policy, default, state, loss, opened, units, row.view, row.views)
     if earlier is None:
-        return Decided(after, (sealed,), release, decision, spent_nano, renewal)
+        return ProcessedRecord(after, (sealed,), release, decision, spent_nano, renewal)
     entries, spent_nano = (*earlier.entries, sealed), earlier.spent_nano + spent_nano
-    return Decided(after, entries, release, decision, spent_nano, renewal, earlier.joined)
+    return ProcessedRecord(after, entries, release, decision, spent_nano, renewal, earlier.joined)

@@ -166,7 +166,7 @@ def _first(context: Context, policy: Policy) -> tuple[Policy, str]:
 
 def _moved(context: Context, row: SeriesRow, found: Mapping[str, Any], releases: Mapping[str, bytes]) -> SeriesRow:
     series, sequence, policy = row.series, found["sequence"], row.policy
-    outcome: fold.Moved[LandmarksEntry] | fold.Moved[CloseEntry] | Rejection
+    outcome: fold.StateChange[LandmarksEntry] | fold.StateChange[CloseEntry] | Rejection
     match found["entry"]:
         case "release":
             state = _decided(row, found, releases)

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, assert_never
 
 import orjson
 
-from stream_app.privacy.fold import Stepped
+from stream_app.privacy.fold import StepResult
 from stream_app.privacy.kinds import (
     ByBins,
     HiddenMean,
@@ -171,9 +171,9 @@ def written(  # noqa: PLR0913, PLR0917 (what stands in an entry and a release)
 
 
 def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
-    series: str, key: bytes, policy: Policy, step: Stepped, sequence: int, epoch: int, fingerprint: str, previous: str
+    series: str, key: bytes, policy: Policy, step: StepResult, sequence: int, epoch: int, fingerprint: str, link: str
 ) -> tuple[Output, str]:
-    """Return the output of a series' single step, and its entry's hash; ``previous`` is the last hash.
+    """Return the output of a series' single step, and its entry's hash; ``link`` is the last hash.
 
     ``fingerprint`` is that of the noise key.
     """
@@ -195,7 +195,7 @@ def written_one(  # noqa: PLR0913, PLR0917 (what they are made from)
                 statistic += f',"count":{_json(kind.count(cells))}'
             case _:
                 scale = _json(kind.scale(spend_nano))
-    links, start_ms = {0: previous}, step.state.clock.decided_ms
+    links, start_ms = {0: link}, step.state.clock.decided_ms
     output = written(
         f'"policy":{policy.version}',
         fingerprint,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, assert_never
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord
@@ -167,9 +167,9 @@ class Course:
         for number, timestamp in enumerate(self._horizon.timestamps()):
             event = wire.dump({"series": series, "timestamp": timestamp, "value": self._values[number % 2]})
             outcome = decide(self._context, rows.get, nothing, InputRecord("outlook", 0, number, 0, None, event))
-            if isinstance(outcome, Rejected):
+            if isinstance(outcome, RejectedRecord):
                 raise CourseError(outcome.reason)
-            assert isinstance(outcome, Decided), "an observation is processed or rejected"
+            assert isinstance(outcome, ProcessedRecord), "an observation is processed or rejected"
             rows[series] = self._sampled(outcome.row)
             *earlier, entry = (_loaded(sealed.value) for sealed in outcome.entries)
             drawn_nano = sum(part["charged_nano"] for part in earlier)  # for dummies, not events

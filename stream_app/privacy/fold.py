@@ -20,17 +20,17 @@ from stream_app.privacy.place import Place, added, first_step, place, proposal, 
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.protection import LandmarkLevel
 from stream_app.privacy.published import (
-    Approximated,
+    ApproximatedStep,
     CloseEntry,
     ControlEntry,
     Decision,
     DummiesEntry,
     Figures,
     LandmarksEntry,
-    Perturbed,
+    PerturbedStep,
     PolicyEntry,
     Release,
-    Withheld,
+    WithheldStep,
 )
 from stream_app.privacy.reason import Reason, Rejection
 from stream_app.privacy.rule import Rule
@@ -42,7 +42,7 @@ E_co = TypeVar("E_co", bound=ControlEntry, covariant=True)
 
 
 @frozen
-class Stepped:
+class StepResult:
     """A processed step: the state after it, its cost in nano-epsilon, and the rest of its ledger entry.
 
     ``landmarks_left`` counts the landmarks after the step, including unused spare ones.
@@ -65,13 +65,13 @@ class Stepped:
         """The release of the step."""
         start_ms, latest = self.state.clock.decided_ms, self.state.latest
         if self.spend_nano:
-            return Perturbed(start_ms, latest.estimate, latest.measurement, self.spend_nano)
+            return PerturbedStep(start_ms, latest.estimate, latest.measurement, self.spend_nano)
         if self.state.released:
-            return Approximated(start_ms, latest.estimate, latest.source_ms)
-        return Withheld(start_ms)
+            return ApproximatedStep(start_ms, latest.estimate, latest.source_ms)
+        return WithheldStep(start_ms)
 
 
-class Moved(NamedTuple, Generic[E_co]):
+class StateChange(NamedTuple, Generic[E_co]):
     """The result of a record without a release: the state after it, and its ledger entry."""
 
     state: State
@@ -80,7 +80,7 @@ class Moved(NamedTuple, Generic[E_co]):
 
 def step(
     keys: KeyRing, policy: Policy, state: State, series: str, timestamp_ms: int, value: Raw
-) -> Stepped | Rejection:
+) -> StepResult | Rejection:
     """Process one observation of a series: publish a measurement, repeat an earlier release, or withhold.
 
     Guarantee: over all steps of a period, the costs of the landmarks plus any one other step never exceed the budget
@@ -101,14 +101,14 @@ def step(
 
 
 @overload
-def publish(policy: Policy, state: State, index: int, draws: Draw, cells: RawCells) -> Stepped: ...
+def publish(policy: Policy, state: State, index: int, draws: Draw, cells: RawCells) -> StepResult: ...
 
 
 @overload
-def publish(policy: Rule, state: State, index: Ints, draws: Draws, cells: tuple[Ints]) -> Stepped: ...
+def publish(policy: Rule, state: State, index: Ints, draws: Draws, cells: tuple[Ints]) -> StepResult: ...
 
 
-def publish(policy: Any, state: State, index: Any, draws: Any, cells: Any) -> Stepped:
+def publish(policy: Any, state: State, index: Any, draws: Any, cells: Any) -> StepResult:
     """Process a step that is not refused: decide whether to publish it, and perturb its cells if so.
 
     Under a rule, this processes one step of each of many series; their states and outcomes are columns.
@@ -157,7 +157,7 @@ def advance(
     guard: Guard,
     fresh: ReleasedCells | None,
     spend_nano: int,
-) -> Stepped:
+) -> StepResult:
     """Return the outcome of a step from its noisy value (None: not published); it reads no raw value.
 
     ``guard`` is the guard after the step; post-processing of releases is free (Dwork and Roth 2014, proposition 2.1).
@@ -190,7 +190,7 @@ def advance(
     )
     moved = State(guard, state.promise, now, latest, closed=state.closed)
     landmark, left = at
-    return Stepped(moved, spend_nano, landmark=landmark, landmarks_left=left - (landmark & (left > 0)))
+    return StepResult(moved, spend_nano, landmark=landmark, landmarks_left=left - (landmark & (left > 0)))
 
 
 def next_rate(policy: Policy | Rule, state: State, fresh: ReleasedCells, spend_nano: int) -> int:
@@ -210,7 +210,7 @@ def adopt(
     *,
     may_weaken: bool = False,
     claims: bool = False,
-) -> Moved[PolicyEntry] | Rejection:
+) -> StateChange[PolicyEntry] | Rejection:
     """Begin the period of ``policy`` for a series after that of ``before`` (None for a new series).
 
     Guarantee: the budget used by closed periods and the budget of the new one sum to at most the lifetime. Unless it
@@ -241,10 +241,12 @@ def adopt(
     if fresh.promise.prior_nano + policy.epsilon_nano > bound_of(fresh.promise, lifetime_nano):
         return Rejection("budget-cap")
     told_nano = None if state else claim_nano
-    return Moved(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters, weaker, told_nano))
+    return StateChange(fresh, PolicyEntry(policy.version, policy.epsilon_nano, 0, policy.parameters, weaker, told_nano))
 
 
-def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int) -> Moved[DummiesEntry] | Rejection:
+def disguise(
+    policy: Policy, state: State, method: MethodName, charge_nano: int
+) -> StateChange[DummiesEntry] | Rejection:
     """Charge the cost of drawing the landmarks to a period that has just begun.
 
     The charge counts in the period's sum and in the lifetime as if a landmark had spent it. It covers the choice among
@@ -255,10 +257,12 @@ def disguise(policy: Policy, state: State, method: MethodName, charge_nano: int)
     guard = state.guard.charge(policy.windows, charge_nano)
     if guard is None:
         return Rejection("budget-cap")
-    return Moved(replace(state, guard=guard), DummiesEntry(policy.version, method, charge_nano))
+    return StateChange(replace(state, guard=guard), DummiesEntry(policy.version, method, charge_nano))
 
 
-def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -> Moved[LandmarksEntry] | Rejection:
+def register(
+    policy: Policy, state: State, spans_ms: Iterable[int | Interval]
+) -> StateChange[LandmarksEntry] | Rejection:
     """Register landmarks late: either all of them or none.
 
     The guarantee holds for every pair of series that are neighbours under the resulting set. A step already processed
@@ -285,11 +289,11 @@ def register(policy: Policy, state: State, spans_ms: Iterable[int | Interval]) -
     figures = Figures(guard.budget_nano, guard.landmark_spent_nano, left, guard.regular_peak_nano)
     promise = replace(state.promise, landmarks=union, spare_left=spare_left)
     moved = replace(state, guard=guard, promise=promise)
-    return Moved(moved, LandmarksEntry(policy.version, add_ms, charged, figures))
+    return StateChange(moved, LandmarksEntry(policy.version, add_ms, charged, figures))
 
 
-def close(policy: Policy, state: State) -> Moved[CloseEntry] | Rejection:
+def close(policy: Policy, state: State) -> StateChange[CloseEntry] | Rejection:
     """Close a series; its state is kept for ever, so that the series never starts over."""
     if state.closed:
         return Rejection("closed")
-    return Moved(replace(state, closed=True), CloseEntry(policy.version))
+    return StateChange(replace(state, closed=True), CloseEntry(policy.version))

@@ -14,7 +14,7 @@ from stream_app.privacy.values import ReleasedCells
 Decision = Literal["perturbed", "approximated", "withheld"]
 
 
-class Perturbed(NamedTuple):
+class PerturbedStep(NamedTuple):
     """A fresh noisy value of the step at ``timestamp_ms``, with its cost; use ``estimate``."""
 
     timestamp_ms: int
@@ -23,7 +23,7 @@ class Perturbed(NamedTuple):
     spend_nano: int
 
 
-class Approximated(NamedTuple):
+class ApproximatedStep(NamedTuple):
     """The estimate of the earlier release at ``source_ms``, repeated at no cost."""
 
     timestamp_ms: int
@@ -31,13 +31,13 @@ class Approximated(NamedTuple):
     source_ms: int
 
 
-class Withheld(NamedTuple):
+class WithheldStep(NamedTuple):
     """No value: the step has no budget, and there is no earlier release to repeat."""
 
     timestamp_ms: int
 
 
-Release = Perturbed | Approximated | Withheld
+Release = PerturbedStep | ApproximatedStep | WithheldStep
 
 
 class Figures(NamedTuple):
@@ -109,4 +109,4 @@ class MemberEntry(NamedTuple):
 
 
 ControlEntry = PolicyEntry | LandmarksEntry | DummiesEntry | IntrusionEntry | CloseEntry | MemberEntry
-"""Every entry except that of a processed step, which contains what `fold.Stepped` holds."""
+"""Every entry except that of a processed step, which contains what `fold.StepResult` holds."""

@@ -86,7 +86,7 @@ class ReplayRun:
     records: int
 
 
-class Read(NamedTuple):
+class ReadInput(NamedTuple):
     """An input that was read once: its digests, and the digest of the records that the latest run had."""
 
     configuration: str
@@ -95,7 +95,7 @@ class Read(NamedTuple):
     before: str | None  # None: it has fewer
 
 
-def read(records: Iterable[bytes], secret: bytes, context: Context, latest: ReplayRun | None) -> Read:
+def read(records: Iterable[bytes], secret: bytes, context: Context, latest: ReplayRun | None) -> ReadInput:
     """Read a whole input without processing it."""
     taken = Digest(secret, context)
     wanted = latest.records if latest else 0
@@ -105,7 +105,7 @@ def read(records: Iterable[bytes], secret: bytes, context: Context, latest: Repl
         taken.take(record)
         if taken.records == wanted:
             before = taken.hex()
-    return Read(configuration, taken.hex(), taken.records, before)
+    return ReadInput(configuration, taken.hex(), taken.records, before)
 
 
 class ReplayFolder:
@@ -199,7 +199,7 @@ class ReplayFolder:
             raise keyfile.KeyFileError(self.path / KEY_NAME, error.problem) from None  # known to the user
         return keyfile.load(path, epoch_ms)
 
-    def check(self, found: Read, keys: KeyRing) -> None:
+    def check(self, found: ReadInput, keys: KeyRing) -> None:
         """Raise `ReplayFolderError` if an input may not follow the latest run under that run's keys."""
         latest = self.latest
         if latest is None:

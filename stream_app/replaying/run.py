@@ -19,7 +19,7 @@ from stream_app.formats.records import InputRecord, Intrusion, Watermark
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.reason import REASONS, Reason
 from stream_app.replaying.doubts import CheckedRows, Doubt
-from stream_app.replaying.folder import OUTPUTS, Digest, Read, ReplayFolder, ReplayFolderError, ReplayRun, read
+from stream_app.replaying.folder import OUTPUTS, Digest, ReadInput, ReplayFolder, ReplayFolderError, ReplayRun, read
 from stream_app.setup import keyfile
 from stream_app.setup.configuration import default_policies, limits_of
 from stream_app.setup.settings import InvalidSettingsError, Problem, Settings
@@ -159,7 +159,7 @@ def _asked(folder: ReplayFolder, records: Records, wanted: RunRequest, watched: 
     ]:
         raise InvalidSettingsError(tuple(wrong))
 
-    def under(ring: KeyRing, latest: ReplayRun | None) -> tuple[Read, _Asked]:
+    def under(ring: KeyRing, latest: ReplayRun | None) -> tuple[ReadInput, _Asked]:
         context = Context(ring, defaults, limits)
         found = read(watched(records(), "read"), ring.secret, context, latest)
         first = latest.first if latest else found.digest

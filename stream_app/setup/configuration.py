@@ -94,7 +94,7 @@ def limits_of(settings: Settings) -> Limits:
 
 def default_policies(settings: Settings) -> tuple[DefaultPolicy, ...]:
     """Return the default policies of the settings, then those of ``policies_file``, in order."""
-    found = [Written(f"policies.{nth}.", table) for nth, table in enumerate(settings.policies)]
+    found = [WrittenPolicy(f"policies.{nth}.", table) for nth, table in enumerate(settings.policies)]
     if settings.policies_file is not None:
         found += _lines(settings.policies_file)
     return policies_from(found, limits_of(settings))
@@ -105,7 +105,7 @@ def policies_in(path: Path, limits: Limits = Limits()) -> tuple[DefaultPolicy, .
     return policies_from(_lines(path), limits)
 
 
-class Written(NamedTuple):
+class WrittenPolicy(NamedTuple):
     """A default policy as written, its place in settings or file, and the folder of the files it names."""
 
     place: str  # prefix of field names in messages: a table of the settings or a line of a file
@@ -114,7 +114,7 @@ class Written(NamedTuple):
     fault: str = ""  # why it is invalid JSON, or ""
 
 
-def policies_from(found: Iterable[Written], limits: Limits) -> tuple[DefaultPolicy, ...]:
+def policies_from(found: Iterable[WrittenPolicy], limits: Limits) -> tuple[DefaultPolicy, ...]:
     """Return the default policies from their written form; `InvalidSettingsError` lists every fault."""
     problems: list[Problem] = []
     policies: list[DefaultPolicy] = []
@@ -194,7 +194,7 @@ def _default_policy(document: object) -> DefaultPolicy:
     return DefaultPolicy(glob, policy_of(parameters, DEFAULT_VERSION), view)
 
 
-def _lines(path: Path) -> list[Written]:
+def _lines(path: Path) -> list[WrittenPolicy]:
     """Return the documents of a policy file, one per file or per line, with their places."""
     try:
         content = path.read_bytes()
@@ -203,7 +203,7 @@ def _lines(path: Path) -> list[Written]:
     found = documents.lines(content)
     if not found:
         raise InvalidSettingsError((Problem(str(path), NO_POLICY),))
-    return [Written(f"{path}:{each.number}: ", each.document, path.parent, each.fault) for each in found]
+    return [WrittenPolicy(f"{path}:{each.number}: ", each.document, path.parent, each.fault) for each in found]
 
 
 NO_POLICY = "contains no policy; write one policy record per line"

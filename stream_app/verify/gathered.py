@@ -64,7 +64,7 @@ def _pair(policy: Policy, within: Within, course: PairSteps, ends: neighbours.Ex
     steps = {step.at: step for step in course.steps}
     first, last = course.steps[0].at, course.steps[-1].at
 
-    def happening(side: int) -> Iterator[neighbours.Sent | neighbours.Output]:
+    def happening(side: int) -> Iterator[neighbours.HistoryRecord | neighbours.Output]:
         if within.gapless:
             yield _watermark(policy, first, releases=0)
         for nth, index in enumerate(range(first, last + 1) if within.gapless else sorted(steps), 1):
@@ -80,7 +80,7 @@ def _pair(policy: Policy, within: Within, course: PairSteps, ends: neighbours.Ex
     return neighbours.paired(course.name, policy.epsilon_nano, happening, ends.watched)
 
 
-def _readings(policy: Policy, within: Within, index: int, value: Any) -> Iterator[neighbours.Sent]:
+def _readings(policy: Policy, within: Within, index: int, value: Any) -> Iterator[neighbours.HistoryRecord]:
     """Yield the readings of a step; none if ``value`` is None.
 
     In a step longer than 1 ms, two readings together give the value.
@@ -93,7 +93,7 @@ def _readings(policy: Policy, within: Within, index: int, value: Any) -> Iterato
         yield neighbours.record_of({"timestamp": start_ms, "value": value})
 
 
-def _watermark(policy: Policy, index: int, releases: int, *, seeded: bool = False) -> neighbours.Sent:
+def _watermark(policy: Policy, index: int, releases: int, *, seeded: bool = False) -> neighbours.HistoryRecord:
     return neighbours.record_of(
         {"type": "watermark", "timestamp": index * policy.step_ms}, releases=releases, seeded=seeded
     )
@@ -177,7 +177,7 @@ def _happening(
     exposed: int | None,
     sent: Moment | None,
     side: int,
-) -> Iterator[neighbours.Sent | neighbours.Output]:
+) -> Iterator[neighbours.HistoryRecord | neighbours.Output]:
     """Yield the records of one history and what is seen of them, in order."""
     steps = {step.at: step for step in course.steps}
     first, last = course.steps[0].at, course.steps[-1].at
@@ -208,6 +208,6 @@ def _happening(
         yield neighbours.Output(f"release {place + 1}", (cells,), after=place if index == exposed else None)
 
 
-def _look(collect: Collect, counters: list[int]) -> Iterator[neighbours.Sent | neighbours.Output]:
+def _look(collect: Collect, counters: list[int]) -> Iterator[neighbours.HistoryRecord | neighbours.Output]:
     yield neighbours.record_of({"type": "intrusion"}, seeded=True)._replace(looked=True)
     yield neighbours.Output("the look", (RawCells(tuple(counters)),), collect.intrusion_nano)

@@ -133,7 +133,7 @@ def _positions(kind: kinds.Location) -> tuple[Any, Any]:
     return corner, {"latitude": south, "longitude": west + right}
 
 
-class Sent(NamedTuple):
+class HistoryRecord(NamedTuple):
     """A record of a history, and what an observer may see when it is processed."""
 
     value: bytes
@@ -162,7 +162,7 @@ class Pair:
     name: str
     declared_nano: int
     """The most that anybody may learn about which of the two histories happened."""
-    histories: tuple[tuple[Sent, ...], tuple[Sent, ...]]
+    histories: tuple[tuple[HistoryRecord, ...], tuple[HistoryRecord, ...]]
     outputs: tuple[Output, ...]
     watched: tuple[int, ...]
     controlled: bool = True
@@ -181,7 +181,7 @@ def pairs(policy: Policy) -> tuple[Pair, ...]:
 
 
 def _plain(policy: Policy, course: PairSteps, ends: Extremes) -> Pair:
-    def happening(side: int) -> Iterator[Sent | Output]:
+    def happening(side: int) -> Iterator[HistoryRecord | Output]:
         for nth, step in enumerate(course.steps, 1):
             yield from registered(policy, step)
             value, cells = ends.of(which(step, side))
@@ -192,17 +192,20 @@ def _plain(policy: Policy, course: PairSteps, ends: Extremes) -> Pair:
 
 
 def paired(
-    name: str, declared_nano: int, happening: Callable[[int], Iterable[Sent | Output]], watched: tuple[int, ...]
+    name: str,
+    declared_nano: int,
+    happening: Callable[[int], Iterable[HistoryRecord | Output]],
+    watched: tuple[int, ...],
 ) -> Pair:
     """Return a pair; ``happening`` yields in order what is sent and seen in history 0 and in history 1."""
     sides = [list(happening(side)) for side in (0, 1)]
-    one, other = (tuple(found for found in side if isinstance(found, Sent)) for side in sides)
+    one, other = (tuple(found for found in side if isinstance(found, HistoryRecord)) for side in sides)
     shown = [[found for found in side if isinstance(found, Output)] for side in sides]
     outputs = (here._replace(cells=here.cells + there.cells) for here, there in zip(*shown, strict=True))
     return Pair(name, declared_nano, (one, other), tuple(outputs), watched)
 
 
-def registered(policy: Policy, step: Step) -> Iterator[Sent]:
+def registered(policy: Policy, step: Step) -> Iterator[HistoryRecord]:
     """Yield the registration of a landmark before a step, if there is one."""
     if step.registers is not None:
         yield record_of({"type": "landmarks", "add": [step.registers * policy.step_ms]}, needed=True)
@@ -213,9 +216,11 @@ def which(step: Step, side: int) -> int:
     return side ^ step.turned if step.differs else 0
 
 
-def record_of(members: Mapping[str, Any], releases: int = 0, *, seeded: bool = False, needed: bool = False) -> Sent:
+def record_of(
+    members: Mapping[str, Any], releases: int = 0, *, seeded: bool = False, needed: bool = False
+) -> HistoryRecord:
     """Return a record of a history as it is sent."""
     record = {"series": SERIES, **members}
     if seeded:
         record["seed"] = SEED.decode()
-    return Sent(wire.dump(record), releases, seeded, needed)
+    return HistoryRecord(wire.dump(record), releases, seeded, needed)

@@ -20,7 +20,7 @@ from stream_app.deciding.columns.sorting import FEWEST
 from stream_app.deciding.context import Context
 from stream_app.deciding.decider import INPUT_HEADER, Headers, Outlets
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.units.blocks import Blocks, Table
 from stream_app.formats import encoding, wire
@@ -31,7 +31,7 @@ from stream_app.privacy.kinds import HiddenMean, Kind, UnitStatistic
 from stream_app.privacy.noise.key import SECRET_BYTES, KeyRing
 from stream_app.privacy.policy import Policy
 from stream_app.privacy.values import NANO, ReleasedCells
-from stream_app.verify.neighbours import SEED, SERIES, Output, Pair, Sent
+from stream_app.verify.neighbours import SEED, SERIES, HistoryRecord, Output, Pair
 
 Seen = NDArray[np.int64]
 """A row per run: each output's decision, spend, rate, watched measured cells and published cells."""
@@ -65,9 +65,9 @@ def ruled(parameters: Mapping[str, object], secret: bytes) -> SeriesRow:
     record = wire.dump({"type": "policy", "series": SERIES, "version": 1, **parameters})
     context = Context(KeyRing(FINGERPRINT, 0, secret))
     outcome = decide(context, lambda _: None, Collection(secret), InputRecord(SERIES, 0, 0, 0, None, record))
-    if isinstance(outcome, Rejected):
+    if isinstance(outcome, RejectedRecord):
         raise UnusableError(outcome.reason)
-    assert isinstance(outcome, Decided), "a policy is adopted or rejected"
+    assert isinstance(outcome, ProcessedRecord), "a policy is adopted or rejected"
     return outcome.row
 
 
@@ -173,7 +173,7 @@ def _width(pair: Pair) -> int:
     return HEAD + 2 * len(pair.watched)
 
 
-def sown(sent: Sent, series: str, secret: bytes, place: int) -> bytes:
+def sown(sent: HistoryRecord, series: str, secret: bytes, place: int) -> bytes:
     """Return a record as one run sends it: with its series, and with its own seed if it takes one."""
     value = sent.value.replace(_OWN_SERIES, wire.dump({"series": series})[1:-1])
     return value.replace(SEED, derived(secret, place).hex().encode()) if sent.seeded else value

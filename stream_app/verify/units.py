@@ -136,7 +136,9 @@ def _pair(policy: Policy, course: UnitCourse, ends: neighbours.Extremes, *, cont
     return neighbours.Pair(course.name, course.declared_nano, (one, other), tuple(outputs), watched, controlled)
 
 
-def _happening(policy: Policy, course: UnitCourse, ends: neighbours.Extremes, side: int) -> Iterator[neighbours.Sent]:
+def _happening(
+    policy: Policy, course: UnitCourse, ends: neighbours.Extremes, side: int
+) -> Iterator[neighbours.HistoryRecord]:
     """Yield the records of one history, in order; each step has a release if a unit counts."""
     units, grid = _units(policy), policy.grid
     add = [grid.start_of(unit) for unit in course.registered]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.noise.key import KeyRing
@@ -160,10 +160,10 @@ def histories(draw: st.DrawFn) -> History:
             now[series] += ADVANCES[chance % len(ADVANCES)] * policy["protection"]["step"]
             record = {"series": series, "timestamp": now[series], "value": DATA[policy["value"]["kind"]]}
         outcome = decide(context, rows.get, collection, InputRecord("events", 0, 0, 0, None, orjson.dumps(record)))
-        if isinstance(outcome, Rejected):
+        if isinstance(outcome, RejectedRecord):
             history.rejects.append(outcome.value)
             continue
-        assert isinstance(outcome, Decided)
+        assert isinstance(outcome, ProcessedRecord)
         rows[series] = outcome.row
         if record.get("type") == "policy":
             in_force[series] = record

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stream_app.deciding import rows
 from stream_app.deciding.collection import Collection, LostCountersError
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Rejected
+from stream_app.deciding.outcome import CountedContribution, ProcessedRecord, RejectedRecord, WatermarkAdvance
 from stream_app.privacy.collected.collect import Tally
 from stream_app.privacy.collected.steps import ALL_GIVEN_UP, GIVEN_UP, Move, OpenSteps, moved
 from stream_app.privacy.reason import Rejection
@@ -31,9 +31,9 @@ def test_items_become_counts() -> None:
     run = Run()
     run.feed(collected())
     assert reason(run.feed(contribution(100, "ada", "walk"))) == "early", "nothing is open yet"
-    assert isinstance(run.feed(watermark(103)), Advanced)
+    assert isinstance(run.feed(watermark(103)), WatermarkAdvance)
     for member, value in (("ada", "walk"), ("bob", "walk"), ("cy", "ride")):
-        assert isinstance(run.feed(contribution(109, member, value)), Counted)
+        assert isinstance(run.feed(contribution(109, member, value)), CountedContribution)
     run.feed(contribution(115, "ada", "ride"))
     before = dict(run.rows)
     assert reason(run.feed(contribution(101, "ada", "ride"))) == "duplicate"
@@ -42,13 +42,15 @@ def test_items_become_counts() -> None:
     assert reason(run.feed(contribution(101, "dee", ["walk"]))) == "invalid-value"
     assert reason(run.feed(contribution(99, "dee", "walk"))) == "late"
     assert reason(run.feed(contribution(120, "dee", "walk"))) == "early"
-    assert isinstance(run.feed(contribution(101, "dee", "ride")), Counted), "an item that was refused counts for none"
+    assert isinstance(run.feed(contribution(101, "dee", "ride")), CountedContribution), (
+        "an item that was refused counts for none"
+    )
     assert run.rows == before
     assert not run.releases
     run.feed(watermark(110))
     assert released(run) == [(100, {"walk": 2, "ride": 2})]
     assert reason(run.feed(contribution(109, "eve", "walk"))) == "late"
-    assert isinstance(run.feed(contribution(120, "eve", "walk")), Counted)
+    assert isinstance(run.feed(contribution(120, "eve", "walk")), CountedContribution)
     assert reason(run.feed(watermark(119))) == "duplicate"
     assert reason(run.feed(watermark(109))) == "late"
 
@@ -58,7 +60,7 @@ def test_a_watermark_closes_every_step_before_it() -> None:
     run = Run().feed_all([collected(), watermark(5), contribution(19, "ada", "ride"), watermark(45)])
     empty = {"walk": 0, "ride": 0}
     assert released(run) == [(0, empty), (10, {"walk": 0, "ride": 1}), (20, empty), (30, empty)]
-    assert isinstance(run.feed(contribution(59, "ada", "ride")), Counted)
+    assert isinstance(run.feed(contribution(59, "ada", "ride")), CountedContribution)
     entries = [json.loads(entry) for entry in run.ledger]
     assert [entry["sequence"] for entry in entries] == [1, 2, 3, 4, 5]
     assert all(one["hash"] == other["previous"] for one, other in itertools.pairwise(entries))
@@ -68,7 +70,7 @@ def test_a_watermark_too_far_ahead() -> None:
     """It would close more than 10,000 steps at once, and changes nothing."""
     run = Run().feed_all([collected(), watermark(0)])
     assert reason(run.feed(watermark(STEP * 10_001))) == "future"
-    assert isinstance(run.feed(watermark(STEP * 10_000)), Advanced)
+    assert isinstance(run.feed(watermark(STEP * 10_000)), WatermarkAdvance)
     assert len(run.releases) == 10_000
     wide = collected(value={"kind": "counts", "keys": [str(n) for n in range(4096)]})
     run = Run().feed_all([wide, watermark(0)])
@@ -91,8 +93,8 @@ def test_the_future_of_contributions_is_bounded_by_open_steps() -> None:
     """The limit holds for what moves event time: observations and watermarks."""
     run = Run(limited(lifetime_nano=10**15, max_future_ms=15)).feed_all([collected()])
     assert reason(run.feed(watermark(16))) == "future"
-    assert isinstance(run.feed(watermark(15)), Advanced)
-    assert isinstance(run.feed(contribution(29, "ada", "walk")), Counted)
+    assert isinstance(run.feed(watermark(15)), WatermarkAdvance)
+    assert isinstance(run.feed(contribution(29, "ada", "walk")), CountedContribution)
     assert reason(run.feed(contribution(30, "bob", "walk"))) == "early"
     assert json.loads(run.rejects[-1])["timestamp"] == 30
 
@@ -110,7 +112,7 @@ def test_what_was_given_up_is_passed_over() -> None:
     run = given_up()
     assert reason(run.feed(contribution(15, "ada", "walk"))) == "early"
     assert reason(run.feed(watermark(9))) == "duplicate"
-    assert isinstance(run.feed(watermark(35)), Advanced)
+    assert isinstance(run.feed(watermark(35)), WatermarkAdvance)
     assert run.rows["ward-3"].open_steps == OpenSteps(3, (GIVEN_UP, GIVEN_UP))
     assert reason(run.feed(contribution(39, "ada", "walk"))) == "late"
     assert reason(run.feed(contribution(49, "ada", "walk"))) == "late"
@@ -120,7 +122,7 @@ def test_what_was_given_up_is_passed_over() -> None:
     assert run.rows["ward-3"].open_steps == OpenSteps(4, (GIVEN_UP, 9))
     assert rows.load(dict(rows.dump(run.rows["ward-3"], None, set())).get, "ward-3", {}) == run.rows["ward-3"]
     assert reason(run.feed(contribution(49, "ada", "walk"))) == "late"
-    assert isinstance(run.feed(contribution(50, "ada", "walk")), Counted)
+    assert isinstance(run.feed(contribution(50, "ada", "walk")), CountedContribution)
     assert run.collection.floor() == 9
     assert released(run) == [(0, {"walk": 0, "ride": 0})]
     run.feed(watermark(70))
@@ -140,7 +142,7 @@ def test_an_intrusion_where_nothing_is_counted() -> None:
     run.feed(watermark(35))
     assert reason(run.feed(intrusion())) == "early"
     run.feed(watermark(45))
-    assert isinstance(run.feed(intrusion()), Decided)
+    assert isinstance(run.feed(intrusion()), ProcessedRecord)
     assert json.loads(run.ledger[-1])["exposed"] == [[50, 60]]
 
 
@@ -149,14 +151,16 @@ def test_a_new_version_and_the_end_drop_what_is_open() -> None:
     run = Run().feed_all([collected(), watermark(0), contribution(5, "ada", "walk"), watermark(10)])
     run.feed(contribution(12, "ada", "walk"))
     assert run.collection.floor() == 1
-    assert isinstance(run.feed(collected(2, protection={"level": "event", "step": 7})), Decided | Rejected)
+    assert isinstance(
+        run.feed(collected(2, protection={"level": "event", "step": 7})), ProcessedRecord | RejectedRecord
+    )
     run = Run(limited(lifetime_nano=10**18, accept_weaker_policies=True))
     run.feed_all([collected(), watermark(0), watermark(10), contribution(12, "ada", "walk")])
     run.feed(collected(2, protection={"level": "event", "step": 7}) | {"weaker": True})
     assert run.collection.floor() is None
     assert reason(run.feed(contribution(12, "bob", "walk"))) == "early"
     assert reason(run.feed(watermark(13))) == "duplicate", "7 .. 14 overlaps the last decided step"
-    assert isinstance(run.feed(watermark(14)), Advanced)
+    assert isinstance(run.feed(watermark(14)), WatermarkAdvance)
     run.feed(watermark(28))
     assert released(run)[1:] == [(14, {"walk": 0, "ride": 0}), (21, {"walk": 0, "ride": 0})]
     run.feed({"type": "close", "series": "ward-3"})
@@ -175,7 +179,7 @@ def test_a_default_policy_rules_from_the_first_watermark() -> None:
     assert reason(run.feed({"series": "ward-3", "timestamp": 1, "value": {"walk": 1}})) == "wrong-type"
     assert not run.rows
     outcome = run.feed(watermark(1))
-    assert isinstance(outcome, Advanced)
+    assert isinstance(outcome, WatermarkAdvance)
     assert (outcome.adopted is not None, len(outcome.steps), len(run.ledger)) == (True, 0, 1)
 
 
@@ -190,7 +194,7 @@ def test_an_intrusion() -> None:
     """It adds noise to what is open, and says in the ledger what was exposed; bare counters cannot be mended."""
     run = Run().feed_all([collected(collect=PAN_PRIVATE), watermark(25)])
     before = [list(counters.cells) for counters in run.collection.counted("ward-3").values()]
-    assert isinstance(run.feed(intrusion()), Decided)
+    assert isinstance(run.feed(intrusion()), ProcessedRecord)
     entry = json.loads(run.ledger[-1])
     assert entry["entry"] == "intrusion"
     assert (entry["intrusion_nano"], entry["exposed"], entry["policy"]) == (10**9, [[20, 40]], 1)
@@ -219,7 +223,7 @@ def test_hostile_records_are_answered(records: list[dict[str, Any]]) -> None:
     for record in records:
         before = len(run.rejects)
         outcome = run.feed(json.dumps(record).encode())
-        assert (len(run.rejects) > before) == isinstance(outcome, Rejected)
+        assert (len(run.rejects) > before) == isinstance(outcome, RejectedRecord)
 
 
 def test_lost_counters_are_noticed() -> None:

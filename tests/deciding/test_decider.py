@@ -12,7 +12,7 @@ from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decider import INPUT_HEADER, MOST_BULK_BYTES, Decider, Headers, Outlets
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.encoding import SealedEntry
 from stream_app.formats.records import InputRecord
@@ -83,10 +83,10 @@ def test_what_comes_out_is_what_each_record_alone_came_to() -> None:
     for record in records(*EVENTS):
         outcome = decide(CONTEXT, alone.get, collection, record)
         headers = [(INPUT_HEADER, b"%d" % record.offset)]
-        if isinstance(outcome, Rejected):
+        if isinstance(outcome, RejectedRecord):
             assert desk.rejects.records.pop(0) == (outcome.key, outcome.value, record.timestamp_ms, headers)
             continue
-        assert isinstance(outcome, Decided)
+        assert isinstance(outcome, ProcessedRecord)
         alone[outcome.row.series] = outcome.row
         key = orjson.loads(record.value or b"")["series"].encode()
         asked, entries = desk.settled.pop(0)

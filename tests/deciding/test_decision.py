@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.reason import Reason
 from tests.run import (
@@ -125,9 +125,9 @@ def test_every_reason(reason: str) -> None:
     context, records = REASONS[reason]
     run = Run(context)
     outcomes = [run.feed(record) for record in records]
-    assert all(isinstance(outcome, Decided) for outcome in outcomes[:-1])
+    assert all(isinstance(outcome, ProcessedRecord) for outcome in outcomes[:-1])
     last = outcomes[-1]
-    assert isinstance(last, Rejected)
+    assert isinstance(last, RejectedRecord)
     assert last.reason == reason
     reject = read(last.value)
     assert list(reject) == ["series", "timestamp", "reason", "topic", "partition", "offset"]
@@ -212,7 +212,7 @@ def test_a_rejected_record_changes_nothing() -> None:
         if "a" in run.rows and run.releases:
             for worse in bad:
                 row = run.rows["a"]
-                assert isinstance(run.feed(worse), Rejected)
+                assert isinstance(run.feed(worse), RejectedRecord)
                 assert run.rows["a"] is row
     assert (run.releases, run.ledger) == (clean.releases, clean.ledger)
 
@@ -223,14 +223,14 @@ def test_a_default_policy_rules_until_the_first_own_one() -> None:
         KEYS, (default("home-*"), default("*", value=COUNTS)), Limits(3 * 10**9, accept_weaker_policies=True)
     )
     run = Run(context)
-    assert isinstance(run.feed(observation("home-1", 5, "x")), Rejected)
+    assert isinstance(run.feed(observation("home-1", 5, "x")), RejectedRecord)
     assert run.ledger == []
     run.feed_all([observation("home-1", 5, 1), observation("cell", 5, {"walk": 2})])
     assert [read(entry)["entry"] for entry in run.ledger] == ["policy", "release"] * 2
     assert [read(run.ledger[n])["parameters"]["value"]["kind"] for n in (0, 2)] == ["number", "counts"]
-    assert isinstance(run.feed(policy("home-1", 1)), Rejected), "the default had version 1"
-    assert isinstance(run.feed(policy("home-1", 2, value=CATEGORY, weaker=True)), Decided)
-    assert isinstance(run.feed(observation("home-1", 6, "ill")), Decided)
+    assert isinstance(run.feed(policy("home-1", 1)), RejectedRecord), "the default had version 1"
+    assert isinstance(run.feed(policy("home-1", 2, value=CATEGORY, weaker=True)), ProcessedRecord)
+    assert isinstance(run.feed(observation("home-1", 6, "ill")), ProcessedRecord)
 
 
 @pytest.mark.parametrize(
@@ -246,11 +246,11 @@ def test_default_policies_are_shared(members: dict[str, object]) -> None:
 def test_routing_trusts_key_and_partition() -> None:
     """A record whose key is not its series, or whose partition is not the key's, is misrouted."""
     run = Run(Context(KEYS, partition_of=lambda key: 0 if key == b"a" else 1))
-    assert isinstance(run.feed(policy("a"), key=b"a"), Decided)
+    assert isinstance(run.feed(policy("a"), key=b"a"), ProcessedRecord)
     for key in (None, b"", b"b", b"A"):
         assert reason(run.feed(observation("a", 1, 1), key=key)) == "misrouted"
     assert reason(run.feed(policy("b"), key=b"b")) == "misrouted"
-    assert isinstance(run.feed(observation("a", 1, 1), key=b"a"), Decided)
+    assert isinstance(run.feed(observation("a", 1, 1), key=b"a"), ProcessedRecord)
 
 
 def test_the_clock_counts_only_where_it_is_asked_for() -> None:
@@ -262,9 +262,9 @@ def test_the_clock_counts_only_where_it_is_asked_for() -> None:
         other.feed(record, appended_ms=10**12)
     assert one.outputs == other.outputs
     bounded = Run(limited(max_future_ms=10))
-    assert isinstance(bounded.feed(policy("a"), appended_ms=0), Decided)
-    assert isinstance(bounded.feed(observation("a", 110, 1), appended_ms=99), Rejected)
-    assert isinstance(bounded.feed(observation("a", 110, 1), appended_ms=100), Decided)
+    assert isinstance(bounded.feed(policy("a"), appended_ms=0), ProcessedRecord)
+    assert isinstance(bounded.feed(observation("a", 110, 1), appended_ms=99), RejectedRecord)
+    assert isinstance(bounded.feed(observation("a", 110, 1), appended_ms=100), ProcessedRecord)
 
 
 def test_message_keys_and_timestamps() -> None:
@@ -273,9 +273,9 @@ def test_message_keys_and_timestamps() -> None:
     adopted = run.feed(policy("größe", protection={"level": "landmark", "step": 10}), appended_ms=77)
     decided = run.feed(observation("größe", 25, 1), appended_ms=78)
     late = run.feed(observation("größe", 5, 1), appended_ms=79)
-    assert isinstance(adopted, Decided)
-    assert isinstance(decided, Decided)
-    assert isinstance(late, Rejected)
+    assert isinstance(adopted, ProcessedRecord)
+    assert isinstance(decided, ProcessedRecord)
+    assert isinstance(late, RejectedRecord)
     assert (adopted.entries[0].timestamp_ms, adopted.entries[0].sequence) == (77, 1)
     assert (decided.entries[0].timestamp_ms, decided.entries[0].sequence) == (20, 2)
     assert {adopted.row.key, decided.row.key, late.key} == {"größe".encode()}

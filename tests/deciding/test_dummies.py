@@ -10,7 +10,7 @@ import pytest
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.deciding.rebuild import rebuild
 from stream_app.formats.encoding import NO_HASH, control_entry, sealed
 from stream_app.formats.records import PolicyRecord
@@ -141,7 +141,7 @@ def test_series_of_a_default_policy_share_a_draw() -> None:
     shared = default("home-*", protection=record["protection"], dummies=record["dummies"])
     run = Run(Context(KEYS, (shared,)))
     for number in range(12):
-        assert isinstance(run.feed(observation(f"home-{number}", 1000, 1)), Decided)
+        assert isinstance(run.feed(observation(f"home-{number}", 1000, 1)), ProcessedRecord)
     sets = {json.dumps(found["parameters"]["protection"]["landmarks"]) for found in run.entries("policy")}
     assert len(sets) == 1
     assert len(run.entries("dummies")) == 12
@@ -176,7 +176,7 @@ def test_versions_draw_the_same_and_the_charge_counts_for_life() -> None:
     run.feed_all([asked("heuristic", [3000, 7500], version) for version in (1, 2)])
     first, second = run.entries("policy")
     assert first["parameters"] == second["parameters"]
-    assert isinstance(run.feed(asked("heuristic", [3000, 7500], 3, epsilon=0.75)), Decided)
+    assert isinstance(run.feed(asked("heuristic", [3000, 7500], 3, epsilon=0.75)), ProcessedRecord)
     assert json.loads(run.ledger[-1])["charged_nano"] == 1875 * 10**5
     run.feed(asked("heuristic", [3000, 7500], 4))
     assert json.loads(run.rejects[-1])["reason"] == "budget-cap"
@@ -203,7 +203,7 @@ def test_the_last_step_of_all() -> None:
     dummies = {"method": "padding", "probability": 1, "start": start, "end": LAST_TIMESTAMP_MS}
     protection = {"level": "landmark", "landmarks": [start], "step": 7000}
     run = Run().feed_all([policy("home-7", protection=protection, dummies=dummies)])
-    assert isinstance(run.feed(observation("home-7", LAST_TIMESTAMP_MS - 1, 1)), Decided)
+    assert isinstance(run.feed(observation("home-7", LAST_TIMESTAMP_MS - 1, 1)), ProcessedRecord)
     assert run.entries("policy")[0]["parameters"]["protection"]["landmarks"] == [[start, LAST_TIMESTAMP_MS]]
     assert run.entries("release")[0]["landmark"]
     assert rebuild(run.context, run.ledger, run.releases) == run.rows
@@ -218,7 +218,7 @@ def test_the_longest_range_fits_a_row_and_an_entry() -> None:
     made = policy_of({name: part for name, part in record.items() if name not in {"type", "series", "version"}}, 1)
     ruling = made.ruling(drawn)
     adopted = fold.adopt(ruling, None, None, None)
-    assert isinstance(adopted, fold.Moved)
+    assert isinstance(adopted, fold.StateChange)
     entry, _ = sealed(control_entry("x" * 200, 1, adopted.entry), KEYS.fingerprint, 0, NO_HASH)
     row = rows.SeriesRow("x" * 200, b"x" * 200, 1, NO_HASH, ruling, "", adopted.state)
     assert max(len(entry), *(len(value) for _, value in rows.dump(row, None, set()))) < OUTPUT_BYTES - 2**20

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Decided, Outcome, Rejected
+from stream_app.deciding.outcome import Outcome, ProcessedRecord, RejectedRecord
 from stream_app.privacy.noise.key import KeyRing
 from tests.deciding.test_decision import FUZZED
 from tests.hostile import hostile
@@ -46,12 +46,12 @@ def test_the_same_log_gives_the_same_bytes(kind: str, scheme: str) -> None:
 
 def _answered(outcome: Outcome, written: tuple[int, int, int], canary: bytes | None) -> str:
     """Return what became of a record; assert that it is one decision or one reject, and that the reject says little."""
-    if isinstance(outcome, Rejected):
+    if isinstance(outcome, RejectedRecord):
         assert written == (0, 0, 1)
         assert canary is None or canary not in outcome.value
         assert len(outcome.value) < 600
         return outcome.reason
-    assert isinstance(outcome, Decided)
+    assert isinstance(outcome, ProcessedRecord)
     assert written in {(1, 1, 0), (1, 2, 0), (0, 1, 0), (0, 2, 0)}
     return str(outcome.decision)
 
@@ -90,8 +90,8 @@ def test_a_wrong_answer_would_be_caught() -> None:
     record, canary = b'{"series":"canary123"', b"canary123"
     real = Run().feed(record)
     assert _answered(real, (0, 0, 1), canary) == "malformed"
-    assert isinstance(real, Rejected)
-    leaking = Rejected(real.reason, real.key, real.value + record)
+    assert isinstance(real, RejectedRecord)
+    leaking = RejectedRecord(real.reason, real.key, real.value + record)
     for outcome, written in ((leaking, (0, 0, 1)), (real, (0, 0, 0)), (real, (0, 1, 1)), (real, (0, 0, 2))):
         with pytest.raises(AssertionError):
             _answered(outcome, written, canary)
@@ -117,10 +117,10 @@ def test_policies_with_absurd_parameters() -> None:
         filtered = ["none", "level"][generator.integers(0, 2)]
         run = Run()
         outcome = run.feed(policy("a", epsilon=epsilon, value=value, filter=filtered, scheme=ADAPTIVE))
-        if isinstance(outcome, Decided):
+        if isinstance(outcome, ProcessedRecord):
             ruled += 1
             for step in range(1, 6):
                 raw: object = {"number": upper, "counts": {"a": 2**53 - 1}}.get(str(value["kind"]))
                 raw = raw if raw is not None else {"latitude": 89.9, "longitude": -180}
-                assert isinstance(run.feed(observation("a", step * step * 40, raw)), Decided)
+                assert isinstance(run.feed(observation("a", step * step * 40, raw)), ProcessedRecord)
     assert ruled > 200

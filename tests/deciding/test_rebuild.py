@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.deciding.rebuild import GIVEN_UP, RebuildError, Rebuilt, rebuild, restored
 from stream_app.formats import encoding
 from stream_app.privacy.guard import Guard
@@ -43,7 +43,7 @@ def test_every_kind_scheme_and_filter(kind: str, scheme: str, filtered: str) -> 
     """After every record of a log the rebuilt rows equal the run's, to the last bit of the filter."""
     run = Run(CONTEXT)
     for record in records(kind, scheme, filtered):
-        if isinstance(run.feed(record), Decided):
+        if isinstance(run.feed(record), ProcessedRecord):
             rebuilt = rebuild(CONTEXT, run.ledger, run.releases)
             assert rebuilt == run.rows
             row, again = run.rows["größe"], rebuilt["größe"]

@@ -15,7 +15,7 @@ from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decider import Decider, Headers, Outlets
 from stream_app.deciding.decision import decide, recall
 from stream_app.deciding.members import Member, load_member
-from stream_app.deciding.outcome import Rejected
+from stream_app.deciding.outcome import RejectedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import Contribution, InputRecord
 from tests import collected, readings
@@ -232,7 +232,7 @@ def test_a_separator_that_came_later_recalls_the_same_readings() -> None:
     worker, later = Worker(), Context(KEYS, limits=Limits(member_separator="/", member_nano=10**9))
     worker.batch(log[:3])
     outcomes = [decide(later, worker.find, worker.collection, record) for record in log[3:]]
-    assert [isinstance(one, Rejected) and one.reason for one in outcomes] == [False, "malformed"]
+    assert [isinstance(one, RejectedRecord) and one.reason for one in outcomes] == [False, "malformed"]
     again = Collection(KEY)
     for record in log:
         recall(later, worker.find, again, record)
@@ -253,7 +253,11 @@ def test_a_separator_that_came_later_loses_no_item_and_adds_none() -> None:
     worker, later = Worker(), Context(KEYS, limits=Limits(member_separator="/", member_nano=10**9))
     worker.batch(log[:3])
     outcomes = [decide(later, worker.find, worker.collection, record) for record in log[3:]]
-    assert [one.reason for one in outcomes if isinstance(one, Rejected)] == ["invalid-policy", "malformed", "malformed"]
+    assert [one.reason for one in outcomes if isinstance(one, RejectedRecord)] == [
+        "invalid-policy",
+        "malformed",
+        "malformed",
+    ]
     again = Collection(KEY)
     for record in log:
         recall(later, worker.find, again, record)

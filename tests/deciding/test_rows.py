@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Decided, Outcome
+from stream_app.deciding.outcome import Outcome, ProcessedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.privacy.policy import Policy
 from tests.privacy.guarantee.traces import SERIES, TRACES, Move, Version, play
@@ -34,7 +34,7 @@ class TableRun(Run):
         """Decide one record and write its row as the worker does: only what changed."""
         before = None if not isinstance(record, dict) else self.lookup(str(record.get("series")))
         outcome = super().feed(record, key=key, appended_ms=appended_ms)
-        if isinstance(outcome, Decided):
+        if isinstance(outcome, ProcessedRecord):
             pairs = rows.dump(outcome.row, before, set())
             self.written += sum(len(value) for _, value in pairs)
             self.table.update(pairs)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.deciding.rows import load
 from stream_app.privacy.kinds import Category, Counts, Location, Number, Vector
 from stream_app.privacy.policy import PolicyError, policy_of, stored_policy_of
@@ -60,7 +60,7 @@ def test_elsewhere_it_is_refused(value: Record) -> None:
     assert fault.member == "value.invalid"
     assert 'use "reject"' in fault.message
     assert reason(Run().feed(policy("a", value=value))) == "invalid-policy"
-    assert isinstance(Run().feed(policy("a", value={**value, "invalid": "reject"})), Decided)
+    assert isinstance(Run().feed(policy("a", value={**value, "invalid": "reject"})), ProcessedRecord)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_is_stored_goes_on(value: Record) -> None:
     run = Run()
     run.rows["a"] = row
     outcome = run.feed(observation("a", 5, None))
-    assert isinstance(outcome, Decided)
+    assert isinstance(outcome, ProcessedRecord)
     assert outcome.decision == "perturbed"
     assert run.context.keys is KEYS
 
@@ -133,7 +133,7 @@ def test_what_no_substitute_hides(value: bytes) -> None:
 def test_a_value_must_be_there_and_fit(record: bytes) -> None:
     """No value at all, and a record of more than 256 KiB, show as rejects too."""
     run = Run().feed_all([policy("a", value={**NUMBER, "invalid": 5})])
-    assert isinstance(run.feed(record), Rejected)
+    assert isinstance(run.feed(record), RejectedRecord)
 
 
 @pytest.mark.parametrize(
@@ -142,4 +142,4 @@ def test_a_value_must_be_there_and_fit(record: bytes) -> None:
 def test_what_a_substitute_hides(value: bytes) -> None:
     """Any other JSON is decided: read, clamped, or substituted."""
     run = Run().feed_all([policy("a", value={**NUMBER, "invalid": 5})])
-    assert isinstance(run.feed(b'{"series":"a","timestamp":5,"value":%b}' % value), Decided)
+    assert isinstance(run.feed(b'{"series":"a","timestamp":5,"value":%b}' % value), ProcessedRecord)

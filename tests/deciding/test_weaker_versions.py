@@ -2,7 +2,7 @@
 
 import pytest
 
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from tests.deciding.test_decision import EXPECTING, WEAKER, read
 from tests.run import (
     Run,
@@ -18,11 +18,11 @@ def test_a_weaker_version_needs_word_and_leave(said: bool, allowed: bool) -> Non
     run = Run(limited(accept_weaker_policies=allowed, lifetime_nano=2 * 10**9)).feed_all(WEAKER[:2])
     outcome = run.feed(policy("a", 2, weaker=said))
     if not (said and allowed):
-        assert isinstance(outcome, Rejected)
+        assert isinstance(outcome, RejectedRecord)
         assert outcome.reason == "weaker-policy"
         assert run.rows["a"].policy.version == 1
         return
-    assert isinstance(outcome, Decided)
+    assert isinstance(outcome, ProcessedRecord)
     entry = read(run.ledger[-1])
     assert list(entry)[5:8] == ["charged_nano", "weaker", "parameters"]
     assert entry["weaker"] is True
@@ -43,7 +43,7 @@ def test_ten_landmarks_to_come_cannot_be_dropped() -> None:
     """Ten landmarks that were promised one epsilon together would get one each at level event."""
     run = Run(limited(lifetime_nano=10**12))
     run.feed(policy("a", protection={"level": "landmark", "landmarks": [[10, 20]]}))
-    assert isinstance(run.feed(policy("a", 2, protection={"level": "event"})), Rejected)
+    assert isinstance(run.feed(policy("a", 2, protection={"level": "event"})), RejectedRecord)
     run.feed_all(observation("a", at, 1) for at in range(10, 20))
     spent = sum(read(entry).get("epsilon_nano", 0) for entry in run.ledger)
     assert 0 < spent <= 10**9

@@ -9,7 +9,7 @@ import pytest
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.deciding.rebuild import rebuild
 from stream_app.privacy.guard import NO_WINDOW, Window
 from tests.audit.ways import audit
@@ -55,7 +55,7 @@ def decided_alike(records: Iterable[Record]) -> Run:
     whole, table = Run(CONTEXT), TableRun(CONTEXT)
     for record in records:
         table.feed(record)
-        if isinstance(whole.feed(record), Decided):
+        if isinstance(whole.feed(record), ProcessedRecord):
             rebuilt = rebuild(CONTEXT, whole.ledger, whole.releases)
             assert rebuilt == whole.rows
             assert rows.dump(rebuilt["a"], None, set()) == rows.dump(whole.rows["a"], None, set())
@@ -211,7 +211,7 @@ def test_the_backward_loss_counts_the_charges() -> None:
     lost, spends = 0.0, []
     for step in range(9):
         outcome = run.feed(observation("a", 10 * step, 3))
-        assert isinstance(outcome, Decided)
+        assert isinstance(outcome, ProcessedRecord)
         entry = json.loads(run.ledger[-1])
         spends.append(entry.get("epsilon_nano", 0))
         assert outcome.spent_nano == spends[-1] + 500_000_000

@@ -27,7 +27,7 @@ from stream_app.pictures import (
     time_axis,
 )
 from stream_app.privacy.policy import Policy, policy_of
-from stream_app.privacy.published import Perturbed
+from stream_app.privacy.published import PerturbedStep
 from stream_app.privacy.units.readings import EMPTY
 from stream_app.privacy.units.steps import decide_units
 from stream_app.privacy.values import Raw
@@ -150,7 +150,7 @@ def _released(ruling: Policy, weekly: DemoSeries) -> list[dict[str, Any]]:
         outcome = decide_units(keys, ruling, state, weekly.name, index, held)
         assert outcome is not None, "a step with readings outside of landmarks"
         state, release = outcome.state, outcome.release
-        assert isinstance(release, Perturbed), "all of epsilon is spent on each step"
+        assert isinstance(release, PerturbedStep), "all of epsilon is spent on each step"
         kind: Any = ruling.kind
         found.append(
             {
@@ -183,7 +183,7 @@ def _measured(single: DemoSeries) -> list[dict[str, Any]]:
     return [
         {"timestamp": outcome.release.timestamp_ms, "measurement": kind.publish(outcome.release.measurement)}
         for outcome in decided(key_of(SEED), ruling, single.name, list(first.values()))
-        if isinstance(outcome.release, Perturbed)
+        if isinstance(outcome.release, PerturbedStep)
     ]
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from stream_app.formats.encoding import NO_HASH, released_cells, written_one
-from stream_app.privacy.fold import Stepped, advance
+from stream_app.privacy.fold import StepResult, advance
 from stream_app.privacy.kinds import UnitStatistic
 from stream_app.privacy.noise.draws import Draw
 from stream_app.privacy.place import place, unspent
@@ -51,7 +51,7 @@ SCALES = {
 """Of w = 3, D = 2 and n = 2."""
 
 
-def release(found: Policy, stepped: Stepped) -> bytes:
+def release(found: Policy, stepped: StepResult) -> bytes:
     """Return the bytes of a step's release."""
     return written_one("a", b"a", found, stepped, 2, 0, "0" * 16, NO_HASH)[0][3]
 
@@ -91,7 +91,7 @@ def test_a_release_is_read_back(statistic: str) -> None:
     assert list(withheld) == ["series", "timestamp", "decision", "policy", "statistic"]
 
 
-def unspent_step(found: Policy, state: State, step: int) -> Stepped:
+def unspent_step(found: Policy, state: State, step: int) -> StepResult:
     """Return what becomes of a step that no budget is spent on."""
     return advance(found, state, step, place(found, state, step), unspent(found, state, step), None, 0)
 

@@ -23,14 +23,14 @@ def adopted(
 ) -> State:
     """Return the state of a series that a policy rules from now on."""
     moved = fold.adopt(policy, before, state, lifetime_nano, may_weaken=may_weaken)
-    assert isinstance(moved, fold.Moved)
+    assert isinstance(moved, fold.StateChange)
     return moved.state
 
 
-def registered(policy: Policy, state: State, *spans_ms: int | Interval) -> fold.Moved[LandmarksEntry]:
+def registered(policy: Policy, state: State, *spans_ms: int | Interval) -> fold.StateChange[LandmarksEntry]:
     """Return what registering landmarks comes to."""
     moved = fold.register(policy, state, spans_ms)
-    assert isinstance(moved, fold.Moved)
+    assert isinstance(moved, fold.StateChange)
     return moved
 
 

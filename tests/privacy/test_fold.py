@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from tests.run import ADAPTIVE, BALANCED, NUMBER, SKIP, UNIFORM, Run, limited, observation, policy, reason
 
 NANO = 10**9
@@ -57,7 +57,7 @@ def test_coins_fall_at_the_rate() -> None:
             run.rows[f"s{nth}"], state=replace(state, latest=replace(state.latest, rate_nano=NANO // 4))
         )
         outcome = run.feed(observation(f"s{nth}", 2, 5))
-        assert isinstance(outcome, Decided)
+        assert isinstance(outcome, ProcessedRecord)
         published += outcome.decision == "perturbed"
     assert abs(published - 500) < 5 * (2000 * 0.25 * 0.75) ** 0.5
 
@@ -117,12 +117,14 @@ def test_registering_a_decided_step_charges_the_largest_regular_spend() -> None:
     run = Run().feed_all([policy("a", protection=protection, scheme=BALANCED, epsilon=4.0), observation("a", 1, 5)])
     peak = run.entries()[-1]["regular_peak_nano"]
     assert peak == 2 * NANO
-    assert isinstance(run.feed({"type": "landmarks", "series": "a", "add": [0, 1]}), Rejected), "3 peaks exceed 4"
-    assert isinstance(run.feed({"type": "landmarks", "series": "a", "add": [1]}), Decided)
+    assert isinstance(run.feed({"type": "landmarks", "series": "a", "add": [0, 1]}), RejectedRecord), "3 peaks exceed 4"
+    assert isinstance(run.feed({"type": "landmarks", "series": "a", "add": [1]}), ProcessedRecord)
     entry = run.entries()[-1]
     assert entry["add"] == [[1, 2]]
     assert (entry["charged_nano"], entry["landmark_spent_nano"], entry["regular_peak_nano"]) == (peak, peak, peak)
-    assert isinstance(run.feed({"type": "landmarks", "series": "a", "add": [1]}), Decided), "again changes nothing"
+    assert isinstance(run.feed({"type": "landmarks", "series": "a", "add": [1]}), ProcessedRecord), (
+        "again changes nothing"
+    )
     assert run.entries()[-1]["charged_nano"] == 0
 
 
@@ -140,8 +142,8 @@ def test_a_new_period_begins_afresh() -> None:
         NANO,
     )
     for late in (8, 9):
-        assert isinstance(run.feed(observation("a", late, 5)), Rejected), "9 shares its step of 5 ms with 5 .. 8"
-    assert isinstance(run.feed(observation("a", 10, 5)), Decided)
+        assert isinstance(run.feed(observation("a", late, 5)), RejectedRecord), "9 shares its step of 5 ms with 5 .. 8"
+    assert isinstance(run.feed(observation("a", 10, 5)), ProcessedRecord)
 
 
 def test_a_lifetime_bounds_all_versions() -> None:
@@ -152,7 +154,7 @@ def test_a_lifetime_bounds_all_versions() -> None:
     used = run.entries()[-1]["regular_peak_nano"]
     assert used == NANO // 4
     assert reason(run.feed(policy("a", 2, epsilon=0.750000001, protection=protection))) == "budget-cap"
-    assert isinstance(run.feed(policy("a", 2, epsilon=0.75, protection=protection)), Decided)
+    assert isinstance(run.feed(policy("a", 2, epsilon=0.75, protection=protection)), ProcessedRecord)
 
 
 @pytest.mark.parametrize("clamp", [True, False])

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from tests.run import ADAPTIVE, UNIFORM, Run, observation, policy
 
 LENGTH = 12
@@ -22,7 +22,7 @@ def test_shares_are_those_of_the_formula(scheme: dict[str, object]) -> None:
         spent = 0
         for _ in range(20):
             outcome = run.feed(observation("a", step, float(random.uniform(0, 10))))
-            assert isinstance(outcome, Decided)
+            assert isinstance(outcome, ProcessedRecord)
             entry = json.loads(run.ledger[-1])
             left = LENGTH - (step - first)
             share = (10**9 - spent) // left if left > 0 else 0

@@ -8,7 +8,7 @@ import pytest
 
 from stream_app.cli import main
 from stream_app.deciding.context import Context, DefaultPolicy, Limits
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.setup.configuration import context_of, default_policies, limits_of, policies_in
 from stream_app.setup.settings import InvalidSettingsError, Settings
@@ -67,7 +67,7 @@ def test_the_first_glob_that_matches_rules(settings: Settings) -> None:
     }
     assert Context(KEYS, default_policies(settings)[:2]).default_for("x") is None
     run = Run(context)
-    assert isinstance(run.feed(observation("home-7", 5000, 1), appended_ms=5000), Decided)
+    assert isinstance(run.feed(observation("home-7", 5000, 1), appended_ms=5000), ProcessedRecord)
     assert json.loads(run.ledger[0])["budget_nano"] == 10**9
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stream_app.deciding.context import Context
-from stream_app.deciding.outcome import Rejected
+from stream_app.deciding.outcome import RejectedRecord
 from stream_app.deciding.rebuild import rebuild
 from stream_app.heads.signing import SigningKey
 from stream_app.privacy.noise.key import KeyRing
@@ -113,7 +113,7 @@ def test_noise_of_later_epochs_is_unchanged_by_erasing(tmp_path: Path) -> None:
     erase_before(path, 9)
     after = Run(Context(keyfile.load(path, DAY_MS)))
     outcomes = [after.feed(record) for record in log]
-    reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, Rejected)]
+    reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, RejectedRecord)]
     assert reasons == ["key-erased"] * 6
     again = Run(Context(keyfile.load(path, DAY_MS)))
     again.rows = rebuild(before.context, before.ledger[:7], before.releases)

@@ -16,7 +16,7 @@ from stream_app.deciding.columns.carried import SeriesFigures
 from stream_app.deciding.columns.sorting import NOTHING
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, Outcome
+from stream_app.deciding.outcome import Outcome, ProcessedRecord
 from stream_app.deciding.rows import Lookup, SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Observation
@@ -246,11 +246,11 @@ def coin_that_sees(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
 
 def _rewritten(outcome: Outcome, kind: Kind, cells: ReleasedCells) -> Outcome:
     """Return an outcome in whose release other cells stand as the value."""
-    assert isinstance(outcome, Decided)
+    assert isinstance(outcome, ProcessedRecord)
     assert outcome.release is not None
     release = json.loads(outcome.release)
     release["value"] = kind.publish(kind.clamp(cells))
-    return Decided(outcome.row, outcome.entries, wire.dump(release), outcome.decision, outcome.spent_nano)
+    return ProcessedRecord(outcome.row, outcome.entries, wire.dump(release), outcome.decision, outcome.spent_nano)
 
 
 def _cheating(decision: str, cells_of: Callable[[SeriesRow, RawCells, int, dict[str, Any]], ReleasedCells]) -> Plant:
@@ -261,7 +261,7 @@ def _cheating(decision: str, cells_of: Callable[[SeriesRow, RawCells, int, dict[
             found = wire.decode(record.value)
             outcome = decide(context, lookup, collection, record)
             assert isinstance(found, Observation)
-            assert isinstance(outcome, Decided)
+            assert isinstance(outcome, ProcessedRecord)
             before = lookup(found.series)
             if outcome.decision != decision or before is None:
                 return outcome

@@ -9,7 +9,7 @@ from math import floor, log
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.decision import decide
-from stream_app.deciding.outcome import Decided, Outcome
+from stream_app.deciding.outcome import Outcome, ProcessedRecord
 from stream_app.deciding.rows import Lookup, SeriesRow
 from stream_app.formats import wire
 from stream_app.formats.records import InputRecord, Observation
@@ -59,7 +59,7 @@ def bare(asked: Callable[[SeriesRow, Observation], bool]) -> Plant:
         def cheat(context: Context, lookup: Lookup, collection: Collection, record: InputRecord) -> Outcome:
             found = wire.decode(record.value)
             outcome = decide(context, lookup, collection, record)
-            if not isinstance(outcome, Decided) or outcome.decision != "perturbed":
+            if not isinstance(outcome, ProcessedRecord) or outcome.decision != "perturbed":
                 return outcome
             if not isinstance(found, Observation):
                 return outcome
@@ -73,7 +73,9 @@ def bare(asked: Callable[[SeriesRow, Observation], bool]) -> Plant:
             assert outcome.release is not None
             release = json.loads(outcome.release)
             release["value"] = release["measurement"] = kind.publish(ReleasedCells(tuple(cells)))
-            return Decided(outcome.row, outcome.entries, wire.dump(release), outcome.decision, outcome.spent_nano)
+            return ProcessedRecord(
+                outcome.row, outcome.entries, wire.dump(release), outcome.decision, outcome.spent_nano
+            )
 
         return cheating(cheat)(row)
 
@@ -121,9 +123,9 @@ def coin_reused(row: SeriesRow) -> AbstractContextManager[SeriesRow]:
         parts = (kind.axis, kind.sensitivity, kind.lower, kind.upper, kind.clamped, kind.substitute)
         cheated = replaced_policy(before, kind=OfBits(*parts, coin.take(COIN_BITS)))
         outcome = decide(context, lambda _: cheated, collection, record)
-        if isinstance(outcome, Decided):
+        if isinstance(outcome, ProcessedRecord):
             row = replace(outcome.row, policy=policy)
-            return Decided(row, outcome.entries, outcome.release, outcome.decision, outcome.spent_nano)
+            return ProcessedRecord(row, outcome.entries, outcome.release, outcome.decision, outcome.spent_nano)
         return outcome
 
     return cheating(cheat)(row)

@@ -22,14 +22,14 @@ from stream_app.audit.finding import Code
 Fault = tuple[Code, str]  # a finding's code and its sentence
 
 
-class Held(NamedTuple):
+class EarlierProtection(NamedTuple):
     """What a series' earlier versions protected."""
 
     landmarks: LandmarkSet = NO_LANDMARKS  # of the ended versions, numbered by `placed`
     alike: bool = True  # whether all versions protect the same units
     weaker: bool = False  # whether a version gave up landmarks
 
-    def after(self, before: Books, terms: Terms, *, weaker: bool, view: bool) -> "Held":
+    def after(self, before: Books, terms: Terms, *, weaker: bool, view: bool) -> "EarlierProtection":
         """Return this with an ended version added: `before` has its books, `terms` are the next version's.
 
         For a view, and for a base that gave up landmarks, only past landmarks are kept: a later version has to name the
@@ -41,10 +41,10 @@ class Held(NamedTuple):
             kept = zip(ended.starts, ended.ends, strict=True)
             ended = LandmarkSet().joined((start, min(stop, end)) for start, stop in kept if start < end)
         alike = self.alike and protected(before.terms) == protected(terms)
-        return Held(_joined(self.landmarks, ended), alike, self.weaker or weaker)
+        return EarlierProtection(_joined(self.landmarks, ended), alike, self.weaker or weaker)
 
 
-NOTHING_HELD: Final = Held()
+NOTHING_HELD: Final = EarlierProtection()
 
 
 def protected(terms: Terms) -> tuple[str, int, int, int, int]:
@@ -75,7 +75,7 @@ class Side(NamedTuple):
 
     series: str
     books: Books
-    held: Held
+    held: EarlierProtection
 
     @property
     def landmarks(self) -> LandmarkSet:

@@ -6,7 +6,18 @@ from typing import Any, Final, NamedTuple
 
 from stream_app.audit.books.intrusions import IntrusionCounts
 from stream_app.audit.books.members import MembersRead
-from stream_app.audit.finding import CODES, LISTED, MOST_BROKEN, Code, Finding, Kept, KeysUsed, Kind, Remark, kind_of
+from stream_app.audit.finding import (
+    CODES,
+    LISTED,
+    MOST_BROKEN,
+    BoundedList,
+    Code,
+    Finding,
+    KeysUsed,
+    Kind,
+    Remark,
+    kind_of,
+)
 from stream_app.audit.form.entry import APPROXIMATED, PERTURBED, WITHHELD
 from stream_app.audit.heads.check import HeadsRead
 from stream_app.words.amount import UsedBudget, amount, quoted, summed
@@ -140,7 +151,7 @@ class Report(NamedTuple):
 class Tally:
     """Findings and counts during an audit."""
 
-    findings: Kept[Finding]
+    findings: BoundedList[Finding]
     others: int = 0  # entries other than releases
     repeated: int = 0
     decisions: dict[str, int] = field(default_factory=lambda: dict.fromkeys((PERTURBED, APPROXIMATED, WITHHELD), 0))

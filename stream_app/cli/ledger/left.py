@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from stream_app.accounting.anew import Left
+from stream_app.accounting.anew import RemainingBudget
 from stream_app.accounting.left import LeftError, Remains
 from stream_app.audit.files import UNCOMMITTED
 from stream_app.audit.form.reader import dump
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if any(one.by_hand for one in found) else 0
 
 
-def _try(arguments: argparse.Namespace, found: list[Left]) -> None:
+def _try(arguments: argparse.Namespace, found: list[RemainingBudget]) -> None:
     """Process the records in memory; raise `UsageError` unless the new workers would accept them all."""
     # Importing the decision code takes a while, and an incomplete ledger does not need it.
     from stream_app.accounting.anew import faults  # noqa: PLC0415

@@ -26,7 +26,7 @@ from stream_app.kafka.client.security import client_arguments
 from stream_app.monitoring.logs import configure_logs
 from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Metrics
 from stream_app.monitoring.serve import ListenError, Server
-from stream_app.monitoring.statuspage.audit import AboutAudit, Found, audit_page
+from stream_app.monitoring.statuspage.audit import AboutAudit, ShownFinding, audit_page
 from stream_app.monitoring.statuspage.document import View
 from stream_app.setup.settings import Settings
 from stream_app.words.amount import quoted
@@ -83,7 +83,7 @@ class Following:
         configure_logs(settings.log_level, settings.log_format)
         self._source = source
         self._settings = settings
-        self._latest: deque[Found] = deque(maxlen=SHOWN)
+        self._latest: deque[ShownFinding] = deque(maxlen=SHOWN)
         self._began_seconds = time.monotonic()
         self._port = port
         self._metrics = Metrics(AUDIT_TABLE)
@@ -156,13 +156,13 @@ class Following:
     def _is_ready(self) -> tuple[bool, str]:
         return (True, "follows the ledger") if self._ready else (False, "reading existing records")
 
-    def _shown(self, finding: Finding) -> Found:
+    def _shown(self, finding: Finding) -> ShownFinding:
         when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
         # PRIVACY: anyone who reaches the port can read the page, so series are shown only if the operator allowed it.
         if not self._settings.http_series:
-            return Found(when, finding.code, "", "")
+            return ShownFinding(when, finding.code, "", "")
         place = f"{finding.series} {finding.sequence}" if finding.sequence else finding.series
-        return Found(when, finding.code, place, finding.message)
+        return ShownFinding(when, finding.code, place, finding.message)
 
     def _page(self, auditor: Auditor, view: View) -> str:
         up_seconds = time.monotonic() - self._began_seconds

@@ -25,7 +25,7 @@ from stream_app.cli.shared.configured import settings_of
 from stream_app.formats import wire
 from stream_app.pictures import DAY_MS, LANDMARK_COLOUR, REGULAR_COLOUR, legend_below, time_axis
 from stream_app.privacy.dummies.draw import OptionDraw, choice_of, drawn_landmarks, joined_by, named_by_series
-from stream_app.privacy.dummies.request import Drawn, Dummies, PaddingRequest
+from stream_app.privacy.dummies.request import DrawRequest, Dummies, PaddingRequest
 from stream_app.privacy.landmarks import Grid, LandmarkSet
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.mechanisms import probabilities
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_picture(arguments.picture)
     asked = _asked(arguments.file)
     steps = asked.dummies.end - asked.dummies.first
-    if arguments.json and isinstance(asked.dummies, Drawn) and steps > MOST_LISTED:
+    if arguments.json and isinstance(asked.dummies, DrawRequest) and steps > MOST_LISTED:
         raise UsageError(
             f"--json lists every option with all its steps, for ranges of at most {MOST_LISTED} steps, but found "
             f"{steps} steps; omit --json, or use a shorter range"
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     choice: OptionDraw | None = None
     joined: LandmarkSet | None
     match asked.dummies:
-        case Drawn():
+        case DrawRequest():
             choice = choice_of(keys, name, Grid(asked.step_ms), asked.dummies)
             joined = None if choice is None else joined_by(asked.dummies, choice.joined)
         case PaddingRequest():
@@ -143,7 +143,7 @@ def _asked(file: Path) -> DummiesRequest:
         raise UsageError("\n".join(f"{file}: {fault.member}: {fault.message}" for fault in error.faults)) from None
     dummies = policy.dummies
     assert dummies is not None, "the policy was made with dummies"
-    if isinstance(dummies, Drawn):
+    if isinstance(dummies, DrawRequest):
         dummies = replace(dummies, charge_nano=policy.epsilon_nano)
     return DummiesRequest(dummies, policy.step_ms)
 
@@ -162,7 +162,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 def _document(asked: DummiesRequest, choice: OptionDraw | None, joined: LandmarkSet) -> dict[str, object]:
     landmarks = [step * asked.step_ms for start, end in joined.intervals for step in range(start, end)]
-    if choice is None or not isinstance(asked.dummies, Drawn):
+    if choice is None or not isinstance(asked.dummies, DrawRequest):
         return {"options": [], "probabilities": [], "chosen": None, "landmarks": landmarks}
     first, order = asked.dummies.first, choice.options.order
     options: list[dict[str, object]] = []
@@ -179,7 +179,7 @@ def _print(asked: DummiesRequest, choice: OptionDraw | None, joined: LandmarkSet
     dummies = asked.dummies
     print(f"range: {dummies.end - dummies.first} steps of {asked.step_ms} ms; landmarks: {len(dummies.landmarks)}")
     match dummies:
-        case Drawn():
+        case DrawRequest():
             assert choice is not None, "an option is drawn wherever the key is there"
             chances = probabilities(choice.scores, dummies.charge_nano)
             rows = {round(nth * (len(chances) - 1) / (MOST_ROWS - 1)) for nth in range(MOST_ROWS)} | {choice.chosen}
@@ -208,7 +208,7 @@ def _print(asked: DummiesRequest, choice: OptionDraw | None, joined: LandmarkSet
 
 def _title(dummies: Dummies) -> str:
     match dummies:
-        case Drawn():
+        case DrawRequest():
             how = f"{dummies.method} by {dummies.utility}, epsilon {dummies.charge_nano / NANO:.9g}"
         case PaddingRequest():
             how = f"padding with probability {dummies.numerator / dummies.denominator:.6g}"

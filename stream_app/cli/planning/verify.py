@@ -54,7 +54,7 @@ ABOVE = {
 """Printed instead if a bound exceeds the declared loss, but without the confidence that BROKEN needs."""
 
 
-class Verified(NamedTuple):
+class PolicyVerdict(NamedTuple):
     """A policy of the file, its verdict, and the duration of its check in seconds."""
 
     series: str
@@ -138,7 +138,7 @@ def _worker(arguments: argparse.Namespace) -> Iterator[OwnWorker | None]:
 
 def _verified(
     arguments: argparse.Namespace, series: str, parameters: dict[str, Any], worker: OwnWorker | None
-) -> Verified:
+) -> PolicyVerdict:
     # PRIVACY: anyone who knows the seed knows its keys. None of them is ever written to a key file, and they only
     # decide synthetic data.
     secret = keyfile.fresh_secret()
@@ -168,10 +168,10 @@ def _verified(
         except ProcessEndedError:
             raise UsageError(ENDED) from None
     decided = None if worker is None or before is None else worker.decided.since(before)
-    return Verified(series, tried.subject.policy, verdict(tried, seen), time.monotonic() - began, decided)
+    return PolicyVerdict(series, tried.subject.policy, verdict(tried, seen), time.monotonic() - began, decided)
 
 
-def _title(found: Verified) -> str:
+def _title(found: PolicyVerdict) -> str:
     policy = found.policy
     kind = _kind(policy)
     if isinstance(policy.kind, UnitStatistic):
@@ -205,7 +205,7 @@ def _looked_at(policy: Policy, units: Units) -> str:
     return said + alone * marked
 
 
-def _print(found: Verified) -> None:
+def _print(found: PolicyVerdict) -> None:
     judgement = found.verdict.judgement
     above = [result for result in found.verdict.results if result.above]
     say(ABOVE[judgement] if above and judgement in ABOVE else SAID[judgement])
@@ -256,7 +256,7 @@ def _print_power(power: Power, pairs: int) -> None:
     say("  Not detected: smaller faults, faults at later events or other values, and anything that no score measures.")
 
 
-def _document(found: Verified, seed: int | None) -> dict[str, Any]:
+def _document(found: PolicyVerdict, seed: int | None) -> dict[str, Any]:
     policy, power, kind = found.policy, found.verdict.power, found.policy.kind
     statistic = {"statistic": kind.statistic} if isinstance(kind, UnitStatistic) else {}
     if isinstance(kind, ByBins):

@@ -11,8 +11,17 @@ from typing import Final, final
 from stream_app.deciding.adopting import adopt_default, adopt_version, adopt_view, drop_unread, policy_from
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, DefaultPolicy
-from stream_app.deciding.members import FindMember, Joined, Member, member_of
-from stream_app.deciding.outcome import Advanced, Counted, Decided, Handed, Rejected, Single, rejected, seal
+from stream_app.deciding.members import FindMember, Member, MemberChange, member_of
+from stream_app.deciding.outcome import (
+    CountedContribution,
+    ProcessedRecord,
+    RejectedRecord,
+    SeriesAndViews,
+    Single,
+    WatermarkAdvance,
+    rejected,
+    seal,
+)
 from stream_app.deciding.rows import Lookup, SeriesRow
 from stream_app.deciding.views.agreement import protected_by, since_version, takes_part
 from stream_app.deciding.views.single import applied, control, untaken
@@ -47,7 +56,7 @@ class Handing:
         self._record: Final = record
         self._joined: Final[dict[str, Member]] = {}  # including reservations by earlier parts
 
-    def handed(self, row: SeriesRow | None, found: EventRecord) -> Single | Handed | Rejection:
+    def handed(self, row: SeriesRow | None, found: EventRecord) -> Single | SeriesAndViews | Rejection:
         """Process a record of a series that is a view or has views; ``row`` is that series' row.
 
         Raises:
@@ -65,13 +74,13 @@ class Handing:
             return base
         if isinstance(found, CloseRecord):
             return base if row is None or isinstance(base, Rejection) else self._ended(row, base, found)
-        after = base.row if isinstance(base, Decided | Advanced) else row
+        after = base.row if isinstance(base, ProcessedRecord | WatermarkAdvance) else row
         if after is None:
             assert isinstance(base, Rejection), "a record without a row was refused"
             return base  # no view exists without its base
         return self._shared(after, base, found)
 
-    def _shared(self, base: SeriesRow, outcome: Single | Rejection, found: Observation | Watermark) -> Handed:
+    def _shared(self, base: SeriesRow, outcome: Single | Rejection, found: Observation | Watermark) -> SeriesAndViews:
         """Pass a reading or a watermark to the views; ``base`` is the base's row after the record."""
         parts: list[Single] = []
         views, passed = base.views, 0
@@ -100,7 +109,7 @@ class Handing:
         first = self._first(base.series, outcome, parts, found)
         if views != base.views:
             first = _with_row(first, replace(base, views=views))
-        return Handed((*first, *parts), passed)
+        return SeriesAndViews((*first, *parts), passed)
 
     def _first(
         self, series: str, outcome: Single | Rejection, parts: list[Single], found: Observation | Watermark
@@ -108,13 +117,13 @@ class Handing:
         """Return the base's outcomes for a record; ``parts`` are the views' outcomes."""
         if not isinstance(outcome, Rejection):
             return [outcome]
-        if outcome.reason == "wrong-type" and any(not isinstance(part, Rejected) for part in parts):
+        if outcome.reason == "wrong-type" and any(not isinstance(part, RejectedRecord) for part in parts):
             return []  # only the views accept watermarks: the base needs none
         return [self._reject(series, found, outcome.reason)]
 
     def _begun(
         self, base: SeriesRow, series: str, default: DefaultPolicy, row: SeriesRow | None
-    ) -> Decided | Rejection:
+    ) -> ProcessedRecord | Rejection:
         """Begin a view; ``row`` is the row of an ordinary series that already has the view's id, if any."""
         policy = default.policy
         if row is not None or protected_by(policy) != protected_by(base.policy):
@@ -136,14 +145,14 @@ class Handing:
             return False
         return not member.with_claim(claim_nano).exceeding
 
-    def _ended(self, row: SeriesRow, base: Single, found: CloseRecord) -> Handed:
+    def _ended(self, row: SeriesRow, base: Single, found: CloseRecord) -> SeriesAndViews:
         """Close a base's views together with it."""
         parts = [self._single(view, of_series(found, view.series)) for view in self._begun_views(row)]
-        return Handed((base, *(part for part in parts if not isinstance(part, Rejection))))
+        return SeriesAndViews((base, *(part for part in parts if not isinstance(part, Rejection))))
 
-    def _registered(self, row: SeriesRow | None, found: LandmarksRecord) -> Handed | Rejection:
+    def _registered(self, row: SeriesRow | None, found: LandmarksRecord) -> SeriesAndViews | Rejection:
         """Register landmarks in a base and all of its views, or in none of them."""
-        adopted: Decided | None = None
+        adopted: ProcessedRecord | None = None
         if row is None:
             first = adopt_default(self._context, self._member, found.series, self._record)
             if isinstance(first, Rejection):
@@ -155,16 +164,16 @@ class Handing:
         views = self._added(row, aligned(found.add, *row.policy.grid))
         if isinstance(views, Rejection):
             return views
-        return Handed((seal(self._context, row, adopted, outcome, self._record.timestamp_ms), *views))
+        return SeriesAndViews((seal(self._context, row, adopted, outcome, self._record.timestamp_ms), *views))
 
-    def _added(self, base: SeriesRow, landmarks: LandmarkSet) -> list[Decided] | Rejection:
+    def _added(self, base: SeriesRow, landmarks: LandmarkSet) -> list[ProcessedRecord] | Rejection:
         """Register the landmarks that the base does not have yet, in all views or in none.
 
         ``landmarks`` are counted on the grid of the base. Guarantee: views have the landmarks of their base, even views
         that the configuration no longer lists, so budgets add up over one set of landmarks.
         """
         spans = [base.policy.grid.span_of(each) for each in landmarks.without(base.state.promise.landmarks).intervals]
-        parts: list[Decided] = []
+        parts: list[ProcessedRecord] = []
         for view in self._begun_views(base) if spans else ():
             if view.state.closed and spans[0][0] >= view.state.clock.decided_end_ms:
                 continue  # it ended and spends nothing on these
@@ -174,7 +183,7 @@ class Handing:
             parts.append(seal(self._context, view, None, moved, self._record.timestamp_ms))
         return parts
 
-    def _base_version(self, row: SeriesRow | None, found: PolicyRecord) -> Handed | Rejection:
+    def _base_version(self, row: SeriesRow | None, found: PolicyRecord) -> SeriesAndViews | Rejection:
         """Begin a version of a base, and register its new landmarks in all views."""
         policy = policy_from(self._context, row, found)
         if isinstance(policy, Rejection):
@@ -191,9 +200,9 @@ class Handing:
         if isinstance(views, Rejection):
             return views
         drop_unread(self._collection, row, adopted)
-        return Handed((adopted, *views))
+        return SeriesAndViews((adopted, *views))
 
-    def _view_version(self, row: SeriesRow | None, found: PolicyRecord) -> Decided | Rejection:
+    def _view_version(self, row: SeriesRow | None, found: PolicyRecord) -> ProcessedRecord | Rejection:
         """Begin a later version of a view, with the remaining landmarks of its base."""
         policy = policy_from(self._context, row, found)
         if isinstance(policy, Rejection):
@@ -219,11 +228,11 @@ class Handing:
         return [row for row in rows if row is not None]
 
     def _single(
-        self, row: SeriesRow | None, found: EventRecord, adopted: Decided | None = None
-    ) -> Decided | Counted | Advanced | Rejection:
+        self, row: SeriesRow | None, found: EventRecord, adopted: ProcessedRecord | None = None
+    ) -> ProcessedRecord | CountedContribution | WatermarkAdvance | Rejection:
         outcome = applied(self._context, row, self._member, self._collection, found, self._record, adopted)
-        if row is None and isinstance(outcome, Decided | Advanced):
-            first = outcome.adopted if isinstance(outcome, Advanced) else outcome
+        if row is None and isinstance(outcome, ProcessedRecord | WatermarkAdvance):
+            first = outcome.adopted if isinstance(outcome, WatermarkAdvance) else outcome
             self._join(None if first is None else first.joined)
         return outcome
 
@@ -231,23 +240,23 @@ class Handing:
         """Return a person's state after the earlier parts of this record."""
         return self._joined.get(chain) or self._find_member(chain)
 
-    def _join(self, joined: Joined | None) -> None:
+    def _join(self, joined: MemberChange | None) -> None:
         if joined is not None:
             self._joined[joined.member.chain] = joined.member
 
-    def _reject(self, series: str, found: Observation | Watermark, reason: Reason) -> Rejected:
+    def _reject(self, series: str, found: Observation | Watermark, reason: Reason) -> RejectedRecord:
         return rejected(series, found.timestamp_ms, reason, self._record)
 
 
 def _with_row(parts: list[Single], row: SeriesRow) -> list[Single]:
     """Return the base's outcomes with its row replaced by ``row``, which the views changed."""
     match parts:
-        case [Decided() as one]:
+        case [ProcessedRecord() as one]:
             return [replace(one, row=row)]
-        case [Advanced() as one]:
+        case [WatermarkAdvance() as one]:
             return [one._replace(row=row)]
         case _:
-            return [Advanced(row, None, ()), *parts]
+            return [WatermarkAdvance(row, None, ()), *parts]
 
 
 def _with_landmarks(policy: Policy, row: SeriesRow) -> Policy:

@@ -7,7 +7,7 @@ from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.filling import fill
 from stream_app.deciding.members import FindMember
-from stream_app.deciding.outcome import Advanced, Counted, Decided, seal
+from stream_app.deciding.outcome import CountedContribution, ProcessedRecord, WatermarkAdvance, seal
 from stream_app.deciding.rows import SeriesRow
 from stream_app.formats.records import (
     CloseRecord,
@@ -33,8 +33,8 @@ def applied(
     collection: Collection,
     found: EventRecord,
     record: InputRecord,
-    adopted: Decided | None = None,
-) -> Decided | Counted | Advanced | Rejection:
+    adopted: ProcessedRecord | None = None,
+) -> ProcessedRecord | CountedContribution | WatermarkAdvance | Rejection:
     """Process a record for the series it names; ``adopted`` is the adoption that created ``row``.
 
     Raises:
@@ -77,13 +77,13 @@ def untaken(policy: Policy, found: EventRecord) -> bool:
 
 
 def _observed(
-    context: Context, row: SeriesRow, adopted: Decided | None, found: Observation, record: InputRecord
-) -> Decided | Rejection:
+    context: Context, row: SeriesRow, adopted: ProcessedRecord | None, found: Observation, record: InputRecord
+) -> ProcessedRecord | Rejection:
     stepped = fold.step(context.keys, row.policy, row.state, found.series, found.timestamp_ms, found.value)
     if isinstance(stepped, Rejection):
         return stepped  # without a renewal
     begun = renewed(context, row, stepped.release.timestamp_ms, record) if row.policy.renew else None
-    if not isinstance(begun, Decided):
+    if not isinstance(begun, ProcessedRecord):
         return seal(context, row, adopted, stepped, record.timestamp_ms, None if begun is None else "refused")
     # PRIVACY: the draw under the previous version is dropped unread and appears nowhere.
     stepped = fold.step(context.keys, begun.row.policy, begun.row.state, found.series, found.timestamp_ms, found.value)
@@ -93,7 +93,7 @@ def _observed(
 
 def control(
     row: SeriesRow, found: LandmarksRecord | CloseRecord
-) -> fold.Moved[LandmarksEntry] | fold.Moved[CloseEntry] | Rejection:
+) -> fold.StateChange[LandmarksEntry] | fold.StateChange[CloseEntry] | Rejection:
     """Return the result, for a series, of a record that belongs to no step."""
     match found:
         case LandmarksRecord():

@@ -11,7 +11,7 @@ from stream_app.kafka.owner.cache import RowReader
 from stream_app.kafka.owner.figures import PartitionMetrics
 from stream_app.kafka.owner.inbox import BatchInput, Delivery, Inbox
 from stream_app.kafka.owner.life import Away, Held, Recalling, State, Stopped, TakingOver, Working, followed
-from stream_app.kafka.owner.tenure import Facts, Kept, Tenure
+from stream_app.kafka.owner.tenure import Facts, LastingParts, Tenure
 from stream_app.kafka.parts import WorkerParts
 from stream_app.kafka.stops import StopReason, can_reopen, stopping
 from stream_app.monitoring.loggable import loggable
@@ -71,7 +71,7 @@ class Partition:
         self._state: State = Away()
         self._wake, self._ending, self._gate = asyncio.Event(), asyncio.Event(), Gate()
         self._inbox = Inbox(settings.batch_records, settings.batch_bytes)
-        self._kept = Kept(self._inbox, PartitionMetrics(parts, number), self._wake.set)
+        self._kept = LastingParts(self._inbox, PartitionMetrics(parts, number), self._wake.set)
         self._refetches: set[asyncio.Task[None]] = set()
         self._idle_since: float | None = None
         self._task = asyncio.create_task(self._live(), name=f"partition {number}")

@@ -30,7 +30,7 @@ Facts = Callable[[], Awaitable[Mapping[str, TopicFacts]]]  # asks the brokers fo
 
 
 @dataclass(slots=True)
-class Kept:
+class LastingParts:
     """The parts of a partition that outlive a tenure."""
 
     inbox: Inbox
@@ -89,7 +89,7 @@ class Tenure:
         self,
         parts: WorkerParts,
         number: int,
-        kept: Kept,
+        kept: LastingParts,
         writer: Writer,
         restored: RestoredPartition,
         transactions: Transactions,
@@ -109,7 +109,7 @@ class Tenure:
         parts: WorkerParts,
         number: int,
         facts: Facts,
-        kept: Kept,
+        kept: LastingParts,
         opened: AsyncExitStack,
         recalling: Callable[[], None],
     ) -> Self:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from stream_app.deciding.context import Context
 from stream_app.deciding.decider import INPUT_HEADER
-from stream_app.deciding.outcome import Decided, seal
+from stream_app.deciding.outcome import ProcessedRecord, seal
 from stream_app.deciding.rebuild import GIVEN_UP
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.brokers import Writer
@@ -55,7 +55,7 @@ class GivenUp:
         return {entry["release"]: GIVEN_UP}
 
 
-def closed(context: Context, rows: Iterable[SeriesRow], now_ms: int) -> list[Decided]:
+def closed(context: Context, rows: Iterable[SeriesRow], now_ms: int) -> list[ProcessedRecord]:
     """Return the outcomes that close series in which every measurement of the period is given up.
 
     Their ledger says that the period has a release. Every later step that is not published with noise must repeat that
@@ -67,7 +67,7 @@ def closed(context: Context, rows: Iterable[SeriesRow], now_ms: int) -> list[Dec
     return [seal(context, row, None, moved, now_ms) for row, moved in moves if not isinstance(moved, Rejection)]
 
 
-async def close(writer: Writer, names: TopicNames, ended: Iterable[Decided], offset: int) -> None:
+async def close(writer: Writer, names: TopicNames, ended: Iterable[ProcessedRecord], offset: int) -> None:
     """Write the entries that close series; they name input ``offset``."""
     pages = writer.pages()
     for outcome in ended:

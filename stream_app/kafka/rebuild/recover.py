@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from stream_app.deciding import rows
 from stream_app.deciding.decider import INPUT_HEADER
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.deciding.units.sealed import PREFIX
 from stream_app.deciding.views.refusals import told_again
 from stream_app.formats import encoding
@@ -76,7 +76,7 @@ class _Plan(NamedTuple):
     told: FoldedLogs  # with all the fields below
     place: InputPlace
     left: AbortedRecords | None  # abandoned entries that count; None if input continues from them
-    ended: list[Decided]  # outcomes of the closed series
+    ended: list[ProcessedRecord]  # outcomes of the closed series
     open_steps: FoundSteps
     units: FoundUnits
 

@@ -11,7 +11,7 @@ from stream_app.monitoring.statuspage.markup import Markup, element
 from stream_app.monitoring.statuspage.plot import lately
 
 
-class Found(NamedTuple):
+class ShownFinding(NamedTuple):
     """One finding, reduced to what the page may show."""
 
     when: str  # time of discovery, UTC
@@ -27,7 +27,7 @@ class AboutAudit(NamedTuple):
     reached: bool  # whether it has read what existed at its start
     signed: bool  # whether signed checkpoints are checked
     meanings: Mapping[str, str]  # of finding codes
-    latest: Sequence[Found]  # the last findings, newest first
+    latest: Sequence[ShownFinding]  # the last findings, newest first
     up_seconds: float
     breaks: frozenset[str]  # codes of a violated guarantee; all others are integrity errors
 

@@ -16,7 +16,7 @@ from stream_app.privacy.collected.steps import (
     shifted,
     untimely_watermark,
 )
-from stream_app.privacy.fold import Stepped, advance, publish
+from stream_app.privacy.fold import StepResult, advance, publish
 from stream_app.privacy.noise.draws import Draw
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.place import place, unspent
@@ -109,7 +109,7 @@ def decide_step(
     index: int,
     cells: RawCells | None,
     seed: bytes | None = None,
-) -> Stepped | None:
+) -> StepResult | None:
     """Process a closing step with its combined readings; ``cells`` is None if it has none.
 
     A step without cells is filled without spending. Return None if the key of its epoch was erased; the step is then

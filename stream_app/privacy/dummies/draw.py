@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from stream_app.privacy.dummies.options import Options, options_of, scores_of
 from stream_app.privacy.dummies.partitioned import sampled
-from stream_app.privacy.dummies.request import Drawn, Dummies, PaddingRequest
+from stream_app.privacy.dummies.request import DrawRequest, Dummies, PaddingRequest
 from stream_app.privacy.landmarks import MOST_INTERVALS, NO_LANDMARKS, Grid, LandmarkSet
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.noise.mechanisms import chosen
@@ -83,7 +83,7 @@ class OptionDraw(NamedTuple):
     joined: tuple[int, ...]
 
 
-def choice_of(keys: KeyRing, name: bytes, grid: Grid, dummies: Drawn) -> OptionDraw | None:
+def choice_of(keys: KeyRing, name: bytes, grid: Grid, dummies: DrawRequest) -> OptionDraw | None:
     """Draw one option at the charge of the request; None if the key of the range's start is erased."""
     epoch = keys.epoch_of(max(0, grid.start_of(dummies.first)))
     secret = keys.secret_of(epoch)

@@ -27,7 +27,7 @@ enumerated, so a refusal reveals nothing about the landmarks.
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawRequest:
     """One option of many, drawn by the exponential mechanism at ``charge_nano`` nano-epsilon."""
 
     method: Method
@@ -54,7 +54,7 @@ class PaddingRequest:
     charge_nano: Literal[0] = 0
 
 
-Dummies = Drawn | PaddingRequest
+Dummies = DrawRequest | PaddingRequest
 
 
 def dummies_of(
@@ -93,7 +93,7 @@ def dummies_of(
         return tuple(faults)
     if isinstance(form, DrawnForm):
         charge_nano = ceil(epsilon_nano * exact(form.fraction))
-        return Drawn(form.method, form.utility, charge_nano, first, end, landmarks)
+        return DrawRequest(form.method, form.utility, charge_nano, first, end, landmarks)
     chance = exact(form.probability)
     return PaddingRequest(chance.numerator, chance.denominator, first, end, landmarks)
 

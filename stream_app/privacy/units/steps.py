@@ -7,7 +7,7 @@ skipped: it has no release and no entry, and it spends nothing.
 from collections.abc import Iterable, Iterator, Sequence
 
 from stream_app.privacy.collected.plain import decide_step
-from stream_app.privacy.fold import Stepped
+from stream_app.privacy.fold import StepResult
 from stream_app.privacy.kinds import (
     ByBins,
     Category,
@@ -52,7 +52,7 @@ def _counted(
 
 def decide_units(
     keys: KeyRing, policy: Policy, state: State, series: str, index: int, units: Sequence[OpenUnit]
-) -> Stepped | None:
+) -> StepResult | None:
     """Process a step after the last processed one, given all its units in order.
 
     Return None if no unit counts or the key of the step's epoch was erased; then nothing is released and no entry is

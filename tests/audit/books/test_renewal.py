@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Rejected
+from stream_app.deciding.outcome import RejectedRecord
 from stream_app.deciding.rebuild import rebuild
 from tests.audit.frauds.forged import behind, registered
 from tests.audit.ways import audit, codes
@@ -74,7 +74,7 @@ def test_a_renewal_that_is_spelt_otherwise_is_one(bounds: list[int] | None) -> N
     parameters["protection"] = {**parameters["protection"], "landmarks": steps}
     parameters["renew"] = bounds
     run.feed_all([{"type": "policy", "series": "a", "version": 2, **parameters}, observation("a", 5, 1)])
-    assert isinstance(run.feed({"type": "landmarks", "series": "a", "add": [700]}), Rejected)
+    assert isinstance(run.feed({"type": "landmarks", "series": "a", "add": [700]}), RejectedRecord)
     assert run.rows["a"].policy.fixed
     assert audit(run.ledger, run.releases, lifetime_nano=LIFETIME).findings == ()
     assert rebuild(run.context, run.ledger, run.releases) == run.rows

@@ -6,7 +6,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from stream_app.audit.finding import CODES, LISTED, Code, Finding, Kept, kind_of
+from stream_app.audit.finding import CODES, LISTED, BoundedList, Code, Finding, kind_of
 from stream_app.audit.report.page import SHOWN, page
 from stream_app.audit.report.report import UNTOLD, Tally
 from stream_app.audit.standing.inquiry import StandingInquiry
@@ -113,7 +113,7 @@ def test_unknown_terms_break_no_promise_that_was_kept() -> None:
 @pytest.mark.parametrize("others", [3, SHOWN + 5, LISTED + 7])
 def test_all_that_breaks_a_promise_stands_in_report_and_page(others: int) -> None:
     """However many other findings came before it: these alone are cut short, and it is said how many."""
-    tally = Tally(Kept())
+    tally = Tally(BoundedList())
     for number in range(others):
         tally.add(Finding("share", "a", number + 1, "spends a different amount"))
     for number in range(SHOWN + 50):

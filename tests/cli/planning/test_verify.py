@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stream_app.cli import main
-from stream_app.cli.planning.verify import Verified, _print
+from stream_app.cli.planning.verify import PolicyVerdict, _print
 from stream_app.privacy.policy import policy_of
 from stream_app.verify.verdict import MeasuredBounds, PairResult, Verdict
 from stream_app.verify.worker import DecidedCounts
@@ -75,7 +75,7 @@ def test_a_bound_above_what_is_declared_is_said(cli: Cli) -> None:
     for control, word in ((sure, "HOLDS"), (blind, "NO POWER")):
         (result,) = results = (PairResult("all steps", 2.0, MeasuredBounds(2.1, 1.6, 1500, "the value >= 3"), control),)
         assert result.above
-        _print(Verified("home-*", policy, Verdict(results, 1), 1.0, DecidedCounts(5_000, 0)))
+        _print(PolicyVerdict("home-*", policy, Verdict(results, 1), 1.0, DecidedCounts(5_000, 0)))
         out = " ".join(cli.said().out.split())
         assert out.startswith(f"{word}")
         assert "a lower bound exceeds the declared loss at 95 %" in out

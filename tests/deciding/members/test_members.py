@@ -7,7 +7,7 @@ import pytest
 
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.members import MOST_SERIES, Member, load_member
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.deciding.rebuild import rebuilt
 from tests.audit.ways import audit
 from tests.run import KEYS, Run, default, limited, observation, policy, reason
@@ -204,7 +204,7 @@ def test_refused_caps(context: Context, record: object, expected: str, key: byte
     """The reject of a cap has no series, and the member as its key."""
     run = Run(context)
     outcome = run.feed(orjson.dumps(record))
-    assert isinstance(outcome, Rejected)
+    assert isinstance(outcome, RejectedRecord)
     assert (outcome.reason, outcome.key) == (expected, key)
     assert orjson.loads(outcome.value)["series"] is None
     assert run.ledger == []
@@ -242,6 +242,6 @@ def test_dummies_join_once() -> None:
     dummies = {"method": "padding", "probability": 0.5, "start": 0, "end": 9}
     run = Run(members(member_nano=2 * E))
     outcome = run.feed(policy("p/a", protection={"level": "landmark", "landmarks": [1]}, dummies=dummies))
-    assert isinstance(outcome, Decided)
+    assert isinstance(outcome, ProcessedRecord)
     assert outcome.joined is not None
     assert [entry["entry"] for entry in run.entries()] == ["member", "policy", "dummies"]

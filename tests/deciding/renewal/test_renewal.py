@@ -3,7 +3,7 @@
 import pytest
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.privacy.noise.key import KeyRing
 from stream_app.privacy.parameters import LARGEST_VERSION, LAST_TIMESTAMP_MS
 from stream_app.privacy.policy import PolicyError, policy_of
@@ -16,7 +16,7 @@ def test_the_first_event_at_or_after_a_bound_begins_the_next_version() -> None:
     run = Run(Context(KEYS, limits=ROOM)).feed_all([renewing(), observation("a", 0, 1), observation("a", 99, 1)])
     assert versions(run) == [(0, 1), (90, 1)]
     outcome = run.feed(observation("a", 100, 1))
-    assert isinstance(outcome, Decided)
+    assert isinstance(outcome, ProcessedRecord)
     assert (outcome.renewal, len(outcome.entries), versions(run)[-1]) == ("begun", 2, (100, 2))
     first, second = run.entries("policy")
     assert second["parameters"] == {**first["parameters"], "protection": landmarks([150, 160]), "renew": [200, 300]}
@@ -102,7 +102,7 @@ def test_what_the_budget_does_not_allow_does_not_begin(limits: Limits) -> None:
     run.feed_all([renewing(protection=landmarks()), observation("a", 0, 1)])
     run.context = Context(KEYS, limits=limits)
     outcomes = [run.feed(observation("a", at, 1)) for at in (100, 110, 290, 300, 310)]
-    assert [outcome.renewal for outcome in outcomes if isinstance(outcome, Decided)] == [
+    assert [outcome.renewal for outcome in outcomes if isinstance(outcome, ProcessedRecord)] == [
         *("refused", None, "refused", "refused", None)
     ]
     assert [version for _, version in versions(run)] == [1] * 6

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.deciding.rebuild import rebuild
 from stream_app.privacy.weaker import less_protected
 from tests.run import ADAPTIVE, BALANCED, KEYS, SKIP, UNIFORM, Run, observation, policy
@@ -116,7 +116,7 @@ class Life:
             case Late():
                 at = [max(0, self.now_ms + offset * STEP) for offset in move.offsets]
                 outcome = self.run.feed({"type": "landmarks", "series": A, "add": at})
-                if isinstance(outcome, Decided):
+                if isinstance(outcome, ProcessedRecord):
                     self.landmarks |= {each // STEP for each in at}
                     entry = json.loads(self.run.ledger[-1])
                     self.reigns[-1].used_nano = entry["landmark_spent_nano"] + entry["regular_peak_nano"]
@@ -130,7 +130,7 @@ class Life:
         at = max(0, self.now_ms + move.gap_ms)
         start, row, entries = at // STEP * STEP, self.run.rows.get(A), len(self.run.ledger)
         outcome = self.run.feed(observation(A, at, 5 if move.valid else "five"))
-        if not isinstance(outcome, Decided):
+        if not isinstance(outcome, ProcessedRecord):
             assert self.run.rows.get(A) is row, "a refused event changes nothing"
             return
         self.now_ms = at
@@ -186,7 +186,7 @@ class Life:
         scheme = UNIFORM if "length" in protection else move.scheme
         bounds = sorted({max(0, self.now_ms + bound) for bound in move.bounds_ms})
         record = policy(A, version, epsilon=move.epsilon, protection=protection, scheme=scheme, renew=bounds)
-        if isinstance(self.run.feed(record), Decided):
+        if isinstance(self.run.feed(record), ProcessedRecord):
             self.landmarks |= {mark // STEP for mark in marks}
             parameters = {name: part for name, part in record.items() if name not in {"type", "series", "version"}}
             self.reigns.append(Reign(parameters))

@@ -7,7 +7,7 @@ import pytest
 
 from stream_app.deciding import rows
 from stream_app.deciding.context import Context
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.kafka.client.topics import OUTPUT_BYTES
 from stream_app.privacy.landmarks import MOST_INTERVALS
 from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
@@ -73,7 +73,7 @@ def test_a_copy_of_a_renewal_keeps_drawn_landmarks_fixed() -> None:
     to_come = [[max(1, start), end] for start, end in parameters["protection"]["landmarks"] if end > 1]
     parameters["protection"] = {**parameters["protection"], "landmarks": to_come}
     del parameters["renew"]
-    assert isinstance(run.feed({"type": "policy", "series": "a", "version": 2, **parameters}), Decided)
+    assert isinstance(run.feed({"type": "policy", "series": "a", "version": 2, **parameters}), ProcessedRecord)
     assert run.rows["a"].policy.fixed
     rebuilt(run)
 
@@ -163,7 +163,7 @@ def test_a_renewed_row_never_outgrows_its_topic() -> None:
     for record in (*records, observation("a", 110, 1), observation("a", 200, 1), observation("a", 210, 1)):
         before = rows.load(table.get, "a", {})
         stored.rows = {} if before is None else {"a": before}
-        assert isinstance(stored.feed(record), Decided)
+        assert isinstance(stored.feed(record), ProcessedRecord)
         kept.feed(record)
         written = rows.dump(stored.rows["a"], before, set())
         assert all(len(value) < OUTPUT_BYTES for _, value in written)

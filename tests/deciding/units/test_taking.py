@@ -8,7 +8,7 @@ import pytest
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context
 from stream_app.deciding.landmarksmet import LandmarksMet
-from stream_app.deciding.outcome import Advanced, Counted
+from stream_app.deciding.outcome import CountedContribution, WatermarkAdvance
 from stream_app.deciding.rows import dump, load
 from stream_app.deciding.units.blocks import Blocks
 from stream_app.privacy.noise.key import KeyRing
@@ -31,8 +31,8 @@ def test_a_reading_closes_the_steps_behind_it() -> None:
     """Up to i - open_steps, in order, those without a reading passed over; a unit counts once whatever it read."""
     run = Run().feed_all([units(), reading(1, 1), reading(39, 2), reading(2, 3), reading(3, 5), reading(81, 4)])
     assert steps(run) == [(0, pytest.approx(8 / 3), 3)]
-    assert isinstance(run.feed(reading(83, 7)), Counted), "the row of its unit alone changed"
-    assert isinstance(run.feed(reading(199, 7)), Advanced)
+    assert isinstance(run.feed(reading(83, 7)), CountedContribution), "the row of its unit alone changed"
+    assert isinstance(run.feed(reading(199, 7)), WatermarkAdvance)
     assert steps(run)[1:] == [(80, 5.5, 2)]
     run.feed(reading(119, 1))
     assert reasons(run) == ["late"]

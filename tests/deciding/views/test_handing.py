@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Handed, Rejected
+from stream_app.deciding.outcome import RejectedRecord, SeriesAndViews
 from stream_app.deciding.rows import Views
 from tests.deciding.views.logs import (
     BASE,
@@ -43,13 +43,13 @@ def test_claims_of_base_and_views_add_up_under_the_cap() -> None:
     defaults = base(), view("day", 8, epsilon=1.0), view("week", 24, epsilon=1.0)
     run = Run(context(*defaults, limits=limits))
     first = run.feed(reading(0, 5, BASE))
-    assert isinstance(first, Handed)
+    assert isinstance(first, SeriesAndViews)
     assert first.passed == 0
     assert refused(run) == [(WEEK, "member-cap", 0)]
     assert (run.members["p-17/"].claimed_nano, run.members["p-17/"].series) == (2 * 10**9, 2)
     assert run.rows[BASE].views == Views(("day",), ("week",))
     again = run.feed(reading(2, 5, BASE))
-    assert isinstance(again, Handed)
+    assert isinstance(again, SeriesAndViews)
     assert again.passed == 1
     assert refused(run) == [(WEEK, "member-cap", 0)]
     assert WEEK not in run.rows
@@ -186,7 +186,7 @@ def test_a_view_may_have_later_versions() -> None:
     assert entries(run, DAY)[-1]["parameters"]["protection"]["landmarks"] == [[100, 102]]
     own = policy(DAY, 3, epsilon=1e4, protection={"level": "landmark", "step": UNIT, "landmarks": [200]})
     outcome = run.feed(own)
-    assert isinstance(outcome, Rejected)
+    assert isinstance(outcome, RejectedRecord)
     assert outcome.reason == "invalid-policy"
     run.feed(reading(8, 5, BASE))
     assert entries(run, DAY)[-1]["decision"] == "perturbed"

@@ -8,7 +8,7 @@ import pytest
 from stream_app.deciding.collection import Collection, LostCountersError
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decider import Decider, Outlets
-from stream_app.deciding.outcome import Advanced, Counted
+from stream_app.deciding.outcome import CountedContribution, WatermarkAdvance
 from stream_app.formats.records import InputRecord
 from stream_app.privacy.collected.plain import MOST_READINGS
 from stream_app.privacy.noise.key import KeyRing
@@ -29,10 +29,10 @@ def test_a_reading_closes_the_steps_behind_it_all_at_once() -> None:
     run = Run().feed_all([within(open_steps=4), reading(31, 3), reading(2, 1), reading(18, 2)])
     assert not run.releases
     outcome = run.feed(reading(75, 5))
-    assert isinstance(outcome, Advanced)
+    assert isinstance(outcome, WatermarkAdvance)
     assert steps(run) == [(0, 1.0), (10, 2.0), (30, 3.0)]
-    assert isinstance(run.feed(reading(41, 4)), Advanced), "the first of its step"
-    assert isinstance(run.feed(reading(42, 4)), Counted)
+    assert isinstance(run.feed(reading(41, 4)), WatermarkAdvance), "the first of its step"
+    assert isinstance(run.feed(reading(42, 4)), CountedContribution)
     run.feed_all([reading(39, 1), watermark(80)])
     assert steps(run)[3:] == [(40, 8.0), (70, 5.0)]
     assert run.reasons == ["late"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.decision import recall
-from stream_app.deciding.outcome import Advanced, Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord, WatermarkAdvance
 from stream_app.deciding.rebuild import rebuild
 from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats import wire
@@ -42,11 +42,13 @@ class Played:
             before = self._policy(series)
             outcome = self.run.feed(self.values[-1])
             after = self._policy(series)
-            if isinstance(outcome, Rejected):
+            if isinstance(outcome, RejectedRecord):
                 self.rejected.add(offset, None, "refused")
             elif after is not before and after is not None and (before is None or not stays_open(after, before)):
                 self.adopted[series] = offset
-            if (isinstance(outcome, Advanced) and outcome.steps) or (isinstance(outcome, Decided) and outcome.release):
+            if (isinstance(outcome, WatermarkAdvance) and outcome.steps) or (
+                isinstance(outcome, ProcessedRecord) and outcome.release
+            ):
                 self.released[series] = offset
 
     def _policy(self, series: str) -> Policy | None:

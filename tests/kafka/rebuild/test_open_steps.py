@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stream_app.deciding.collection import Collection
 from stream_app.deciding.context import Context, Limits
 from stream_app.deciding.decision import recall
-from stream_app.deciding.outcome import Advanced, Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord, WatermarkAdvance
 from stream_app.deciding.rebuild import rebuild
 from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats.records import InputRecord
@@ -83,11 +83,13 @@ def advance(past: Played, moves: list[tuple[str, str, int]]) -> None:
             record = policy(series, version[series], **PARAMETERS)
         values.append(json.dumps(record).encode())
         outcome = run.feed(values[-1])
-        if isinstance(outcome, Rejected):
+        if isinstance(outcome, RejectedRecord):
             rejected.add(offset, series, "refused")
-        elif (kind == "policy" and isinstance(outcome, Decided)) or (isinstance(outcome, Advanced) and outcome.adopted):
+        elif (kind == "policy" and isinstance(outcome, ProcessedRecord)) or (
+            isinstance(outcome, WatermarkAdvance) and outcome.adopted
+        ):
             adopted[series] = offset
-        if isinstance(outcome, Advanced) and outcome.steps:
+        if isinstance(outcome, WatermarkAdvance) and outcome.steps:
             released[series] = offset
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from stream_app.deciding.collection import Collection
-from stream_app.deciding.outcome import Rejected
+from stream_app.deciding.outcome import RejectedRecord
 from stream_app.deciding.rebuild import restored
 from stream_app.deciding.rows import SeriesRow
 from stream_app.deciding.units.blocks import Blocks, Table
@@ -39,7 +39,7 @@ class Played:
         for record in log:
             offset = self.run.offset
             self.values.append(wire.dump(record))
-            if isinstance(self.run.feed(self.values[-1]), Rejected):
+            if isinstance(self.run.feed(self.values[-1]), RejectedRecord):
                 self.rejected.add(offset, None, "refused")
             self.origins += [offset] * (len(self.run.ledger) - len(self.origins))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import product
 
 from stream_app.deciding.members import Member
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.deciding.rows import SeriesRow
 from stream_app.kafka.evidence.ends import Bounds, Ends, Shortage
 from stream_app.kafka.rebuild.folding import FoldedLogs
@@ -54,5 +54,5 @@ def test_missing_is_what_anybody_names() -> None:
 def row(series: str, sequence: int) -> SeriesRow:
     """Return a row that has come so far."""
     outcome = Run().feed(policy(series))
-    assert isinstance(outcome, Decided)
+    assert isinstance(outcome, ProcessedRecord)
     return replace(outcome.row, sequence=sequence)

@@ -3,13 +3,13 @@
 from stream_app.monitoring.metric import Gauge
 from stream_app.monitoring.metrics import AUDIT_TABLE, AuditMetric, Metrics
 from stream_app.monitoring.scrape import gathered
-from stream_app.monitoring.statuspage.audit import AboutAudit, Found, audit_page
+from stream_app.monitoring.statuspage.audit import AboutAudit, ShownFinding, audit_page
 from stream_app.monitoring.statuspage.document import View
 from stream_app.monitoring.statuspage.history import History
 from tests.monitoring.statuspage.read import Page
 
 
-def shown(metrics: Metrics, *latest: Found, reached: bool = True) -> Page:
+def shown(metrics: Metrics, *latest: ShownFinding, reached: bool = True) -> Page:
     """Return the page of a registry."""
     scrape = gathered(metrics.registry.collect(), 0.0)
     history = History()
@@ -48,7 +48,7 @@ def test_findings() -> None:
     """By code with their meaning; series and message where they were allowed, else a hint where they stand."""
     metrics = measured(entries=5)
     metrics.count(AuditMetric.FINDINGS, 2, "fork")
-    page = shown(metrics, Found("2026-01-01 00:00:00", "fork", "<home-7> 4", "<was changed>"))
+    page = shown(metrics, ShownFinding("2026-01-01 00:00:00", "fork", "<home-7> 4", "<was changed>"))
     assert "✗ Integrity error: 2 findings" in page.text
     metrics.count(AuditMetric.FINDINGS, 1, "theorem")
     worse = " ".join(shown(metrics).text.split())
@@ -57,5 +57,5 @@ def test_findings() -> None:
     assert (page.data["found-fork"], page.data["findings"]) == (2, 2)
     assert "two entries follow the same one." in page.text
     assert "<home-7> 4 <was changed>" in page.text
-    silent = shown(metrics, Found("2026-01-01 00:00:00", "fork", "", ""))
+    silent = shown(metrics, ShownFinding("2026-01-01 00:00:00", "fork", "", ""))
     assert "http_series" in silent.text

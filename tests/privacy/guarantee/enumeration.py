@@ -91,7 +91,7 @@ class Search:
         """Start with nothing seen."""
         self.rules, self.policies, self.policy, self.steps = rules, policies, policies[0], steps
         self.window = self.policy.windows.steps if self.policy.windows else 1
-        self._known: dict[Key, list[tuple[frozenset[int], fold.Moved[LandmarksEntry] | Rejection]]] = {}
+        self._known: dict[Key, list[tuple[frozenset[int], fold.StateChange[LandmarksEntry] | Rejection]]] = {}
         self.states = self.violations = self.refusals = self.registered = self.not_registered = self.miscounts = 0
 
     def run(self) -> Found:
@@ -175,7 +175,7 @@ class Search:
 
     def _registered(
         self, state: State, books: Books
-    ) -> list[tuple[frozenset[int], fold.Moved[LandmarksEntry] | Rejection]]:
+    ) -> list[tuple[frozenset[int], fold.StateChange[LandmarksEntry] | Rejection]]:
         """Return what every registration does; it is a pure function of these parts of the state."""
         key = (state.guard, state.promise.landmarks.intervals, state.promise.spare_left, state.clock.last_step)
         known = self._known.get(key)
@@ -187,7 +187,7 @@ class Search:
                 for added in combinations(others, size):
                     moved = fold.register(self.policy, met, added)
                     if not isinstance(moved, Rejection):
-                        moved = fold.Moved(replace(moved.state, guard=Guard(*moved.state.guard)), moved.entry)
+                        moved = fold.StateChange(replace(moved.state, guard=Guard(*moved.state.guard)), moved.entry)
                     known.append((frozenset(added), moved))
             self._known[key] = known
         return known
@@ -212,7 +212,7 @@ class Search:
             self._count_left(stepped, books, step)
             yield Node(stepped.state, books.published(step, spend_nano))
 
-    def _count_left(self, stepped: fold.Stepped, books: Books, step: int) -> None:
+    def _count_left(self, stepped: fold.StepResult, books: Books, step: int) -> None:
         if isinstance(self.policy.protection, LandmarkLevel):
             left = sum(landmark > step for landmark in books.landmarks) + books.spare
             self.miscounts += stepped.landmarks_left != left

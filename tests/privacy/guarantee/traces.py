@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.privacy.guard import Guard
 from tests.run import ADAPTIVE, BALANCED, KEYS, SKIP, UNIFORM, Run, observation, policy
 
@@ -171,13 +171,13 @@ class Trace:
             case Version():
                 self._version(move)
             case Close():
-                self.closed += isinstance(self.run.feed({"type": "close", "series": SERIES}), Decided)
+                self.closed += isinstance(self.run.feed({"type": "close", "series": SERIES}), ProcessedRecord)
 
     def _event(self, gap: int) -> None:
         step = self.periods[-1].step if self.periods else 1
         self.now_ms = max(0, self.now_ms + gap * step)
         outcome = self.run.feed(observation(SERIES, self.now_ms, (self.now_ms % 11000) / 1000))
-        if isinstance(outcome, Decided) and outcome.release is not None:
+        if isinstance(outcome, ProcessedRecord) and outcome.release is not None:
             release = json.loads(outcome.release)
             period = self.periods[-1]
             assert release["timestamp"] == self.now_ms // period.step * period.step
@@ -194,13 +194,13 @@ class Trace:
             {"type": "landmarks", "series": SERIES, "add": spans_ms(spans, self._step, self.now_ms)}
         )
         if not self.periods:
-            assert isinstance(outcome, Rejected)
+            assert isinstance(outcome, RejectedRecord)
             return
         period = self.periods[-1]
         added = steps_of(spans, period.step, self.now_ms)
         passed = {step for step in added if step in period.spends or step < max(period.spends, default=0)}
         before = {step for step in added if step * period.step < period.start_ms}
-        if isinstance(outcome, Decided):
+        if isinstance(outcome, ProcessedRecord):
             assert period.level == "landmark"
             assert not before
             self.late_landmarks += bool(passed - period.landmarks)
@@ -225,7 +225,7 @@ class Trace:
         weaker = {"weaker": True} if self.version % 2 else {}
         record = policy(SERIES, self.version, epsilon=move.epsilon, protection=protection, scheme=move.scheme, **weaker)
         outcome = self.run.feed(record)
-        if isinstance(outcome, Decided):
+        if isinstance(outcome, ProcessedRecord):
             budget_nano = int(Decimal(repr(move.epsilon)) * NANO)
             self.used_nano += self.periods[-1].worst_nano if self.periods else 0
             self.periods.append(Period(move, self.now_ms, self.decided_end_ms, budget_nano))
@@ -254,5 +254,5 @@ def play(trace: tuple[Version, list[Move], float | None, bool], guard: type[Guar
     for move in moves:
         played.play(move)
     if closing and played.closed:
-        assert isinstance(played.run.feed(observation(SERIES, played.now_ms + 10**6, 1.0)), Rejected)
+        assert isinstance(played.run.feed(observation(SERIES, played.now_ms + 10**6, 1.0)), RejectedRecord)
     return played

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from stream_app.deciding.context import Context, Limits
-from stream_app.deciding.outcome import Decided, Rejected
+from stream_app.deciding.outcome import ProcessedRecord, RejectedRecord
 from stream_app.privacy.kinds import Kind, Number
 from stream_app.privacy.noise.randomness import BitStream
 from stream_app.privacy.values import Raw, RawCells, ReleasedCells
@@ -137,10 +137,10 @@ def _decide(log: Log, values: np.random.Generator, swap: Swap = agreeing) -> tup
             invalid = log.substituted and values.random() < 0.2
             given = record | {"value": INVALID[values.integers(0, len(INVALID))] if invalid else log.value(values)}
         outcome = run.feed(given)
-        if isinstance(outcome, Rejected):
+        if isinstance(outcome, RejectedRecord):
             outcomes.append(outcome.reason)
             continue
-        assert isinstance(outcome, Decided)
+        assert isinstance(outcome, ProcessedRecord)
         outcomes.append((outcome.decision, outcome.spent_nano, outcome.row.state))
         if record["type"] == "policy":
             changed = replace(outcome.row.policy, kind=swap(outcome.row.policy.kind, targets))

@@ -81,7 +81,7 @@ def walks(ruling: Policy, guard: type[Guard], state: State, found: Walked, added
     if added:
         state = replace(state, guard=guard(*state.guard))
         moved = fold.register(ruling, state, [ruling.grid.start_of(unit) for unit in ones(added)])
-        if isinstance(moved, fold.Moved):
+        if isinstance(moved, fold.StateChange):
             state, found = moved.state, found._replace(landmarks=found.landmarks | added)
     if step == STEPS:
         yield found

@@ -271,7 +271,7 @@ def test_late_units_are_charged_and_use_spare_and_others_do_neither() -> None:
         assert (moved.entry.charged_nano, moved.entry.figures.landmarks_left) == (charged, spare)
         assert moved.state.promise.spare_left == spare
         assert registered(found, moved.state, *landmarks).entry.charged_nano == 0
-    assert not isinstance(fold.register(found, stepped.state, [(0, 4000)]), fold.Moved)
+    assert not isinstance(fold.register(found, stepped.state, [(0, 4000)]), fold.StateChange)
     ahead = registered(found, state, (0, 4000))
     assert (ahead.entry.charged_nano, ahead.state.promise.spare_left) == (0, 3), "nothing was decided"
 

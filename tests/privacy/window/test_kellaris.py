@@ -49,7 +49,7 @@ def decided(policy: Policy, timestamps: list[int], values: list[object]) -> tupl
     spends, states = [], []
     for timestamp, value in zip(timestamps, values, strict=True):
         stepped = fold.step(KEYS, policy, state, SERIES, timestamp, Raw(value))
-        assert isinstance(stepped, fold.Stepped)
+        assert isinstance(stepped, fold.StepResult)
         spends.append(Published(timestamp, stepped.spend_nano))
         states.append(state)
         state = stepped.state

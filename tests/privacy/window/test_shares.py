@@ -7,7 +7,7 @@ from math import floor
 
 import pytest
 
-from stream_app.deciding.outcome import Decided
+from stream_app.deciding.outcome import ProcessedRecord
 from stream_app.privacy import fold
 from stream_app.privacy.guard import Guard, Window
 from stream_app.privacy.place import place, proposal, spent
@@ -91,7 +91,7 @@ def test_an_endless_series_goes_on() -> None:
     spends = []
     for step in range(400):
         outcome = run.feed(observation("a", step, 5))
-        assert isinstance(outcome, Decided)
+        assert isinstance(outcome, ProcessedRecord)
         spends.append(outcome.spent_nano)
     assert set(spends[8:]) == {spends[8]}
     assert spends[8] > 0

@@ -80,13 +80,13 @@ def test_the_wait_is_no_longer_than_it_must_be() -> None:
     state = begun(first, LIFETIME_NANO)
     for step in (0, 1):
         stepped = fold.step(KEYS, first, state, "s", step, Raw(1))
-        assert isinstance(stepped, fold.Stepped)
+        assert isinstance(stepped, fold.StepResult)
         state = stepped.state
     assert state.guard.window.spends == ((0, 3), (1, 3))
     state = adopted(second, first, state, LIFETIME_NANO)
     for step, decision in ((2, "withheld"), (3, "withheld"), (4, "perturbed")):
         stepped = fold.step(KEYS, second, state, "s", step, Raw(1))
-        assert isinstance(stepped, fold.Stepped)
+        assert isinstance(stepped, fold.StepResult)
         assert stepped.decision == decision
         state = stepped.state
 
