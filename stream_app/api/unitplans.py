@@ -76,7 +76,7 @@ def plan_of_units(
 ) -> PlanOfUnits:
     """Return the plan of a policy with units or of single numbers; raises `Error` for another policy."""
     if step is not None and error is None:
-        raise Error.of("step", "is the span of an error; add the target error, as in error=5")
+        raise Error.of("step", "needs a target error; add one, such as error=5")
     span = f"{length_of(step, 'step')} ms" if isinstance(step, timedelta) else step
     if span is not None and not isinstance(span, str):
         raise Error.of("step", 'is not a span; use "day", "week", "30 days" or a length of time')

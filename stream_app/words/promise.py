@@ -267,7 +267,7 @@ def _versions(parameters: Parameters, known: Circumstances) -> Iterator[str]:
     if renew := parameters.get("renew"):
         many = f"{len(renew):,} moments, {moment_in_words(renew[0])} to {moment_in_words(renew[-1])}"
         when = moment_in_words(renew[0]) if len(renew) == 1 else many
-        yield f"It starts its next version by itself at {when}, if that limit allows."
+        yield f"Its next version starts automatically at {when} if this limit permits."
     if known.cap_nano is not None and not parameters.get("collect"):
         yield f"All series of one person together cost at most epsilon {amount(known.cap_nano)}."
 

@@ -1,4 +1,4 @@
-"""The picture that opens the README: half a year of one person as weekly means and as a usual day.
+"""The picture that opens the README: half a year of one person as weekly means and as a typical day.
 
 ``python -m tests.experiments.opening FILE.png`` draws it; a test draws it again and compares. It shows the true
 values beside the releases: that may be done since they are a public sample, and with no data of anybody's own.
@@ -45,7 +45,7 @@ HALF_YEAR_MS: Final = 30 * 7 * DAY_MS
 
 
 class Hour(NamedTuple):
-    """An hour of the usual day, in mg/dl."""
+    """An hour of the typical day, in mg/dl."""
 
     truth: float
     estimate: float
@@ -84,12 +84,12 @@ class Opening(NamedTuple):
 
     @property
     def hour_error(self) -> float:
-        """The mean error of the usual day."""
+        """The mean error of the typical day."""
         return error_of((hour.truth, hour.estimate) for hour in self.hours)
 
     @property
     def hour_constant_error(self) -> float:
-        """The mean error of the best constant for the hours of the usual day."""
+        """The mean error of the best constant for the hours of the typical day."""
         constant = median(hour.truth for hour in self.hours)
         return error_of((hour.truth, constant) for hour in self.hours)
 
@@ -100,7 +100,7 @@ class Opening(NamedTuple):
         return (
             f"weekly means: error {self.error:.2f} mg/dl, averages of single releases {self.averaged_error:.2f}, best "
             f"constant {self.constant_error:.2f}; {self.held} of {len(self.weeks)} within 95 %; by unit: {units}; "
-            f"usual day: error {self.hour_error:.2f}, best constant {self.hour_constant_error:.2f}"
+            f"typical day: error {self.hour_error:.2f}, best constant {self.hour_constant_error:.2f}"
         )
 
 
@@ -203,7 +203,7 @@ def draw(path: Path, shown: Opening) -> None:
 
 
 def lay_out(figure: "Figure", shown: Opening) -> None:
-    """Draw the weeks and, beside them, the usual day on an empty figure."""
+    """Draw the weeks and, beside them, the typical day on an empty figure."""
     weeks, day = figure.subplots(1, 2, width_ratios=(7, 3))
     _weeks(weeks, shown)
     _day(day, shown)
@@ -238,7 +238,7 @@ def _day(axes: "Axes", shown: Opening) -> None:
     _published(axes, hours, shown.hours)
     axes.set(xlim=(0, 24), xticks=range(0, 25, 6), xlabel="hour of the day")
     axes.set_title(
-        f"The usual day of the half year:\nerror {shown.hour_error:.1f} mg/dl "
+        f"The typical day of the half year:\nerror {shown.hour_error:.1f} mg/dl "
         f"(best constant {shown.hour_constant_error:.0f})",
         fontsize=10,
         loc="left",

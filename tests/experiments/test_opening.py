@@ -44,7 +44,9 @@ def test_the_readme_says_what_the_picture_shows(shown: Opening, said: str) -> No
     assert f"the best single number in hindsight, has an error of {shown.constant_error:.0f} mg/dl." in said
     assert f"{shown.held} of {len(shown.weeks)} true means lie within their 95 % intervals" in said
     assert f"have an error of {shown.averaged_error:.0f}, because half of epsilon is reserved" in said
-    assert f"**usual day** has an error of {shown.hour_error:.1f} (baseline: {shown.hour_constant_error:.0f})." in said
+    assert (
+        f"**typical day** has an error of {shown.hour_error:.1f} (baseline: {shown.hour_constant_error:.0f})." in said
+    )
     assert f"(baseline: {shown.constant_error:.0f})" in said
     for name, digits in (("5 minutes", 1), ("**an hour**", 1), ("a day", 0)):
         assert f"| {name} | {shown.errors[name.strip('*')]:.{digits}f} mg/dl |" in said

@@ -144,7 +144,10 @@ def test_whose_histories(series: str, whose: str) -> None:
         (parameters("landmark", **HOURLY), ("Each day publishes the sum of its hours for each hour of the week.",)),
         (parameters(lifetime=3.5), ("all versions together cost at most epsilon 3.5.",)),
         (parameters("user", length=9, renew=[0, 2 * HOUR]), ("2 moments, 1970-01-01T00:00Z to 1970-01-01T02:00Z",)),
-        (parameters("user", length=9, renew=[HOUR]), ("its next version by itself at 1970-01-01T01:00Z, if",)),
+        (
+            parameters("user", length=9, renew=[HOUR]),
+            ("Its next version starts automatically at 1970-01-01T01:00Z if this limit permits",),
+        ),
         (parameters(epsilon=8), ("is at most e^8 times as likely",)),
         (parameters(epsilon=0.5), ("is at most e^0.5 (about 1.65) times as likely",)),
     ],

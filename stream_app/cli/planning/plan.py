@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.picture is not None and len(found) != 1:
         raise UsageError(f"--picture: draws one policy, but the file has {len(found)}; plan each policy separately")
     if arguments.step is not None and arguments.error is None:
-        raise UsageError("--step: is the span of an error; add the target error (--error)")
+        raise UsageError("--step: needs a target error; add --error")
     plain = all(times.policy.collect is None and times.policy.units is None for times in found)
     of_units = any(given is not None for given in (arguments.statistic, arguments.step))
     if arguments.error is not None and not of_units and plain:

@@ -247,9 +247,7 @@ def _statistic_faults(form: ParametersForm, collect: CollectForm, kind: Kind | N
         return
     largest = max(abs(kind.axis.low), abs(kind.axis.high))
     if largest > LARGEST_ITEM:
-        message = (
-            f"an item may be at most 2^31 steps of resolution from 0, but found {largest}; use a coarser resolution"
-        )
+        message = f"an item must lie within 2^31 cells of 0, but found {largest}; use a coarser resolution"
         yield "value.resolution", message
     elif collect.intrusion_nano is not None and 2 * reach(kind) * NANO > WIDEST_START * collect.intrusion_nano:
         message = "the noise in the counter would have a scale above 2^50 steps of resolution; raise it"

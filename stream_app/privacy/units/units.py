@@ -218,9 +218,7 @@ def _number_faults(value: NumberForm, kind: Kind | None) -> Iterator[tuple[str, 
     axis = kind.axis
     largest = max(abs(axis.low), abs(axis.high))
     if largest > LARGEST_ITEM:
-        message = (
-            f"a unit may be at most 2^31 steps of resolution from 0, but found {largest}; use a coarser resolution"
-        )
+        message = f"a unit must lie within 2^31 cells of 0, but found {largest}; use a coarser resolution"
         yield "value.resolution", message
     if value.start is not None and value.to is not None and axis.nearest(value.start) >= axis.nearest(value.to):
         message = (

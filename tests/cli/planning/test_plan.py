@@ -122,7 +122,7 @@ def test_renewals_are_told_over_the_lifetime(tmp_path: Path, cli: Cli) -> None:
     plan = planned(cli, file)
     assert plain["renewals"] is None
     assert plan["renewals"] == {"versions": 4, "epsilon": 4 * plain["epsilon"]}
-    assert "starts its next version by itself at 3 moments" in plan["promise"]
+    assert "next version starts automatically at 3 moments" in plan["promise"]
     assert {**plan, "renewals": None, "times": plain["times"], "promise": plain["promise"]} == plain
     assert "With renewals there are at most 4 versions, which together cost epsilon 4" in cli("plan", file).out
 

@@ -81,7 +81,7 @@ def test_data_put_the_best_constant_beside_and_warn(tmp_path: Path, readings: st
 @pytest.mark.parametrize(
     ("policy", "words", "message"),
     [
-        (POLICY, ["--step", "day"], "--step: is the span of an error; add the target error (--error)"),
+        (POLICY, ["--step", "day"], "--step: needs a target error; add --error"),
         (POLICY, ["--step", "90min", "--error", "1"], "is not a whole number of units of 1 h"),
         (POLICY, ["--step", "fortnight", "--error", "1"], "--step: found 'fortnight'; use \"day\""),
         (POLICY, ["--steps", "5"], "--steps: only for single events, not for statistics of units"),
