@@ -15,6 +15,9 @@ from stream_app.mapping.cells import Cell, FileError, PickedCells
 from stream_app.mapping.form import FileMapping
 from stream_app.plain import nearest, some_of
 
+MOST_NESTED: Final = 100
+"""Levels of members within members. Python's own limit is higher, and differs from one process to another."""
+TOO_DEEP: Final = f"is nested too deeply; a record may have {MOST_NESTED} levels"
 LOOKED_AT: Final = 1_000
 """Each column must be present at least once among this many records at the start."""
 
@@ -124,7 +127,12 @@ def _member(record: dict[str, Any], name: str, path: list[str]) -> Cell:
             found = found.get(step) if isinstance(found, dict) else None
     if isinstance(found, str):
         return found.strip()
-    return found if found is None or isinstance(found, bool | int | float) else wire.dump(found).decode()
+    if found is None or isinstance(found, bool | int | float):
+        return found
+    try:
+        return wire.dump(found).decode()
+    except TypeError:  # of members within members, more than JSON can be written with
+        raise FileError(TOO_DEEP) from None
 
 
 def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[PickedCells]:
@@ -178,17 +186,22 @@ def _refused() -> Iterator[None]:
         raise FileError("contains entity declarations, which are not supported; remove them") from None
     except FileError:
         raise
-    except RecursionError:
-        raise FileError("has elements that are nested too deeply") from None
     except (LookupError, ValueError):
         raise FileError("is not XML in a known encoding") from None
 
 
-def _flat(element: Any) -> dict[str, Any]:
+def check_depth(depth: int) -> None:
+    """Raise `FileError` for a member below more levels than a record may have."""
+    if depth > MOST_NESTED:
+        raise FileError(TOO_DEEP)
+
+
+def _flat(element: Any, depth: int = 1) -> dict[str, Any]:
     """Return an element's attributes and children by dotted path."""
+    check_depth(depth)
     found: dict[str, Any] = {_local(name): text for name, text in element.attrib.items()}
     for child in element:
-        inner = _flat(child)
+        inner = _flat(child, depth + 1)
         name = _local(child.tag)
         found.setdefault(name, inner.pop(_TEXT))
         for path, text in inner.items():

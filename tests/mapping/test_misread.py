@@ -1,5 +1,6 @@
 """Files that were once read wrongly without a word: each is read as it means, or refused with its line."""
 
+import io
 import itertools
 import re
 from pathlib import Path
@@ -9,13 +10,16 @@ import pytest
 
 from stream_app.mapping import clock
 from stream_app.mapping.cells import FileError
-from stream_app.mapping.form import MappingError
+from stream_app.mapping.documents import MOST_NESTED, json_rows
+from stream_app.mapping.form import FileMapping, MappingError
+from stream_app.mapping.inspection import inspected
 from stream_app.mapping.members import mapping_of, read_mapping
 from tests.mapping.mapped import events, read
 
 HOURS = [f"2024-01-01T0{hour}:00Z" for hour in range(5)]
 FIRST = 1_704_067_200_000
 PARIS = {"zone": "Europe/Paris"}
+REFUSED = r"nested too deeply|is not valid JSON|contains no records"  # beyond 1,024 levels it is no JSON for orjson
 POINT = {"value_columns": "latitude=kwh,longitude=kwh"}
 
 
@@ -229,3 +233,22 @@ def test_many_series_in_the_hour_that_comes_twice(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(clock, "MOST_WAITING", 20)
     with pytest.raises(FileError, match="more than 20 rows belong to an hour that clocks show twice"):
         read(text, series_column="home", **PARIS)
+
+
+@pytest.mark.parametrize("levels", [90, 101, 300, 1_000, 100_000])
+def test_what_is_nested_too_deeply_is_refused(levels: int) -> None:
+    """At a bound of our own, as Python's differs from one process to another; as a sample and as a column's cell."""
+    deep = b'[{"time":"2024-01-01T00:00Z","a":%s}]' % (b'{"a":' * levels + b"1" + b"}" * levels)
+    tree = b"<r>%s</r>" % (b"<a>" * levels + b"</a>" * levels)
+    mapping = FileMapping(timestamp_columns=("time",), value_columns={"": "a"})
+    for written in (deep, tree):
+        if levels < MOST_NESTED:
+            assert inspected(io.BufferedReader(io.BytesIO(written))).form in {"json", "xml"}
+        else:
+            with pytest.raises(FileError, match=REFUSED):
+                inspected(io.BufferedReader(io.BytesIO(written)))
+    if levels < MOST_NESTED:
+        assert len(list(json_rows(io.BufferedReader(io.BytesIO(deep)), mapping))) == 1
+    elif levels > 2 * MOST_NESTED:
+        with pytest.raises(FileError, match=REFUSED):
+            list(json_rows(io.BufferedReader(io.BytesIO(deep)), mapping))
