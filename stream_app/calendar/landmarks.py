@@ -55,11 +55,10 @@ class Hours(NamedTuple):
 
 def is_plain(landmarks: object) -> bool:
     """Return whether landmarks are in the form that records use, without strings or objects."""
-    return not isinstance(landmarks, list) or not any(map(_is_said, landmarks))
-
-
-def _is_said(landmark: object) -> bool:
-    return isinstance(landmark, str | Mapping) or (isinstance(landmark, list) and any(map(_is_said, landmark)))
+    if not isinstance(landmarks, list):
+        return True
+    ends = (end for landmark in landmarks for end in (landmark if isinstance(landmark, list) else [landmark]))
+    return not any(isinstance(end, str | Mapping) for end in ends)
 
 
 def spans_of(landmarks: Iterable[object], zone: tzinfo | None, read: Reader) -> tuple[Span, ...]:

@@ -96,6 +96,10 @@ def _mapping_in(name: str, text: str) -> FileMapping:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise MappingError([Fault("mapping", f"{name} is not valid TOML: {error}")]) from None
+    except RecursionError:
+        raise MappingError(
+            [Fault("mapping", f"{name} is nested too deeply; no member is a list within lists")]
+        ) from None
     return mapping_of(found)
 
 

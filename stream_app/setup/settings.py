@@ -163,7 +163,7 @@ class Settings(BrokerSettings):
         ]
         try:
             content = _read(file)
-        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidSettingsError((_unread(str(file or DEFAULT_FILE), error), *problems)) from error
         try:
             settings = cls(**content)
@@ -219,6 +219,8 @@ def _unread(file: str, error: Exception) -> Problem:
         return Problem(file, f"{unread(error)}; specify the path of a TOML file")
     if isinstance(error, UnicodeDecodeError):
         return Problem(file, NOT_UTF8)
+    if isinstance(error, RecursionError):
+        return Problem(file, "is nested too deeply; no setting is a list within lists")
     if place := PLACE.search(str(error)):
         wanted = "write NAME = VALUE with text in double quotes, or a table as [NAME], each once"
         return Problem(f"{file}:{place[1]}", f"is not valid TOML, at character {place[2]}; {wanted}")

@@ -124,3 +124,22 @@ def test_policies_with_absurd_parameters() -> None:
                 raw = raw if raw is not None else {"latitude": 89.9, "longitude": -180}
                 assert isinstance(run.feed(observation("a", step * step * 40, raw)), ProcessedRecord)
     assert ruled > 200
+
+
+@pytest.mark.parametrize("levels", [300, 1_000, 100_000])
+@pytest.mark.parametrize(("begins", "ends"), [("[", "]"), ('{"a":', "}")])
+def test_members_nested_too_deeply_are_refused(begins: str, ends: str, levels: int) -> None:
+    """Wherever they stand in a record; what comes after it is processed."""
+    deep = begins * levels + "1" + ends * levels
+    run = Run()
+    run.feed(policy("a"))
+    for record in (
+        f'{{"series":"a","timestamp":1,"value":{deep}}}',
+        f'{{"series":{deep},"timestamp":1,"value":1}}',
+        f'{{"type":{deep},"series":"a"}}',
+        f'{{"type":"landmarks","series":"a","add":{deep}}}',
+        f'{{"type":"member","member":"a","epsilon":{deep}}}',
+        f'{{"type":"policy","series":"b","version":1,"epsilon":1.0,"protection":{deep},"scheme":{deep},"value":{deep}}}',
+    ):
+        assert isinstance(run.feed(record.encode()), RejectedRecord)
+    assert isinstance(run.feed(observation("a", 1, 1)), ProcessedRecord)
