@@ -88,18 +88,18 @@ class WorkerMetric:
     )
     BUDGET_LEFT_SERIES: Final = Gauge(
         "landmark_budget_left_series",
-        "Series that changed last, by share of budget left: at most this, above the previous class. Omits "
+        "Recently changed series by share of budget left; the label is the upper bound of each class. Omits "
         "series that have little left as planned, after all landmarks or their length.",
         ("scheme", "policy", "share"),
     )
     CAP_LEFT_MEMBERS: Final = Gauge(
         "landmark_cap_left_members",
-        "People with a limit, by the share that no series has reserved: at most this, above the previous class.",
+        "People with a limit, by unreserved share; the label is the upper bound of each class.",
         ("partition", "share"),
     )
     SAMPLING_RATE_SERIES: Final = Gauge(
         "landmark_sampling_rate_series",
-        "Series that changed last, by sampling rate: at most this, above the previous class.",
+        "Recently changed series by sampling rate; the label is the upper bound of each class.",
         ("policy", "rate"),
     )
     BUDGET_LEFT_SHARE: Final = Histogram(

@@ -131,7 +131,7 @@ class BrokerSettings(BaseSettings):
         if protocol.startswith("SASL") and not value:
             raise ValueError(f"security_protocol {protocol} needs a user")
         if protocol and not protocol.startswith("SASL") and value:
-            raise ValueError(f"security_protocol {protocol} would not use the user: set SASL_SSL")
+            raise ValueError(f"security_protocol {protocol} ignores the user; set SASL_SSL")
         return value
 
     @field_validator("sasl_password_file")

@@ -64,7 +64,7 @@ def joint_faults(defaults: Sequence[DefaultPolicy]) -> Iterator[tuple[int, str, 
 
 _OTHERWISE: Final = (
     "a view must have the same level, unit (a policy without a unit counts its step), window, and offset modulo the "
-    "unit as the series that it is a view of, because their budgets do not add up otherwise; they differ under {!r}"
+    "unit as its base series, or their budgets would not add up; they differ for {!r}"
 )
 
 
