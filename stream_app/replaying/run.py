@@ -190,9 +190,7 @@ def _run(asked: _Asked, records: Records, files: Mapping[str, BinaryIO], watched
     rows, met, outputs = CheckedRows(asked.context, asked.earlier), _met(zone), map(_lines, files.values())
     answered = _answered(asked.context, events(), rows, met, outputs, mixes=asked.mixes)
     if taken.hex() != asked.run.digest:
-        raise ReplayFolderError(
-            "FILE: changed while it was being read, so nothing was written; try again when it is complete"
-        )
+        raise ReplayFolderError("FILE: changed while being read, so nothing was written; try again when it is complete")
     answered.rows.repeated(islice(records(), asked.earlier))
     return answered
 

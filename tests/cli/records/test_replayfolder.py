@@ -272,5 +272,5 @@ def test_a_file_that_changes_meanwhile_is_refused(site: Site, monkeypatch: pytes
         return found
 
     monkeypatch.setattr("stream_app.replaying.run.read", and_then)
-    assert "changed while it was being read" in site.run(log(VALUES), code=2)
+    assert "changed while being read" in site.run(log(VALUES), code=2)
     assert not site.out.exists(), "nothing was decided: neither the key nor the folder is left"
