@@ -6,4 +6,4 @@ The installed pages describe the installed version, and nobody else can put a pa
 
 def page_at(page: str) -> str:
     """Return where a page below docs/, such as ``operating.md#keys``, is found, for use in a sentence."""
-    return f"docs/{page} (`landmark-stream files docs` prints the folder)"
+    return f"docs/{page} (`landmark-stream files docs` prints the path of docs/)"

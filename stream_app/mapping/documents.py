@@ -17,7 +17,7 @@ from stream_app.plain import nearest, some_of
 
 MOST_NESTED: Final = 100
 """Levels of members within members. Python's own limit is higher, and differs from one process to another."""
-TOO_DEEP: Final = f"is nested too deeply; a record may have {MOST_NESTED} levels"
+TOO_DEEP: Final = f"is nested too deeply, at more than {MOST_NESTED} levels; flatten its records"
 LOOKED_AT: Final = 1_000
 """Each column must be present at least once among this many records at the start."""
 
@@ -49,7 +49,7 @@ def _lines(lines: Iterable[bytes], path: str | None) -> Iterator[tuple[int, Any]
     begins = None if path is None else path.partition(".")[0]
     for number, line in enumerate(lines, 1):
         if line.strip():
-            if (record := loaded(line)) is None:
+            if (record := loaded(line, number)) is None:
                 raise FileError("is not valid JSON", number)
             if begins is not None and isinstance(record, dict) and begins in record:
                 yield from ((number, one) for one in records_of(record, path))
@@ -57,12 +57,19 @@ def _lines(lines: Iterable[bytes], path: str | None) -> Iterator[tuple[int, Any]
                 yield number, record
 
 
-def loaded(text: bytes) -> Any:
-    """Return the parsed JSON; None if it is invalid."""
+def loaded(text: bytes, line: int | None = None) -> Any:
+    """Return the parsed JSON; None if it is invalid; raises `FileError` if it is nested too deeply."""
     try:
-        return wire.load(text.removeprefix(MARK))
+        found = wire.load(text.removeprefix(MARK))
     except ValueError:
         return None
+    level = [[found]]
+    for _ in range(MOST_NESTED + 1):
+        members = chain.from_iterable(each.values() if isinstance(each, dict) else each for each in level)
+        level = [member for member in members if isinstance(member, dict | list)]
+    if level:
+        raise FileError(TOO_DEEP, line)
+    return found
 
 
 def records_of(document: Any, path: str | None) -> Iterator[Any]:
@@ -129,10 +136,7 @@ def _member(record: dict[str, Any], name: str, path: list[str]) -> Cell:
         return found.strip()
     if found is None or isinstance(found, bool | int | float):
         return found
-    try:
-        return wire.dump(found).decode()
-    except TypeError:  # of members within members, more than JSON can be written with
-        raise FileError(TOO_DEEP) from None
+    return wire.dump(found).decode()
 
 
 def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[PickedCells]:
@@ -190,15 +194,10 @@ def _refused() -> Iterator[None]:
         raise FileError("is not XML in a known encoding") from None
 
 
-def check_depth(depth: int) -> None:
-    """Raise `FileError` for a member below more levels than a record may have."""
-    if depth > MOST_NESTED:
-        raise FileError(TOO_DEEP)
-
-
 def _flat(element: Any, depth: int = 1) -> dict[str, Any]:
     """Return an element's attributes and children by dotted path."""
-    check_depth(depth)
+    if depth > MOST_NESTED:
+        raise FileError(TOO_DEEP)
     found: dict[str, Any] = {_local(name): text for name, text in element.attrib.items()}
     for child in element:
         inner = _flat(child, depth + 1)

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from stream_app.mapping.cells import NUMBER, FileError, text_of
 from stream_app.mapping.delimited import HEADER_LINES
-from stream_app.mapping.documents import check_depth, elements, loaded, records_of
+from stream_app.mapping.documents import elements, loaded, records_of
 from stream_app.mapping.form import SEPARATORS, UNITS, FileMapping
 from stream_app.mapping.language import Language, language_of, text_in
 from stream_app.mapping.members import shipped_mappings
@@ -179,9 +179,8 @@ def _sample(document: Any, path: str | None) -> list[dict[str, str]]:
     return [dict(_flat(one)) for one in islice(records_of(document, path), SAMPLED) if isinstance(one, dict)]
 
 
-def _lists(document: Mapping[str, Any], above: str = "", depth: int = 1) -> Iterator[tuple[str, int]]:
+def _lists(document: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, int]]:
     """Yield the paths of lists of objects, and the lengths of the lists."""
-    check_depth(depth)
     for name, found in document.items():
         path = f"{above}{name}"
         inner = [found] if isinstance(found, dict) else found if isinstance(found, list) else []
@@ -189,14 +188,13 @@ def _lists(document: Mapping[str, Any], above: str = "", depth: int = 1) -> Iter
             yield path, len(found)
         for one in inner[:SAMPLED]:
             if isinstance(one, dict):
-                yield from _lists(one, f"{path}.", depth + 1)
+                yield from _lists(one, f"{path}.")
 
 
-def _flat(record: Mapping[str, Any], above: str = "", depth: int = 1) -> Iterator[tuple[str, str]]:
-    check_depth(depth)
+def _flat(record: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
     for name, found in record.items():
         if isinstance(found, dict):
-            yield from _flat(found, f"{above}{name}.", depth + 1)
+            yield from _flat(found, f"{above}{name}.")
         elif not isinstance(found, list):
             yield f"{above}{name}", text_of(found).strip()
 

@@ -98,7 +98,7 @@ def _mapping_in(name: str, text: str) -> FileMapping:
         raise MappingError([Fault("mapping", f"{name} is not valid TOML: {error}")]) from None
     except RecursionError:
         raise MappingError(
-            [Fault("mapping", f"{name} is nested too deeply; no member is a list within lists")]
+            [Fault("mapping", f"{name} is nested too deeply; check the brackets")]
         ) from None
     return mapping_of(found)
 

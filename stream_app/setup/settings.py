@@ -220,7 +220,7 @@ def _unread(file: str, error: Exception) -> Problem:
     if isinstance(error, UnicodeDecodeError):
         return Problem(file, NOT_UTF8)
     if isinstance(error, RecursionError):
-        return Problem(file, "is nested too deeply; no setting is a list within lists")
+        return Problem(file, "is nested too deeply; check the brackets")
     if place := PLACE.search(str(error)):
         wanted = "write NAME = VALUE with text in double quotes, or a table as [NAME], each once"
         return Problem(f"{file}:{place[1]}", f"is not valid TOML, at character {place[2]}; {wanted}")

@@ -47,4 +47,4 @@ def test_pages_are_found() -> None:
 
 def test_a_named_page_is_told_with_its_folder() -> None:
     """The command that prints the folder is named beside the page."""
-    assert page_at("operating.md") == "docs/operating.md (`landmark-stream files docs` prints the folder)"
+    assert page_at("operating.md") == "docs/operating.md (`landmark-stream files docs` prints the path of docs/)"

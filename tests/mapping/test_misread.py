@@ -235,7 +235,7 @@ def test_many_series_in_the_hour_that_comes_twice(monkeypatch: pytest.MonkeyPatc
         read(text, series_column="home", **PARIS)
 
 
-@pytest.mark.parametrize("levels", [90, 101, 300, 1_000, 100_000])
+@pytest.mark.parametrize("levels", [98, 101, 300, 1_000, 100_000])
 def test_what_is_nested_too_deeply_is_refused(levels: int) -> None:
     """At a bound of our own, as Python's differs from one process to another; as a sample and as a column's cell."""
     deep = b'[{"time":"2024-01-01T00:00Z","a":%s}]' % (b'{"a":' * levels + b"1" + b"}" * levels)
@@ -249,6 +249,6 @@ def test_what_is_nested_too_deeply_is_refused(levels: int) -> None:
                 inspected(io.BufferedReader(io.BytesIO(written)))
     if levels < MOST_NESTED:
         assert len(list(json_rows(io.BufferedReader(io.BytesIO(deep)), mapping))) == 1
-    elif levels > 2 * MOST_NESTED:
+    else:
         with pytest.raises(FileError, match=REFUSED):
             list(json_rows(io.BufferedReader(io.BytesIO(deep)), mapping))

@@ -100,15 +100,19 @@ def mark(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places[_file(item)])
 
 
+LONG_KINDS: Final = ("broker", "slow", "amount")
+"""Markers of tests that take long."""
+
+
 def _places(items: list[pytest.Item]) -> dict[str, tuple[float, str]]:
     """Return the order of files: those with a broker spread evenly among the others, as they wait and these compute.
 
     Of either kind, files with long tests come first, and of these the files with few tests: each of them is long.
     """
     tests = Counter(map(_file, items))
-    broker, slow = ({_file(item) for item in items if _has(item, *names)} for names in (["broker"], ["slow", "amount"]))
+    broker, slow = ({_file(item) for item in items if _has(item, *names)} for names in (["broker"], LONG_KINDS))
     kinds = [
-        sorted(kind, key=lambda file: (file not in broker | slow, tests[file], file))
+        sorted(kind, key=lambda file: (file not in slow, tests[file], file))
         for kind in (broker, tests.keys() - broker)
     ]
     return {file: (place / len(kind), file) for kind in kinds for place, file in enumerate(kind)}
