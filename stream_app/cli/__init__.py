@@ -118,7 +118,7 @@ COMMANDS = {
     ),
     "top": Command("operating", "watch running workers and audits, from their metrics"),
     "read": Command("records", "read events, releases, the ledger, rejected records or signed checkpoints"),
-    "inspect": Command("records", "describe a file, and list what a mapping of it still needs"),
+    "inspect": Command("records", "describe a file, and list what its mapping still needs"),
     "convert": Command("records", "print the events that a mapping makes from a file, without processing them"),
     "replay": Command("records", "process a file of events without Kafka"),
     "audit": Command("ledger", "check a ledger: its chain of hashes, its arithmetic and the guarantee"),

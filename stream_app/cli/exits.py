@@ -28,7 +28,7 @@ OWN: Final[dict[str, dict[int, str]]] = {
             "partitions, or it crashed (--rehearse: a partition would stop)"
         ),
     },
-    "top": {2: "no worker and no audit answers"},
+    "top": {2: "no worker or audit responds"},
     "landmarks": {
         0: "registered (with --dry-run: the record is valid)",
         1: "the worker rejected the record",

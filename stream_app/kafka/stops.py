@@ -49,9 +49,9 @@ REASONS: Final[dict[StopReason, Advice]] = {
     ),
     "row-missing": Advice("the state has no row for the partition, although it has processed input before", _RECOVER),
     "row-behind": Advice(
-        "the state is older than the consumer group's offset, or than outputs whose input is deleted: somebody set the "
-        "offset forward, or changelog rows are lost",
-        "If somebody set the group's offset forward, set it back to where the state ends, or earlier: "
+        "the state is older than the consumer group's offset, or than outputs whose input is deleted: somebody moved "
+        "the offset forward, or changelog rows are lost",
+        "If somebody moved the group's offset forward, set it back to where the state ends, or earlier: "
         + page_at("operating.md#the-groups-offsets")
         + ". Otherwise stop the workers, run `landmark-stream recover`, which rebuilds the state from the ledger and "
         "the releases and names the input that it would skip, and start the workers again",
@@ -77,8 +77,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
         f"Restore all topics from one backup. Without a backup, {_ANEW}",
     ),
     "input-skipped": Advice(
-        "reported by `recover`: the consumer group's offset is after records that no output names. Somebody set it "
-        "forward, and these records would never be processed",
+        "reported by `recover`: the consumer group's offset is past records for which there is no output. Somebody "
+        "moved it forward, so these records would never be processed",
         "Set the group's offset back to where the outputs end, and run `landmark-stream recover` again: "
         + page_at("operating.md#the-groups-offsets")
         + ". To give up these records, run `recover --accept-skipped-input`, which skips them and gives up the steps "
@@ -138,8 +138,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
         + page_at("how-to/more-partitions.md"),
     ),
     "separator-changed": Advice(
-        "the setting `member_separator` differs from the separator by which series were placed and budgets per person "
-        "kept: series would be on other partitions, or reserve budget again",
+        "the setting `member_separator` differs from the separator that assigned series to partitions and to people: "
+        "series would move to other partitions, or reserve budget again",
         f"Set it back in all workers. If people are to have one budget from now on, {_ANEW}",
     ),
     "key-changed": Advice(

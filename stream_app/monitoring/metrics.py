@@ -190,8 +190,8 @@ class WorkerMetric:
     )
     PARTITIONS_CONFIGURED: Final = Gauge(
         "landmark_partitions_configured",
-        "Partitions that all workers together should serve: the setting `partitions`, with the same value from each "
-        "worker.",
+        "Partitions that all workers together should serve (the setting `partitions`); each worker reports the same "
+        "value.",
     )
     PARTITIONS_RUNNING: Final = Gauge(
         "landmark_partitions_running", "Partitions that this worker owns and serves; 0 outside its consumer group."

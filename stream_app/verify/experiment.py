@@ -45,7 +45,7 @@ class Experiment(NamedTuple):
     def subject_of(self, part: Part) -> SeriesRow:
         """Return the row with which a part's runs begin."""
         subject = self.control if part.control else self.subject
-        assert subject is not None, "only what is there is run"
+        assert subject is not None, "a part is run only if it has a row"
         return subject
 
     def seen(self, part: Part) -> Seen:

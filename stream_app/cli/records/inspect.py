@@ -153,7 +153,7 @@ def _lacking(found: Inspection) -> Iterator[str]:
         yield "A number like 13,600 may mean 13.6 (add --decimal ,) or 13600 (write it without the comma)."
     if of_values and not found.named:
         yield (
-            "Specify what these texts among the values mean, with --words or --missing: "
+            "Specify what these words in the value column mean, with --words or --missing: "
             f"{', '.join(sorted(of_values))}."
         )
     for name in _mixed(found):

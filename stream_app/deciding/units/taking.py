@@ -89,7 +89,7 @@ def closed(keys: KeyRing, row: SeriesRow, blocks: Blocks, before: OpenUnits, ind
         LostUnitsError: if its rows are not in the table.
     """
     policy, step = row.policy, before.step(index)
-    assert step is not None, "a step that closes was open before"
+    assert step is not None, "only an open step closes"
     epoch = keys.epoch_of(policy.start_of(index))
     # A step whose rows nobody can open is skipped.
     gone = _is_sealed_for_good(keys, step, epoch)
