@@ -63,7 +63,7 @@ def loaded(text: bytes, line: int | None = None) -> Any:
         found = wire.load(text.removeprefix(MARK))
     except ValueError:
         return None
-    level = [[found]]
+    level: list[Any] = [[found]]
     for _ in range(MOST_NESTED + 1):
         members = chain.from_iterable(each.values() if isinstance(each, dict) else each for each in level)
         level = [member for member in members if isinstance(member, dict | list)]

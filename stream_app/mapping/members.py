@@ -97,9 +97,7 @@ def _mapping_in(name: str, text: str) -> FileMapping:
     except tomllib.TOMLDecodeError as error:
         raise MappingError([Fault("mapping", f"{name} is not valid TOML: {error}")]) from None
     except RecursionError:
-        raise MappingError(
-            [Fault("mapping", f"{name} is nested too deeply; check the brackets")]
-        ) from None
+        raise MappingError([Fault("mapping", f"{name} is nested too deeply; check the brackets")]) from None
     return mapping_of(found)
 
 

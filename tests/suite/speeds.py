@@ -112,8 +112,7 @@ def _places(items: list[pytest.Item]) -> dict[str, tuple[float, str]]:
     tests = Counter(map(_file, items))
     broker, slow = ({_file(item) for item in items if _has(item, *names)} for names in (["broker"], LONG_KINDS))
     kinds = [
-        sorted(kind, key=lambda file: (file not in slow, tests[file], file))
-        for kind in (broker, tests.keys() - broker)
+        sorted(kind, key=lambda file: (file not in slow, tests[file], file)) for kind in (broker, tests.keys() - broker)
     ]
     return {file: (place / len(kind), file) for kind in kinds for place, file in enumerate(kind)}
 

@@ -35,7 +35,7 @@ class RestoredPartition:
 
 
 def separator_changed(partition: int, was: str, now: str) -> PartitionStoppedError:
-    """Return the error for series assigned to partitions by the separator ``was``, if it is now ``now``; empty means none."""
+    """Return the error for series that the separator ``was`` assigned to partitions; empty texts mean none."""
     asked = f"member_separator {was or None!r}, which assigned the series to partitions"
     return PartitionStoppedError(partition, "separator-changed", asked, f"{now or None!r} in the configuration")
 

@@ -1,4 +1,4 @@
-"""Group offsets that somebody set forward: nothing undecided is passed over without an explicit word."""
+"""Group offsets that somebody moved forward: nothing undecided is passed over without an explicit word."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ def test_offsets_set_forward_are_set_back(installation: Installation, capsys: py
     decided(installation, 100)
     total = 100 + installation.send(readings(50, start=100))
     installation.set_offset(130)
-    stopped(installation, "stopped (row-behind)", "If somebody set the group's offset forward, set it back")
+    stopped(installation, "stopped (row-behind)", "If somebody moved the group's offset forward, set it back")
     capsys.readouterr()
     assert installation.command("recover") == 2
     assert "partition 0 stopped (input-skipped)" in (said := capsys.readouterr().err)

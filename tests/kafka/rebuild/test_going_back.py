@@ -132,13 +132,17 @@ async def test_the_last_of_two_rejects_in_a_row_is_published_again(site: Site) -
 
 
 async def test_one_skipped_record_is_not_passed_over(site: Site) -> None:
-    """The group's offset is one beyond the outputs, and the rows are gone."""
+    """The group's offset is one beyond the outputs, and the rows are gone; an operator may accept to skip it."""
     await decide(site, [observation("home-1", 1, 1.0)])
+    whole = site.outputs()
     site.append(observation("home-1", 2, 1.0))
     site.cluster.group("life").offsets[Place(NAMES.events, 0)] = 2
     site.cluster.remake(NAMES.changelog)
     with pytest.raises(PartitionStoppedError, match="input-skipped"):
         await site.recover()
+    assert (await site.recover(AcceptedLosses(skipped_input=True))).next_offset == 2
+    await go_on(site)
+    assert site.outputs()[:2] == whole[:2]
 
 
 @pytest.mark.parametrize(("series", "sequence"), [("home-1", 3), ("home-2", 1)])
