@@ -145,6 +145,18 @@ async def test_one_skipped_record_is_not_passed_over(site: Site) -> None:
     assert site.outputs()[:2] == whole[:2]
 
 
+async def test_a_series_in_the_lost_beginning_of_the_ledger_is_not_forgotten(site: Site) -> None:
+    """All its entries lie there, and later entries are whole; a lost release does not let `recover` start without it."""
+    await decide(site, *([observation(series, 1, 1.0)] for series in ("home-1", "home-2", "home-3")))
+    lose_rows(site, 2)
+    lose_last(site, NAMES.releases)
+    later = next(one for one in site.committed(NAMES.ledger) if one.key == b"home-2")
+    site.cluster.log(NAMES.ledger, 0).delete_before(later.offset)
+    with pytest.raises(RebuildError, match="accept-lost-releases"):
+        await site.recover()
+    assert (await site.recover(AcceptedLosses(lost_releases=True))).series == 3
+
+
 @pytest.mark.parametrize(("series", "sequence"), [("home-1", 3), ("home-2", 1)])
 async def test_aborted_entries_still_bind_after_recover(site: Site, series: str, sequence: int) -> None:
     """The row that it writes lets the next owner read the ledger from the first of them on."""
