@@ -49,8 +49,6 @@ class Batch:
     """Input for the next batch, left over because this one has many outputs; None if nothing is left."""
     bound: bool = False
     """Whether binding ledger entries of later input have yet to be recomputed."""
-    silent: bool = False
-    """Whether outputs of the input were committed before; only rows and missing outputs are then written."""
     last_reject: int = -1
     """The input offset of its last reject; -1 if it has none."""
     changed: dict[str, SeriesRow] = field(default_factory=dict)
@@ -143,7 +141,7 @@ async def decide(
         resumed = clock()
     done, rest = given.parted(decider.end)
     batch = Batch.of(done, *pages)
-    batch.rest, batch.silent, batch.last_reject = rest, silent, rejected
+    batch.rest, batch.last_reject = rest, rejected
     floor = collection.floor()
     batch.recall_offset = batch.end if floor is None else floor
     batch.open_steps = len(collection)

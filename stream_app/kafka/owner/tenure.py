@@ -183,7 +183,7 @@ class Tenure:
         kept = self._kept
         self.row = kept.row = await self._transactions.commit(self.row, batch)
         self.rows.let_go()
-        if not batch.silent or batch.ledger.records:  # otherwise heads.restore read the entries
+        if batch.ledger.records:  # if the ledger already holds a batch's entries, heads.restore read them
             self._heads.note(batch.links, batch.claims, self.row.ledger_offset)
         seconds = time.perf_counter() - started
         kept.figures.committed(batch, seconds, waiting=len(kept.inbox), cached_series=len(self.rows))

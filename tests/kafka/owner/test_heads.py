@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from stream_app.deciding.columns.batch import BatchDecider
 from stream_app.formats.encoding import NO_HASH
 from stream_app.heads.records import Head, Tree
 from stream_app.heads.signing import SigningKey
+from stream_app.kafka.evidence.row import PARTITION_KEY
 from tests.cluster.log import Draft
 from tests.kafka.acts import send_raw, stopped, write
 from tests.kafka.installation import Installation, readings
@@ -219,6 +221,19 @@ def test_heads_are_read_as_they_are(installation: Installation, capsys: pytest.C
     assert "--prove" in capsys.readouterr().err
     assert main(["read", "ledger", "--without-leaves", "--config", installation.config()]) == 2
     assert "--without-leaves" in capsys.readouterr().err
+
+
+async def test_what_is_decided_again_is_not_signed_again(site: Site, tmp_path: Path) -> None:
+    """The rows lost their end, and all outputs are there."""
+    site.signing_key = SigningKey.create(tmp_path / "signing.key")
+    await site.goes_on("a", *([observation("home-1", nth, 1.0)] for nth in (1, 2, 3)))
+    rows = [one.offset for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY]
+    site.cluster.log(NAMES.changelog, 0).lose_tail(rows[1] + 2)
+    heads = site.committed(NAMES.heads)
+    assert heads
+    assert site.decided() < site.sent
+    await site.goes_on("b")
+    assert site.committed(NAMES.heads) == heads
 
 
 async def _signed(site: Site, key: SigningKey, fewest: int) -> list[Any]:

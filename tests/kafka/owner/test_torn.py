@@ -1,5 +1,6 @@
 """Batches of which only a part was committed, on the cluster in memory: the next owner publishes the rest, once."""
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from aiokafka.errors import KafkaError
 
 from stream_app.cli.operating.recover import consequences
+from stream_app.heads.signing import SigningKey
 from stream_app.kafka.owner.partitions import Partitions
 from stream_app.kafka.stops import StopReason
 from tests.cluster.brokers import MemoryBrokers
@@ -136,10 +138,20 @@ def parts() -> Iterator[tuple[int, int, int]]:
 async def test_what_lacks_is_published_by_the_next_owner(
     site: Site, tmp_path: Path, ledger: int, releases: int, rejects: int
 ) -> None:
-    """With the bytes and in the order of a whole batch, nothing twice; and what comes later goes on behind it."""
+    """With the bytes and in the order of a whole batch, nothing twice; and what comes later goes on behind it.
+
+    What was published late is signed, and signed once.
+    """
+    site.signing_key = SigningKey.create(tmp_path / "signing.key")
     await tear(site, ledger, releases, rejects)
-    send(site, ("home-1",))
     await finished(site, "b")
+    entries = (json.loads(value) for _, value, _ in site.outputs()[0])
+    heads = (json.loads(one.value or b"") for one in site.committed(NAMES.heads))
+    leaves = [leaf for found in heads if found["type"] == "leaves" for leaf in found["leaves"]]
+    assert {series: sequence for series, sequence, _ in leaves} == {one["series"]: one["sequence"] for one in entries}
+    assert len(leaves) == len({tuple(leaf) for leaf in leaves})
+    send(site, ("home-1",))
+    await finished(site, "c")
     assert site.outputs() == await whole(tmp_path / "whole", ("home-1",))
 
 
