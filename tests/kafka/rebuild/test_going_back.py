@@ -146,7 +146,7 @@ async def test_one_skipped_record_is_not_passed_over(site: Site) -> None:
 
 
 async def test_a_series_in_the_lost_beginning_of_the_ledger_is_not_forgotten(site: Site) -> None:
-    """All its entries lie there, and later entries are whole; a lost release does not let `recover` start without it."""
+    """All its entries lie there, and later ones are whole; a lost release does not let `recover` start without it."""
     await decide(site, *([observation(series, 1, 1.0)] for series in ("home-1", "home-2", "home-3")))
     lose_rows(site, 2)
     lose_last(site, NAMES.releases)

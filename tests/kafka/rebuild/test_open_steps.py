@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -226,3 +227,14 @@ def test_releases_go_on_behind_what_was_given_up() -> None:
     found = [json.loads(release) for release in past.run.releases]
     # 110, 120 and 130 may have been open; to 140 one contributed when it was the last open step, one when the first.
     assert [(release["timestamp"], release["value"]["walk"]) for release in found] == [(140, 2)]
+
+
+@pytest.mark.parametrize(
+    ("group", "accepted", "lost"), [(4, [], True), (5, [], False), (4, [5], False), (4, [4], True)]
+)
+def test_input_is_lost_if_open_steps_need_it_and_nobody_accepted_that(
+    group: int, accepted: list[int], *, lost: bool
+) -> None:
+    """The log begins at 5; no open step is older than the group's offset."""
+    losses = [Loss(first, 6) for first in accepted]
+    assert more_lost(losses, 5, group, 9) == (Loss(5, 9) if lost else None)
