@@ -42,7 +42,7 @@ def test_the_readme_says_what_the_picture_shows(shown: Opening, said: str) -> No
     """Errors, best constants, how many intervals hold, and the error by unit."""
     assert f"**weekly means have a mean error of {shown.error:.1f} mg/dl**" in said
     assert f"the best single number in hindsight, has an error of {shown.constant_error:.0f} mg/dl." in said
-    assert f"{shown.held} of {len(shown.weeks)} true means lie within their 95 % intervals" in said
+    assert f"{shown.held} of the {len(shown.weeks)} true means lie within their 95 % intervals" in said
     assert f"have an error of {shown.averaged_error:.0f}, because half of epsilon is reserved" in said
     assert (
         f"**typical day** has an error of {shown.hour_error:.1f} (baseline: {shown.hour_constant_error:.0f})." in said
