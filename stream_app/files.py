@@ -54,12 +54,12 @@ UNREAD = {
     FileNotFoundError: "there is no such file",
     IsADirectoryError: "it is a folder, not a file",
     NotADirectoryError: "a part of its path is a file, not a folder",
-    PermissionError: "you have no permission to read it",
+    PermissionError: "you do not have permission to read it",
 }
 UNWRITTEN = UNREAD | {
     FileNotFoundError: "there is no such folder",
     FileExistsError: "it is a file, not a folder",
-    PermissionError: "you have no permission to write there",
+    PermissionError: "you do not have permission to write there",
 }
 
 
@@ -76,7 +76,7 @@ def unwritten(error: OSError) -> str:
 def unusable(error: OSError) -> str:
     """Return why a file or a folder cannot be used, if it is unknown whether it was read or written."""
     if isinstance(error, PermissionError):
-        return "you have no permission to use it"
+        return "you do not have permission to use it"
     return UNREAD.get(type(error), f"it cannot be used: {_reason(error)}")
 
 

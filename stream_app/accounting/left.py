@@ -192,7 +192,7 @@ class _SeriesSums:
             policy["weaker"] = True  # the fence before it collects nothing
         size = len(wire.dump(policy))
         if size > wire.LARGEST_RECORD_BYTES:
-            raise _ByHand(f"its policy has {size} bytes, but a record may have at most {wire.LARGEST_RECORD_BYTES}")
+            raise _ByHand(f"its policy is {size} bytes long, but the limit for a record is {wire.LARGEST_RECORD_BYTES}")
         cap = epsilon if last else max(left, epsilon)  # what later versions may use
         fence = () if self.end is None else self._fence(series, cap, self.end - 1)
         more = f"{self._each}, from timestamp {begin} on" + ", with the drawn landmarks" * self._drawn
@@ -225,7 +225,7 @@ class _SeriesSums:
     def _refill(self, left: int, begin: int) -> None:
         """Raise `_ByHand` if a series without budget can continue: after its next bound, or in its windows."""
         if left > 0 and self._bounds:
-            raise _ByHand(f"its budget is used up until {self._bounds[0]}, when it is renewed")
+            raise _ByHand(f"its budget is exhausted until {self._bounds[0]}, when it is renewed")
         spare = self._budget - self._landmarks
         # Future landmarks would lose epsilon in windows of their own, although they should share it with one window.
         united = anew.united(self._protection.get("landmarks", []), self._protection, begin)

@@ -203,8 +203,8 @@ def _late(answered: RunResult, events: Sequence[bytes], library: Library, column
     drop = f"; {repeated:,} repeat the time of an earlier row of their series, so drop duplicates" if repeated else ""
     return (
         f"is earlier than a processed row of its series ({count:,} of {answered.rows.count:,} rows are{drop}); rows "
-        f'are processed in their order, so sort them by time, for example with {sort}, or use accept="order" if a '
-        "worker received them in this order"
+        f'are processed in the order given, so sort them by time, for example with {sort}, or use accept="order" if '
+        "a worker received them in this order"
     )
 
 

@@ -75,7 +75,7 @@ CODES: Final[dict[Code, str]] = {
     "epoch-backwards": "the key epoch decreases under the same key",
     # The policy in force.
     "no-policy": "an entry before any policy of its series",
-    "policy-version": "the named version is not in force, or a new version is not larger than the last version",
+    "policy-version": "the named version is not in force, or a new version is not higher than the last version",
     "policy-landmarks": "a policy's landmarks include steps that were already processed",
     "after-close": "an entry after the series was closed",
     "budget": "`budget_nano` is not the epsilon of the policy in force",

@@ -226,7 +226,7 @@ def _value_faults(terms: Terms, points: Points, release: ReleaseRecord, epsilon_
     faults = []
     due = scale_of(terms, epsilon_nano, release.items)
     if repr(release.scale) != repr(due):  # another member order gives other bytes
-        faults.append(f"the release names scale {release.scale}, but expected {due}")
+        faults.append(f"the release names scale {release.scale}, but {due} was expected")
     return faults + points.faults(release.value, release.measurement, release.items)
 
 

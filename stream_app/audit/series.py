@@ -82,7 +82,7 @@ class Series:
         if self.closed:
             note(findings, "after-close", entry, "the series was closed before this entry")
         if self.member and not isinstance(entry, MemberEntry):
-            note(findings, "member-chain", entry, "is in the chain of a person, which contains only limits")
+            note(findings, "member-chain", entry, "is in a person's chain, which contains only limits")
         match entry:
             case ReleaseEntry():
                 self._release(entry, rules, findings)
@@ -174,7 +174,7 @@ class Series:
                 findings,
                 "policy-landmarks",
                 entry,
-                f"landmarks begin before {self.end_ms}, but everything before that time is already processed",
+                f"landmarks begin before {self.end_ms}, but everything before that time has already been processed",
             )
         sentence = self.guarantee.begin(terms.budget_nano, rules.lifetime_nano)
         rules.need(self.guarantee.promised_nano, self.name)

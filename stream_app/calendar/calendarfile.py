@@ -156,7 +156,7 @@ def _event(number: int, component: Any, zone: tzinfo | None) -> CalendarEvent:
         named = component["RECURRENCE-ID"]
         replaces = wrongs.unless("RECURRENCE-ID", lambda: _start(named, named.dt, zone))
         if "RANGE" in named.params:
-            remedy = "split the event series there: this program reads only changes of single occurrences"
+            remedy = "split the event series there: this program reads only changes to single occurrences"
             wrongs.append(Wrong("RECURRENCE-ID", f"RANGE={named.params['RANGE']}", remedy))
     wrongs.tell()
     return CalendarEvent(

@@ -92,7 +92,10 @@ class Parser(argparse.ArgumentParser):
         if word.startswith("-"):
             option = word.partition("=")[0]
             return f"unknown option {option}{meant(option, self._options())}"
-        return f'unexpected argument "{word}"; quote arguments with spaces, and join lists by commas without spaces'
+        return (
+            f'unexpected argument "{word}"; quote arguments that contain spaces, and join lists with commas but '
+            "no spaces"
+        )
 
     def _options(self) -> Iterable[str]:
         return (option for action in self._actions for option in action.option_strings if option.startswith("--"))
@@ -116,7 +119,7 @@ COMMANDS = {
     "watermark": Command(
         "records", ("close the steps of collected series, once or at an interval, or announce an intrusion")
     ),
-    "top": Command("operating", "watch running workers and audits, from their metrics"),
+    "top": Command("operating", "watch running workers and audits through their metrics"),
     "read": Command("records", "read events, releases, the ledger, rejected records or signed checkpoints"),
     "inspect": Command("records", "describe a file, and list what its mapping still needs"),
     "convert": Command("records", "print the events that a mapping makes from a file, without processing them"),
@@ -133,7 +136,7 @@ COMMANDS = {
     ),
     "plan": Command("planning", "predict what a policy costs under each scheme, before you have data"),
     "verify": Command(
-        "planning", "run the worker's own code on neighbouring histories, for a lower bound of the privacy loss"
+        "planning", "run the worker's own code on neighbouring histories, for a lower bound on the privacy loss"
     ),
     "recover": Command("operating", "rebuild lost state rows from the ledger and the releases"),
     "resend": Command("records", "resend a backup of the events, without the rejected events"),
@@ -226,7 +229,7 @@ def _unprinted(command: str, error: OSError) -> int:
         return 0
     said = (error.strerror or "no room").lower()
     print(
-        f"landmark-stream {command}: cannot write output: {said}; free space, and run the same command again",
+        f"landmark-stream {command}: cannot write output: {said}; free up space, and run the same command again",
         file=sys.stderr,
     )
     return 2

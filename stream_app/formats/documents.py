@@ -8,7 +8,7 @@ import orjson
 from stream_app.plain import NOT_UTF8
 
 NO_OBJECT = "is not a JSON object; write one in braces, with double quotes"
-UNCLOSED = "is not valid JSON: it ends before its last bracket is closed; close it"
+UNCLOSED = "is not valid JSON: it ends before its last bracket is closed; close the bracket"
 MARK = b"\xef\xbb\xbf"  # UTF-8 byte order mark that some programs write; not part of the text
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -91,7 +91,7 @@ def _fault(content: bytes, error: orjson.JSONDecodeError) -> str:
     if _NO_NUMBER.match(text, max(0, error.pos - 1)):
         return f"is not valid JSON, {at}: JSON has no NaN and no Infinity; omit the record, or use null"
     if text[error.pos : error.pos + 1] == "," and text[error.pos + 1 :].lstrip()[:1] in {"}", "]"}:
-        return f"is not valid JSON: a comma before the closing bracket, {at}; remove it"
+        return f"is not valid JSON: it has a comma before the closing bracket, {at}; remove it"
     if error.pos >= len(text.rstrip()):
         return UNCLOSED
     return f"is not valid JSON, {at}; check the commas, quotes and brackets there"

@@ -72,7 +72,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "retention of the events",
     ),
     "input-short": Advice(
-        "the events topic ends before input that was processed, or lost its end and has grown since: events are lost, "
+        "the events topic ends before input that was processed, or lost its end and has since grown: events are lost, "
         "or it is not the topic that the outputs come from, and later input would be skipped",
         f"Restore all topics from one backup. Without a backup, {_ANEW}",
     ),
@@ -85,8 +85,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "that may have been open",
     ),
     "release-lost": Advice(
-        "reported by `recover`: the worker died between writing a ledger entry and its release, and the input is "
-        "deleted",
+        "reported by `recover`: the worker died between writing a ledger entry and its release, and the input has "
+        "been deleted",
         "Restore all topics from one backup. Without a backup, `recover --accept-lost-input --accept-lost-releases` "
         "gives up the step: its epsilon stays spent, and nothing is published for it",
     ),
@@ -122,7 +122,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
     ),
     "foreign-writer": Advice(
         "the outputs belong to another application: its claim applies to the ledger, or they contain records that "
-        "this application did not write. Both would process every step and spend its budget twice",
+        "this application did not write. Both applications would process every step and spend its budget twice",
         "Give each `application` its own `prefix`. If another application wrote by mistake, stop it for good. "
         "`landmark-stream audit` says whether both published the same step; if it holds, `recover` continues. If a "
         "record is not an output at all, `recover` names it and stops: restore that topic from a backup",
@@ -132,7 +132,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
         f"Restore all topics from one backup. Without a backup, {_ANEW}",
     ),
     "partition-count": Advice(
-        "topics or configuration have a different number of partitions than when series were placed",
+        "the topics or the configuration have a different number of partitions than when series were placed",
         "If only the setting `partitions` changed, set it back. If the events topic got more partitions, or you want "
         "more, move each series, with its remaining budget and its waiting input, to new topics: "
         + page_at("how-to/more-partitions.md"),
@@ -143,8 +143,8 @@ REASONS: Final[dict[StopReason, Advice]] = {
         f"Set it back in all workers. If people are to have one budget from now on, {_ANEW}",
     ),
     "key-changed": Advice(
-        "the partition was last written under another noise key than this worker's: somebody gave it a new key, or "
-        "its key file is the wrong one, and nobody keeps, distributes or erases that key as intended",
+        "the partition was last written under a noise key other than this worker's: somebody gave the worker a new "
+        "key, or its key file is the wrong one, and nobody keeps, distributes or erases that key as intended",
         "Give this worker the key file with the expected fingerprint. If you want a new key, stop all workers, "
         "give each the new file, and start them with `landmark-stream worker --accept-new-key` until each partition is "
         "written under it: " + page_at("how-to/keys.md#rotate"),
@@ -157,7 +157,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "(kafka-delete-records), then proceed as for input-lost",
     ),
     "not-authorized": Advice(
-        "the brokers' ACLs refuse something that a worker needs; the whole batch is discarded",
+        "the brokers' ACLs deny something that a worker needs; the whole batch is discarded",
         "Allow it: `landmark-stream topics --acls worker=PRINCIPAL` prints the commands. Then restart the worker",
     ),
     "transaction-failed": Advice(
@@ -166,7 +166,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
     ),
     "transaction-open": Advice(
         "reported by `recover`: a log contains a transaction that its producer will never end. The log lost the "
-        "marker, or a late request ended what came before, and the producer's id has expired since. Readers of "
+        "marker, or a late request ended what came before, and the producer's id has since expired. Readers of "
         "committed records cannot read past it",
         "Abort it: `kafka-transactions.sh --bootstrap-server HOST:PORT abort` with the given topic, partition and "
         "start offset. Then run `recover` again",

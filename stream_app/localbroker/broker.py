@@ -161,7 +161,7 @@ class LocalBroker:
                 raise LocalBrokerError(f"a broker in {self.folder}", found, f"See {self.folder / 'broker.log'}")
             if time.monotonic() > deadline:
                 self.stop()
-                found = f"no answer at {self.bootstrap_servers} in {START_SECONDS:.0f} seconds"
+                found = f"no answer from {self.bootstrap_servers} within {START_SECONDS:.0f} seconds"
                 raise LocalBrokerError(f"a broker in {self.folder}", found, f"See {self.folder / 'broker.log'}")
             time.sleep(0.05)
 

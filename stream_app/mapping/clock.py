@@ -207,7 +207,7 @@ class Moments:
             return milliseconds(stamp.replace(tzinfo=UTC)) - ahead_ms
         found = readings(stamp, zone)
         if shown(found.usual, zone) != stamp:
-            raise FileError(f"the clocks of {zone.key} skip this time; check the zone of the file", row.number)
+            raise FileError(f"clocks in {zone.key} skip this time; check the zone of the file", row.number)
         if len(found.moments) == 1:
             return found.usual
         one = _Waiting(row, stamp, (found.usual, found.last))

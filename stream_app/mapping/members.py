@@ -166,7 +166,7 @@ class _Reader:
     def _time_format(self, found: object) -> str:
         text = self._text(found)
         if text not in UNITS and "%" not in text:
-            raise ValueError(f"is not a time format; use directives of strptime, as in %d/%m/%Y, or {_or(UNITS)}")
+            raise ValueError(f"is not a time format; use strptime directives, as in %d/%m/%Y, or {_or(UNITS)}")
         if "%Z" in text:
             raise ValueError(
                 "has a zone in letters (%Z), which is not supported; write the letters literally, and set the zone "

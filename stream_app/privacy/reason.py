@@ -59,7 +59,7 @@ REASONS: Final[dict[Reason, Advice]] = {
     "misrouted": Advice(
         "the record key is not the series id (with `member_separator`: not the person), or the record is not on the "
         "partition that murmur2 selects",
-        "key by series, or by person; clients on librdkafka need `partitioner=murmur2_random`",
+        "key by series, or by person; clients that use librdkafka need `partitioner=murmur2_random`",
     ),
     "no-policy": Advice("the series has no policy, and no default matches", "send a policy, or configure a default"),
     "invalid-policy": Advice(
@@ -75,7 +75,7 @@ REASONS: Final[dict[Reason, Advice]] = {
     "early": Advice(
         "collected data, or several readings per step with `absent`: the step is not open yet, or no step is open",
         "send a watermark first; after `recover --accept-lost-input`, send two watermarks (without `absent`, send "
-        "one, which readings then also need)",
+        "one; readings then need it too)",
     ),
     "duplicate": Advice(
         "a second record for the last processed step; a limit that the person already has; a contributor's second item "
@@ -94,7 +94,7 @@ REASONS: Final[dict[Reason, Advice]] = {
         "register landmarks in advance, and register adjacent landmarks as intervals",
     ),
     "weaker-policy": Advice(
-        "the version protects less together than the current one, and its record or the configuration does not allow "
+        "the version jointly protects less than the current one, and its record or the configuration does not allow "
         "that",
         'keep the future landmarks; or send `"weaker":true` in the record with `accept_weaker_policies`',
     ),
@@ -103,13 +103,14 @@ REASONS: Final[dict[Reason, Advice]] = {
         "a smaller epsilon",
     ),
     "member-cap": Advice(
-        "the first policy of a series would reserve more than the person's limit has left, or would be the person's "
-        "1,001st series; or a record would raise a person's limit, or lower it below what their series reserve",
+        "the first policy of a series would reserve more than is left of the person's limit, or would start the "
+        "person's 1,001st series; or a record would raise a person's limit, or lower it below what their series "
+        "reserve",
         "use a smaller `lifetime` in the policy; reserved amounts are never returned, not even by closed series",
     ),
     "key-erased": Advice(
-        "the key epoch of the event was erased, or the epoch in which the dummies' range starts (in a policy, or in "
-        "the default policy of a new series). Open steps of an erased epoch are skipped without a reject",
+        "the key epoch of the event, or the epoch in which the dummies' range starts (in a policy, or in the default "
+        "policy of a new series), was erased. Open steps of an erased epoch are skipped without a reject",
         "nothing; keep epochs longer if events arrive that late; for dummies, use a policy with a later range",
     ),
     "too-large": Advice(

@@ -206,7 +206,7 @@ class CheckedRows:
         # PRIVACY: no doubt has a count of raw values, because errors of the library end up in notebooks.
         ranges = self.ranges
         if self.swallowed:
-            told = "the policy's substitute (`invalid`) replaces more than 1 % of the values, which do not fit"
+            told = "the policy's substitute (`invalid`) replaces more than 1 % of the values, because they do not fit"
             yield Doubt("substituted", told, ranges.first_substituted[0] if ranges.first_substituted else None)
         for series, side in ranges.mostly_beyond(FEWEST_VALUES):
             told = f"most values of {series} are {side} of their range, so the limit is published instead"

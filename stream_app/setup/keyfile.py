@@ -71,7 +71,7 @@ def held(path: Path) -> Iterator[None]:
 
     Raises `KeyFileError` if the file is missing, or if its keys are being erased at this moment.
     """
-    with _locked(_real(path), fcntl.LOCK_SH, "its keys are being erased; start again after that"):
+    with _locked(_real(path), fcntl.LOCK_SH, "its keys are being erased; start again when that is done"):
         yield
 
 

@@ -69,9 +69,9 @@ class Settings(BrokerSettings):
     )
     head_interval_ms: int = Field(60_000, ge=100, description="time within which a change to the ledger is signed")
     lifetime_epsilon: _Epsilon | None = Field(
-        None, description="limit of a series over its policy versions; unset: its first policy's epsilon"
+        None, description="limit for a series across its policy versions; unset: its first policy's epsilon"
     )
-    max_epsilon: _Epsilon | None = Field(None, description="limit of a policy's epsilon; unset: none")
+    max_epsilon: _Epsilon | None = Field(None, description="limit on a policy's epsilon; unset: none")
     accept_policies: bool = Field(
         default=True,
         description="whether policies in the events topic are accepted; otherwise only default policies apply",
@@ -84,7 +84,7 @@ class Settings(BrokerSettings):
         None, pattern="^[!-~]$", description="ASCII character after a person's name in series ids; it can never change"
     )
     member_epsilon: _Epsilon | None = Field(
-        None, description="limit of the epsilon that the series of a new person reserve together; unset: none"
+        None, description="limit on the epsilon that the series of a new person reserve together; unset: none"
     )
     max_future_ms: int = Field(
         86_400_000,

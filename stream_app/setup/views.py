@@ -17,7 +17,7 @@ def name_fault(name: object) -> str | None:
     """Return the fault in a view's name, or None."""
     if isinstance(name, str) and NAME.fullmatch(name):
         return None
-    return 'is not a valid name of a view; use 1 to 40 characters of a-z, 0-9 and -, as in "view":"day"'
+    return 'is not a valid view name; use 1 to 40 characters from a-z, 0-9 and -, as in "view":"day"'
 
 
 def view_faults(default: DefaultPolicy, limits: Limits) -> Iterator[tuple[str, str]]:

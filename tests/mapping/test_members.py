@@ -89,7 +89,7 @@ def test_names_are_quoted_as_in_csv(text: str, names: list[str]) -> None:
         ("single", 3, "use a column name, a list of names, or '' for none"),
         ("timestamp_column", "", "is not text"),
         ("value_columns", "", "is not a column name"),
-        ("time_format", "iso", "use directives of strptime"),
+        ("time_format", "iso", "use strptime directives"),
         ("zone", "Paris", "use a zone from the IANA database"),
         ("stamp", "middle", "use 'start' or 'end'"),
         ("where", "type", "is not a condition"),

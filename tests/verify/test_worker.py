@@ -166,7 +166,7 @@ def test_an_interrupted_one_leaves_nothing(config: str, tmp_path: Path, number: 
         [sys.executable, "-m", "stream_app", *words], env=environment, stderr=subprocess.PIPE
     ) as process:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not any("processes records" in log.read_text() for log in tmp_path.glob("landmark-verify-*/worker.log")):
+        while not any("processing records" in log.read_text() for log in tmp_path.glob("landmark-verify-*/worker.log")):
             assert time.monotonic() < deadline
             assert process.poll() is None
             time.sleep(0.1)

@@ -93,7 +93,9 @@ def intrusion_faults(books: Books, entry: IntrusionEntry) -> list[str]:
             f"{(end - start) // terms.step_ms} steps are exposed, but at most {terms.open_steps} steps are open"
         )
     if start < books.end_ms:
-        faults.append(f"steps from {start} on are exposed, but everything before {books.end_ms} is already processed")
+        faults.append(
+            f"steps from {start} on are exposed, but everything before {books.end_ms} has already been processed"
+        )
     if end - terms.step_ms > MAX_TIMESTAMP:
         faults.append(f"no step begins after {MAX_TIMESTAMP}")
     return faults

@@ -180,7 +180,7 @@ def _sentences(found: Explanation) -> Iterator[str]:
         )
         what = {"user": together, "event": "counts alone"}.get(terms.level, "ends a window")
     if terms.units is not None:
-        what = "is counted without the units that are landmarks"
+        what = "is counted without landmark units"
     length = duration_in_words(terms.step_ms)
     begins = moment_in_words(entry.timestamp)
     yield f"The step of {quoted(entry.series)} that begins at {begins} and lasts {length} {what}."

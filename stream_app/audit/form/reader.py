@@ -19,7 +19,7 @@ SERIES_AT: Final = len(b'{"series":')  # position of an entry's series, before i
 SEQUENCE: Final = b',"sequence":'
 CLAIM: Final = b'{"entry":"claim"'  # start of a claim; entries start with their series
 SPELLING = (
-    "not spelt in the exact form: it has extra spaces, duplicate members, or numbers or strings in another notation"
+    "not written in the exact form: it has extra spaces, duplicate members, or numbers or strings in another notation"
 )
 _PLACE: Final = {"series": str, "sequence": int, "key": str, "epoch": int, "previous": str, "hash": str}
 """The members that determine an entry's position in a chain."""

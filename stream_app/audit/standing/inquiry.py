@@ -88,13 +88,13 @@ class StandingInquiry:
     def _instead(self, separator: str) -> str:
         near = sorted(name for name, one in self._found.items() if not one.series.member)
         if near:
-            why = "no limit in the ledger shows the separator of people" if not separator else "of other members"
+            why = "no limit in the ledger shows the separator used for people" if not separator else "of other members"
             return (
-                f"neither a series nor a person of this ledger; {len(near)} series begin with this name ({why}), "
-                f"the first is {near[0]!r}"
+                f"neither a series nor a person in this ledger; {len(near)} series begin with this name ({why}); the "
+                f"first is {near[0]!r}"
             )
         return (
-            "neither a series nor a person of this ledger; check the spelling, and check that this is the right ledger"
+            "neither a series nor a person in this ledger; check the spelling, and check that this is the right ledger"
         )
 
 

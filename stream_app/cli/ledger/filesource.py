@@ -25,7 +25,7 @@ LARGEST = Decimal(sys.float_info.max)  # far above any configurable lifetime, so
 def add_lifetime(parser: argparse.ArgumentParser) -> None:
     """Declare ``--lifetime``."""
     lifetime_help = (
-        "limit of a series' loss over all its policy versions (default: lifetime_epsilon of the configuration; if "
+        "limit on a series' loss over all its policy versions (default: lifetime_epsilon of the configuration; if "
         "that is not set, each series' first epsilon)"
     )
     parser.add_argument("--lifetime", type=_nano, metavar="EPSILON", help=lifetime_help)

@@ -175,8 +175,8 @@ def _fields(one: DryRun) -> dict[str, object]:
 def _print(before: int, found: Sequence[DryRun], refusals: Sequence[str]) -> None:
     for one in found:
         print(
-            f"partition {one.partition}: {one.waiting} records are waiting, and {one.otherwise} of them would get "
-            f"another answer without the epochs before {before}; {one.lost} releases would be lost; {one.binding} "
+            f"partition {one.partition}: {one.waiting} records are waiting, and {one.otherwise} of them would get a "
+            f"different answer without the epochs before {before}; {one.lost} releases would be lost; {one.binding} "
             "ledger entries must be computed again"
         )
     for refusal in refusals:

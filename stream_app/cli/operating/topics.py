@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--replication", type=int, help=f"copies of each partition (default: one per broker, at most {MOST_REPLICAS})"
     )
     acls_help = (
-        "only print the `kafka-acls` commands for the rights of a role (worker=User:landmark); may be repeated; "
-        f"roles are {', '.join(ROLES)}"
+        "only print the `kafka-acls` commands for a role's rights (worker=User:landmark); may be repeated; roles are "
+        f"{', '.join(ROLES)}"
     )
     parser.add_argument("--acls", action="append", default=[], metavar="ROLE=PRINCIPAL", help=acls_help)
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -128,7 +128,7 @@ def _rehearse(settings: Settings, context: Context, *, accept_new_key: bool) -> 
         async for one in dry_runs(settings, context, context, accept_new_key=accept_new_key):
             if one.stopped is None:
                 print(
-                    f"partition {one.partition}: continues; {one.binding} ledger entries must be computed again, "
+                    f"partition {one.partition}: continues; {one.binding} ledger entries must be computed again, and "
                     f"{one.waiting} records are waiting"
                 )
             else:

@@ -41,8 +41,8 @@ LONGEST_STEP_MS = 2**63 - 1
 DATA_OPTIONS = {"by": "quantiles", "cell": CELL_METRES, "key": None, "step": None, "smoothing": 0.0}
 """Options for reading data, with their defaults; without data they are refused, not ignored."""
 WARNING = (
-    "the matrices are exact statistics of the values in the file, without noise: they reveal information about these "
-    "people. Protect them like the data, learn from public data, or use --strength"
+    "the matrices are exact statistics of the values in the file, without noise: they reveal information about the "
+    "people in it. Protect the matrices like the data, learn from public data, or use --strength"
 )
 Sort = Literal["number", "location", "category"]
 """Types of values from which states are made; counts supply the number of one key."""

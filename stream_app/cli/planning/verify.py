@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     seed_help = "derive all keys from this seed, for a run that can be repeated (default: random)"
     parser.add_argument("--seed", type=natural, help=seed_help)
     parser.add_argument("--jobs", type=_count, default=JOBS, help="number of processes (default: %(default)s)")
-    worker_help = "let a worker process the histories, over Kafka; does not accept --seed and ignores --jobs"
+    worker_help = "have a worker process the histories over Kafka; does not accept --seed and ignores --jobs"
     parser.add_argument("--worker", action="store_true", help=worker_help)
     add_config(parser)
     add_outputs(parser, "draw the declared losses, the bounds and the controls")

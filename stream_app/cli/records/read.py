@@ -151,7 +151,7 @@ def _tell_silence(topic: str) -> None:
     """Print where to look for the cause while no record arrives."""
     where = "is a worker running (`landmark-stream top`), and what did it reject (`landmark-stream read rejects`)?"
     print(
-        f"landmark-stream read: {topic} has no such record so far; waiting; {where}",
+        f"landmark-stream read: {topic} has no such record yet; waiting; {where}",
         file=sys.stderr,
     )
 

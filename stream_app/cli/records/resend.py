@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     if found.behind:
         print(
             f"landmark-stream resend: {found.behind} events come after the end of the rejects, so it is unknown "
-            "whether they were rejected, and they are not sent. Let their producers send them again, unless a ledger "
+            "whether they were rejected, and they are not sent. Have their producers send them again, unless a ledger "
             "read with --uncommitted has entries for them: in that case their releases may have been seen, so start "
             "over with `left`",
             file=sys.stderr,

@@ -42,7 +42,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     series = group.add_mutually_exclusive_group()
     series.add_argument("--series", help="the series of all rows")
     series.add_argument("--series-column", metavar="COLUMN", help="the column with the series ids")
-    times = "the column of the time; if given twice, both cells are joined by a space"
+    times = "the time column; if given twice, the two cells are joined by a space"
     group.add_argument("--timestamp-column", action="append", metavar="COLUMN", help=times)
     written = "format of the times: directives of strptime, or s, ms, us or ns (default: ISO 8601, or ms)"
     group.add_argument("--time-format", metavar="FORMAT", help=written)
@@ -50,7 +50,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--stamp", choices=("start", "end"), help=("whether a time is the start or the end of its interval")
     )
-    values = "the column of the value, or the columns of its parts, as in latitude=lat,longitude=lon"
+    values = "the value column, or the columns of its parts, as in latitude=lat,longitude=lon"
     group.add_argument("--value-columns", metavar="[PART=]COLUMN,...", help=values)
     where = "use only rows that meet COLUMN=TEXT or COLUMN!=TEXT; if repeated, all conditions must hold"
     group.add_argument("--where", action="append", metavar="CONDITION", help=where)
@@ -60,7 +60,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--single", action="append", metavar="COLUMN", help=single)
     group.add_argument("--words", metavar="TEXT=NUMBER,...", help="words to read as numbers, as in High=400,Low=40")
-    missing = "texts that mark a missing value ('' for an empty cell); these rows are skipped"
+    missing = "strings that mark a missing value ('' for an empty cell); rows with one are skipped"
     group.add_argument("--missing", metavar="TEXT,...", help=missing)
     group.add_argument("--multiply", metavar="NUMBER", help="exact factor to multiply each value by, as in 0.001")
     grown = "values are readings of a register; use the increase since the previous row"

@@ -135,7 +135,7 @@ class BatchDecider:
             if put is not None:
                 put()
         for _ in made:  # exhausting it returns the hashes to the states
-            raise ValueError("more steps were processed than records were chosen")
+            raise ValueError("there are more processed steps than chosen records")
 
     def _put_together(self, made: Iterable[Output], offsets: list[int]) -> None:
         """Write the outputs of the records at these offsets."""

@@ -77,7 +77,7 @@ class EventsTopic:
             except (KafkaError, OSError) as error:  # including TimeoutError
                 if unauthorized(error):
                     raise
-                logger.info("partition %d: cannot ask for topic %s: %r; retrying", partition, self.name, error)
+                logger.info("partition %d: cannot query topic %s: %r; retrying", partition, self.name, error)
                 found = None
                 # The brokers' addresses may have changed. Another partition may have dropped this client already.
                 if self._admin is admin and admin is not None:

@@ -70,7 +70,7 @@ class PartitionMetrics:
         if self._assigned is not None:
             seconds = time.perf_counter() - self._assigned
             self._metrics.set(WorkerMetric.RESTORE_SECONDS, seconds, self._name)
-            logger.info("partition %s: processes records, %.1f s after it was assigned", self._name, seconds)
+            logger.info("partition %s: processing records, %.1f s after it was assigned", self._name, seconds)
             self._assigned = None
 
     def withdraw(self) -> None:

@@ -207,17 +207,17 @@ def _value_faults(form: ParametersForm, collect: CollectForm, kind: Kind | None)
         case CountsForm():
             names, implied = value.keys, SENSITIVITY[collect.neighbours]
             if "sensitivity" in value.model_fields_set and value.sensitivity != implied:
-                message = f"neighbours {collect.neighbours} imply {implied}, but found {value.sensitivity}; omit it"
+                message = f"neighbours {collect.neighbours} imply {implied}, not {value.sensitivity}; omit it"
                 yield "value.sensitivity", message
         case _:
             message = f"found kind {value.kind}; use kind counts or choice, or kind number with collect.statistic"
             yield "collect", f"contributors' items become counts, a choice, a sum or a mean, but {message}"
     if collect.statistic is not None and not isinstance(value, NumberForm):
-        yield "collect.statistic", f"sums and means need kind number, but found {value.kind}; omit it"
+        yield "collect.statistic", f"sums and means need kind number, not {value.kind}; omit it"
     if (cells := collect.open_steps * len(names)) > MOST_OPEN_CELLS:
         message = (
-            f"open steps times keys must be at most {MOST_OPEN_CELLS}, but found {cells}; allow fewer open steps, or "
-            "merge keys"
+            f"open steps times keys must be at most {MOST_OPEN_CELLS}, not {cells}; allow fewer open steps, or merge "
+            "keys"
         )
         yield "collect.open_steps", message
     if not isinstance(value, ChoiceForm) and value.invalid != "reject":

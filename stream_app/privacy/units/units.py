@@ -140,7 +140,7 @@ def unit_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[str, 
     if not isinstance(value, NumberForm | CategoryForm):
         yield (
             "protection.unit",
-            (f"statistics of units need numbers or categories, but found kind {value.kind}; remove it"),
+            (f"statistics of units need numbers or categories, not kind {value.kind}; remove it"),
         )
     elif statistic is None:
         known = "histogram" if isinstance(value, CategoryForm) else "mean, sum, share or histogram"
@@ -171,14 +171,14 @@ def _grid_faults(protection: ProtectionForm, unit_ms: int) -> Iterator[tuple[str
         yield "protection.unit", message
     elif open_steps is not None and open_steps * per_step > MOST_OPEN_UNITS:
         message = (
-            f"open steps may contain at most {MOST_OPEN_UNITS} units, but found {open_steps * per_step}; allow fewer "
-            "open steps, or use longer units"
+            f"open steps may contain at most {MOST_OPEN_UNITS} units, not {open_steps * per_step}; allow fewer open "
+            "steps, or use longer units"
         )
         yield "protection.open_steps", message
     if open_steps is None:
         yield "protection.open_steps", "unit needs the number of steps that accept readings at the same time"
     if protection.offset is not None and protection.offset >= step_ms:
-        message = f"steps are {step_ms} ms long, but found offset {protection.offset}; use less than the step"
+        message = f"steps are {step_ms} ms long; use an offset below that, not {protection.offset}"
         yield "protection.offset", message
     if "absent" in protection.model_fields_set:
         yield "protection.absent", "the units that have a reading are public, through `count`; remove it"

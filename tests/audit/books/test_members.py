@@ -183,7 +183,7 @@ FAULTS: dict[str, tuple[Callable[[], list[bytes]], tuple[str, str, str]]] = {
     ),
     "series-in-chain": (
         lambda: lines(_behind(member("p/", 9), series("p/", 10))),
-        ("member-chain", "p/", "is in the chain of a person, which contains only limits"),
+        ("member-chain", "p/", "is in a person's chain, which contains only limits"),
     ),
     "cap-in-series": (
         lambda: lines(_behind(_open(series("p/a", 10)), member("p/a", 9))),

@@ -67,7 +67,7 @@ def test_landmarks_that_no_record_holds_are_left_to_a_person(site: Site) -> None
     site.installed("old", old)
     begun, said = site.left("old", code=1)
     assert {record["series"] for record in begun} == {"near"}
-    assert "but a record may have at most 262144; you must decide" in said
+    assert "but the limit for a record is 262144; you must decide" in said
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -36,7 +36,7 @@ def test_bounds_to_come_go_on_and_those_that_were_asked_do_not(site: Site) -> No
     assert site.left("none")[1] == "none: no budget remains\n"
     begun, said = site.left("none", "5.0", code=1)
     assert begun == []
-    assert f"used up until {12 * HOUR}, when it is renewed; you must decide" in said
+    assert f"exhausted until {12 * HOUR}, when it is renewed; you must decide" in said
 
 
 def test_drawn_landmarks_are_named_after_a_renewal_too(site: Site) -> None:

@@ -174,11 +174,11 @@ def test_findings(tmp_path: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("home-8",), "home-8: neither a series nor a person of this ledger; check the spelling,"),
+        (("home-8",), "home-8: neither a series nor a person in this ledger; check the spelling,"),
         (
             ("p",),
             (
-                "p: neither a series nor a person of this ledger; 3 series begin with this name (of other members), "
+                "p: neither a series nor a person in this ledger; 3 series begin with this name (of other members); "
                 "the first is 'p-1/x'"
             ),
         ),

@@ -219,7 +219,7 @@ def test_a_folder_without_a_right_to_write(folder: Path, capsys: pytest.CaptureF
         pytest.skip("root may write everywhere")
     (folder / "shut").mkdir(mode=0o500)
     assert _run(REPLAY.replace("--out private", "--out shut/private")) == 2
-    told = "--out shut/private: you have no permission to write there; specify a writable folder"
+    told = "--out shut/private: you do not have permission to write there; specify a writable folder"
     assert capsys.readouterr().err == f"landmark-stream replay: {told}\n"
 
 

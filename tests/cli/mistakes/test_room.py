@@ -70,7 +70,7 @@ def test_no_room_for_what_is_printed(command: str) -> None:
             check=False,
             text=True,
         )
-    told = "cannot write output: no space left on device; free space, and run the same command again"
+    told = "cannot write output: no space left on device; free up space, and run the same command again"
     assert ended.stderr.splitlines()[-1] == f"landmark-stream {command.split(maxsplit=1)[0]}: {told}"
     assert "Traceback" not in ended.stderr
     assert ended.returncode == 2

@@ -34,7 +34,7 @@ def test_the_sum_of_base_and_views_is_said(tmp_path: Path, capsys: pytest.Captur
     ("policies", "settings", "said"),
     [
         ([BASE, VIEW], "", "p-*/sugar/day: view: views share one budget"),
-        ([BASE, VIEW | {"view": "Day"}], SETTINGS, "view: is not a valid name of a view"),
+        ([BASE, VIEW | {"view": "Day"}], SETTINGS, "view: is not a valid view name"),
         (
             [BASE, VIEW | {"protection": HALF_HOURS}],
             SETTINGS,

@@ -123,7 +123,7 @@ def test_who_follows_in_vain_learns_where_to_look(broker: LocalBroker, tmp_path:
     assert process.stderr is not None
     try:
         told = process.stderr.readline().decode()
-        assert "has no such record so far; waiting; is a worker running (`landmark-stream top`)" in told
+        assert "has no such record yet; waiting; is a worker running (`landmark-stream top`)" in told
     finally:
         process.kill()
 

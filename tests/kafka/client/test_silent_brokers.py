@@ -133,7 +133,7 @@ def test_silent_brokers_show(installation: Installation) -> None:
         assert worker.metric("landmark_degraded") == 0
         worker.await_log("the brokers answer again")
         said = worker.said()
-        assert [said.count(line) for line in ("degraded: no", "answer again\n", ": processes records, ")] == [1, 1, 2]
+        assert [said.count(line) for line in ("degraded: no", "answer again\n", ": processing records, ")] == [1, 1, 2]
         total += installation.send(readings(200, start=200))
         worker.await_committed(total)
         assert worker.stop() == 0
@@ -159,7 +159,7 @@ def test_partitions_wait_for_a_broker_that_does_not_answer(
         asking = [asyncio.create_task(topic.confirm(partition, began_with)) for partition in (0, 1)]
         async with asyncio.timeout(PATIENCE_SECONDS):
             # Both ask again, and one because no answer came: it closes the connection, perhaps under the other one.
-            while not all(f"partition {nth}: cannot ask" in caplog.text for nth in (0, 1)):
+            while not all(f"partition {nth}: cannot query" in caplog.text for nth in (0, 1)):
                 assert not any(one.done() for one in asking)
                 await asyncio.sleep(0.1)
             assert "TimeoutError" in caplog.text
