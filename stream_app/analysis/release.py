@@ -152,7 +152,7 @@ class Release:
         return max(1, self.count[part] if isinstance(self.count, Mapping) else self.count)
 
 
-_ANOTHER: Final = "a measurement of another kind or scale than the policy's"
+_ANOTHER: Final = "a measurement of a different kind or scale than the policy's"
 _NEAR: Final = 1e-3  # of a scale: closer scales mean the same noise, whatever digits a frame or a file lost
 _MOST: Final = 1e150
 """Largest magnitude accepted in a release: the squares of published numbers must be finite."""

@@ -57,8 +57,8 @@ CODES: Final[dict[Code, str]] = {
     "fork": "two different entries follow the same entry",
     "signed-twice": "heads sign two hashes for one entry, or an earlier entry after a later one: the chain was forked",
     # A view spent on something that its base protects differently.
-    "view-landmarks": "a landmark of a series is not a landmark of its view, and the view spent there, or may have "
-    "spent",
+    "view-landmarks": "a landmark of a series is not a landmark of its view, and the view spent, or may have spent, "
+    "epsilon there",
     "view-protection": "a view that has spent epsilon protects a different level, unit or window than its base series",
     # The record itself, and the report.
     "malformed-entry": "not an entry in the ledger's exact form (bytes, members, types or ranges)",
@@ -172,14 +172,14 @@ class BoundedList(Generic[Told]):
 RemarkCode = Literal["weaker-marked", "weaker-unmarked", "unwaited", "unrenewed"]
 
 REMARKS: Final[dict[RemarkCode, str]] = {
-    "weaker-marked": "a policy version protects less together than the version before it; its record and the setting "
+    "weaker-marked": "a policy version jointly protects less than the version before it; its record and the setting "
     "`accept_weaker_policies` allowed this",
-    "weaker-unmarked": "a policy version protects less together than the version before it, and nothing shows that "
+    "weaker-unmarked": "a policy version jointly protects less than the version before it, and nothing shows that "
     "this was allowed: an older release of the program wrote it without asking, or another program "
     "did",
-    "unwaited": "a policy version without windows spends while a window of an earlier version contains both its step "
-    "and a step on which that version spent, so the window may lose more than its epsilon: an older "
-    "release, which did not wait, wrote it",
+    "unwaited": "a policy version without windows spends epsilon while a window of an earlier version contains both "
+    "that step and a step on which the earlier version spent epsilon, so that window may lose more than "
+    "its epsilon: it was written by an older release, which did not wait",
     "unrenewed": "a policy version continues after a moment at which it should have been renewed, although the amount "
     "that the series reserved, or the given lifetime, has room: `max_epsilon` or another lifetime "
     "prevented the renewal then, or the worker failed to renew it",

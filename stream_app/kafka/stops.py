@@ -100,32 +100,32 @@ REASONS: Final[dict[StopReason, Advice]] = {
     "releases-short": Advice(
         "releases that the state or the ledger refers to are missing, at the end of their log or before later "
         "releases: anyone who reads the releases later misses steps",
-        "Run `landmark-stream recover`. If the last releases are missing and their input still exists, the next worker "
-        "publishes them again. If releases are missing before later ones, `recover` names the first one; nobody can "
-        "publish it in its place. In that case, or if the input is deleted, restore the releases topic from a backup, "
-        "or run `recover --accept-lost-releases`. It gives up the steps whose releases are missing: their epsilon "
-        "stays spent",
+        "Run `landmark-stream recover`. If the last releases are missing and their input still exists, the next "
+        "worker publishes them again. If releases are missing before later ones, `recover` names the first one; "
+        "nobody can publish it in its proper position. In that case, or if the input is deleted, restore the releases "
+        "topic from a backup, or run `recover --accept-lost-releases`. It gives up the steps whose releases are "
+        "missing: their epsilon stays spent",
     ),
     "rejects-short": Advice(
         "rejects are missing, at the end of their log or before later ones: the senders of these records never learn "
         "that they were rejected",
         "Run `landmark-stream recover`. If the last rejects are missing and their input still exists, the next worker "
         "publishes them again. If rejects are missing before later ones, `recover` names the first input that must "
-        "have been rejected; nobody can publish its reject in its place. In that case, or if the input is deleted, "
-        "restore the rejects topic from a backup, or run `recover --accept-lost-releases`, which continues without "
-        "them",
+        "have been rejected; nobody can publish that reject in its proper position. In that case, or if the input is "
+        "deleted, restore the rejects topic from a backup, or run `recover --accept-lost-releases`, which continues "
+        "without them",
     ),
     "head-damaged": Advice(
         "the worker did not sign the last record of the heads for this partition",
         "`audit --heads` shows which records not to trust. Restore the topic from a backup, or delete it and create "
-        "it again with `topics`: heads then start at 1, and a witness of the old ones will show it",
+        "it again with `topics`: heads then start at 1, and a witness of the old heads will show this",
     ),
     "foreign-writer": Advice(
         "the outputs belong to another application: its claim applies to the ledger, or they contain records that "
         "this application did not write. Both applications would process every step and spend its budget twice",
         "Give each `application` its own `prefix`. If another application wrote by mistake, stop it for good. "
-        "`landmark-stream audit` says whether both published the same step; if it holds, `recover` continues. If a "
-        "record is not an output at all, `recover` names it and stops: restore that topic from a backup",
+        "`landmark-stream audit` says whether both published the same step; if the audit holds, `recover` continues. "
+        "If a record is not an output at all, `recover` names it and stops: restore that topic from a backup",
     ),
     "topic-replaced": Advice(
         "the events topic was deleted and created again: offsets of the old topic mean nothing in the new one",
@@ -185,7 +185,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
     "local-state": Advice(
         "the local copy of the rows cannot be opened, or is damaged and cannot be removed; the worker ends, so that "
         "another worker takes over its partitions",
-        "Delete the named folder, or make it writable for the worker's user. Nothing is lost, because the changelog "
+        "Delete the named folder, or make it writable by the worker's user. Nothing is lost, because the changelog "
         "rebuilds it. If this happens again, the disk is failing",
     ),
     "internal-error": Advice(

@@ -266,7 +266,7 @@ _FORMS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*[0-9]{4}.*",
         "Mon, 02 Jan 2012 03:04:00 +0100",
-        f"has the date format of emails; {_FORMAT} '%a, %d %b %Y %H:%M:%S %z'",
+        f"is in the email date format; {_FORMAT} '%a, %d %b %Y %H:%M:%S %z'",
     ),
     (
         r"([0-9]{1,2}\.? )?(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? .*[0-9]{4}.*",

@@ -108,8 +108,8 @@ class _Table:
                         continue
                 if len(cells) > columns.width and any(cells[columns.width :]):
                     raise FileError(
-                        f"has {len(cells)} cells, but there are {columns.width} columns; write numbers with a point, "
-                        "or quote cells that contain the separator",
+                        f"has {len(cells)} cells, but there are {columns.width} columns; write numbers with a decimal "
+                        "point, or quote cells that contain the separator",
                         above,
                     )
                 if len(cells) <= columns.last:

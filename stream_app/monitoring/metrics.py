@@ -53,12 +53,14 @@ class WorkerMetric:
     )
     RENEWALS: Final = Counter(
         "landmark_renewals",
-        "Renewals of policies that an event triggered: begun (the next version started), or refused (it has no "
-        "budget, so the current version continues).",
+        "Policy renewals that an event triggered: begun (the next version started), or refused (it has no budget, so "
+        "the current version continues).",
         ("outcome",),
     )
     REJECTS: Final = Counter("landmark_rejects", "Rejected records, by reason code.", ("reason",))
-    PASSED: Final = Counter("landmark_passed_views", "Records missed by views that a reject says could not start.")
+    PASSED: Final = Counter(
+        "landmark_passed_views", "Records missed by views that, according to a reject, could not start."
+    )
     SPEND_NANO_EPSILON: Final = Counter(
         "landmark_spend_nano_epsilon",
         "Epsilon spent on all measurements, in 1e-9: releases, private dissimilarities and draws of dummies, added up "
@@ -67,8 +69,8 @@ class WorkerMetric:
     )
     BUDGET_USED_NANO_EPSILON: Final = Counter(
         "landmark_budget_used_nano_epsilon",
-        "Growth of the loss that the guarantee limits: all landmarks (late landmarks at their charge) and the "
-        "costliest other step, in 1e-9 epsilon (levels landmark and user).",
+        "Growth of the loss that the guarantee limits: all landmarks (late landmarks as charged) and the costliest "
+        "other step, in 1e-9 epsilon (levels landmark and user).",
         ("scheme", "policy"),
     )
     BUDGET_MOST_USED_NANO_EPSILON: Final = Gauge(
@@ -109,7 +111,7 @@ class WorkerMetric:
     )
     SAMPLING_RATE: Final = Histogram(
         "landmark_sampling_rate",
-        "Sampling rate of scheme adaptive, for the first 50 series of each batch.",
+        "Sampling rate of the adaptive scheme, for the first 50 series of each batch.",
         buckets=_SHARES,
     )
     DEFAULT_POLICY_EPSILON: Final = Gauge(
@@ -133,7 +135,7 @@ class WorkerMetric:
         "landmark_barrier_seconds", "Time until a transaction is committed and in RocksDB.", buckets=_SECONDS
     )
     DECISION_SECONDS: Final = Histogram(
-        "landmark_decision_seconds", "Time to process a batch, with other partitions' turns.", buckets=_SECONDS
+        "landmark_decision_seconds", "Time to process a batch, including other partitions' turns.", buckets=_SECONDS
     )
     APPEND_TO_COMMIT_SECONDS: Final = Histogram(
         "landmark_append_to_commit_seconds",
@@ -209,7 +211,7 @@ class WorkerMetric:
         ("fingerprint",),
     )
     HEADS: Final = Counter("landmark_heads", "Signed heads of the ledger that this worker wrote.", ("partition",))
-    REOPENED: Final = Counter("landmark_reopened", "Times a partition's producer was opened again.", ("partition",))
+    REOPENED: Final = Counter("landmark_reopened", "How often a partition's producer was reopened.", ("partition",))
     BUILD: Final = Gauge("landmark_build", "1, labelled with the version of the program.", ("version",))
 
 
@@ -224,9 +226,7 @@ class AuditMetric:
     UNSIGNED_ENTRIES: Final = Gauge(
         "landmark_audit_unsigned_entries", "Audited entries that no signed head covers yet."
     )
-    LAG_RECORDS: Final = Gauge(
-        "landmark_audit_lag_records", "Committed records of ledger and releases not audited yet."
-    )
+    LAG_RECORDS: Final = Gauge("landmark_audit_lag_records", "Committed ledger and release records not audited yet.")
 
 
 def _by_name(defined: type) -> dict[str, Metric]:

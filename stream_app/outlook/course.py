@@ -74,11 +74,11 @@ def horizon_of(
     every_ms = step_ms if every_ms is None else every_ms
     if every_ms < step_ms:
         raise HorizonError(
-            "--every", f"found {every_ms} ms; each step has one release, so use at least the step, {step_ms} ms"
+            "--every", f"found {every_ms} ms; each step has one release, so use at least the step length, {step_ms} ms"
         )
     if policy.within is not None and policy.within.hides and every_ms != step_ms:
         problem = "if `absent` is a value, every step is processed, with or without readings"
-        raise HorizonError("--every", f"found {every_ms} ms; {problem}: omit it, or use the step, {step_ms} ms")
+        raise HorizonError("--every", f"found {every_ms} ms; {problem}: omit it, or use the step length, {step_ms} ms")
     first_ms, end_ms = _span(policy, every_ms)
     start_ms = first_ms if start_ms is None else start_ms
     if events is None:

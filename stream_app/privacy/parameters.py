@@ -55,7 +55,7 @@ class ProtectionForm(Form):
         for number, span in enumerate(landmarks, 1):
             if not isinstance(span, int) and span[0] >= span[1]:
                 raise ValueError(
-                    f"an interval [start, end) needs start < end, but interval number {number} does not meet this"
+                    f"an interval [start, end) needs start < end, but interval number {number} does not satisfy this"
                 )
         return landmarks
 

@@ -37,7 +37,7 @@ Less = Literal["landmarks", "window", "length", "neighbours"]
 SENTENCES: Final[dict[Less, str]] = {
     "landmarks": "future landmarks of the previous version are missing",
     "window": "fewer consecutive steps, or shorter ones, are protected together",
-    "length": "future steps of the previous level user are not landmarks",
+    "length": "future steps under the previous level, user, are not landmarks",
     "neighbours": "fewer values of one step are neighbours (or valid), or items are protected differently",
 }
 """Explanations for people, keyed by the kind of protection that is reduced."""

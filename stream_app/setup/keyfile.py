@@ -137,7 +137,7 @@ def claimed(path: Path, epoch_ms: int) -> Iterator[ClaimedKey]:
     A worker that has already read the key would continue to use it. It could write entries that nobody can recompute
     once the key is gone, so no worker on this machine may be using it. Raises `KeyFileError`.
     """
-    remedy = "a worker on this machine uses it, and would continue with the erased keys; stop it first"
+    remedy = "a worker on this machine is using it and would continue with the erased keys; stop the worker first"
     real = _real(path)
     with _locked(real, fcntl.LOCK_EX, remedy) as file:
         yield ClaimedKey(real, load(real, epoch_ms), file)

@@ -119,8 +119,8 @@ class Settings(BrokerSettings):
     fetch_bytes: int = Field(2 * _MEBIBYTE, ge=300_000, description="maximum bytes per fetch of a partition")
     exit_when_stopped: Literal["all", "any", "never"] = Field(
         "all",
-        description="end the worker when this many of its partitions have stopped; unless never, one stop caused by a "
-        "full disk, the limit on files or the local state is enough",
+        description="end the worker when this many of its partitions have stopped; unless set to never, one stop "
+        "caused by a full disk, the limit on files or the local state is enough",
     )
     exit_delay_ms: int = Field(
         20_000,

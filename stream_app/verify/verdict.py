@@ -161,5 +161,5 @@ def _bounds_of(rows: Sequence[Row], axes: "Axes") -> None:
     axes.set_yticks(range(len(rows)), [label for label, _ in rows])
     axes.invert_yaxis()
     axes.set_xlim(left=0)
-    axes.set_xlabel("epsilon, lower bounds at confidence 95 %")
+    axes.set_xlabel("epsilon, lower bounds at 95 % confidence")
     legend_below(axes)

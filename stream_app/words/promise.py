@@ -76,7 +76,7 @@ def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Ite
     yield from beyond(parameters, unit)
     if (times := changes(parameters)) > 1:
         yield (
-            "Replacing one contributor's item removes one item and adds one. This can cost twice as much, a factor "
+            "Replacing one contributor's item removes one item and adds one. This can cost twice as much, a factor of "
             f"{factor(times * epsilon_nano)}."
         )
     if protection["level"] == "landmark":
@@ -87,8 +87,8 @@ def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Ite
     if collect.get("intrusion_nano"):
         look = amount(collect["intrusion_nano"])
         yield (
-            "Anyone who also sees the counters in memory, at announced moments, learns up to epsilon "
-            f"{look} more for each {unit.name} that was exposed."
+            f"Anyone who also sees the in-memory counters at announced times learns up to epsilon {look} more about "
+            f"each {unit.name} that was exposed."
         )
     yield not_hidden(parameters, unit, known)
     others = "other series of the same person or of other people reveal"
@@ -220,14 +220,16 @@ def blurred(parameters: Parameters, known: Circumstances) -> Iterator[str]:
     """Yield what dummies are worth; nothing if there are none."""
     method = parameters["dummies"]["method"] if parameters.get("dummies") else known.dummies
     if method:
-        yield "Dummies obscure which landmarks are true. This is not differential privacy of their positions."
+        yield "Dummies obscure which landmarks are true. This is not differential privacy for their positions."
     if method == DRAWN:
-        yield "If padding drew them, each true landmark may lose another ln(1/p) about the fact that it is a landmark."
+        yield (
+            "If padding drew them, each true landmark may leak another ln(1/p) about the fact that it is a landmark."
+        )
     if method == "padding":
         chance = (parameters.get("dummies") or {}).get("probability")
         loss = "" if chance is None else f" = {max(0.0, -log(chance)):.3g}"
         yield (
-            f"Each true landmark may lose another ln(1/p){loss} about the fact that it is a landmark; p is the "
+            f"Each true landmark may leak another ln(1/p){loss} about the fact that it is a landmark; p is the "
             "probability with which each other step joins."
         )
 

@@ -223,5 +223,5 @@ def test_a_policy_of_another_scale_is_told() -> None:
         found = released(policy(name), 1, CELLS[name])
         found.check()
         found.check_under(policy(name))
-        with pytest.raises(ValueError, match="another kind or scale"):
+        with pytest.raises(ValueError, match="a different kind or scale"):
             found.check_under(policy(name, window=2))

@@ -125,7 +125,7 @@ def test_whose_histories(series: str, whose: str) -> None:
         (
             parameters(value=COUNTS, collect=WARD | {"intrusion_nano": 250_000_000}),
             (
-                "at announced moments, learns up to epsilon 0.25 more for each hour that was exposed.",
+                "at announced times learns up to epsilon 0.25 more about each hour that was exposed.",
                 "which hours are published and how many items each of them has; whether an item was valid.",
             ),
         ),
@@ -169,10 +169,10 @@ def test_dummies_hide_how_many_landmarks_are_true() -> None:
     for source in (found, dict(policy_of(found, 1).parameters)):
         text = in_words(source)
         assert "differ only at its landmarks, dummies included, and at one other hour" in text
-        assert "Each true landmark may lose another ln(1/p) = 0.693 about the fact" in text
+        assert "Each true landmark may leak another ln(1/p) = 0.693 about the fact" in text
         assert "where the landmarks are" not in text
     drawn = parameters("landmark", landmarks=[[0, 9 * HOUR]])
-    assert "This is not differential privacy of their positions." in told(drawn, Circumstances(dummies="drawn"))
+    assert "This is not differential privacy for their positions." in told(drawn, Circumstances(dummies="drawn"))
     assert "at its 9 landmarks, dummies included, and" in in_words(drawn, "a", Circumstances(dummies="padding"))
 
 

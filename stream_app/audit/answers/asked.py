@@ -21,12 +21,12 @@ from stream_app.words.odds import PRIOR, most_likely
 from stream_app.words.unit import Parameters, Unit, protected, resemblance, statistic_of
 
 _MARKED: Final = (
-    "Some of your moments, such as the hours of a visit, were marked to be protected together: these are landmarks."
+    "Some moments in your data, such as the hours of a visit, were marked for protection together: these are landmarks."
 )
 _BOOKS: Final = (
     "Anyone who has the secret key of the noise can remove it: ask the publisher who has the key. Anyone can use the "
     "ledger to check that the budget was kept; this needs neither the key nor your data. No ledger can show that the "
-    "noise is as it says; the publisher is responsible for that."
+    "noise is what the ledger says it is; the publisher is responsible for that."
 )
 
 
@@ -257,7 +257,7 @@ def _end(series: Series, found: VersionStanding) -> str:
         return "It was closed: nothing more is published."
     said = ending(found)
     if found.level == "user" and found.ends_ms is not None:
-        return f"The length of its guarantee ends {said}."
+        return f"The period of its guarantee ends {said}."
     return f"{said[0].upper()}{said[1:]}."
 
 

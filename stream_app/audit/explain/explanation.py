@@ -120,11 +120,11 @@ class Explanation(NamedTuple):
         if self.share_nano > 0 and self.terms.gaps:
             return "The step had no reading, and the policy fills such gaps at no cost (`absent`)."
         if self.share_nano > 0:
-            return f"A share of {self.share_nano} was left unused, which {self.terms.scheme} never does."
+            return f"A share of {self.share_nano} was left unused, but {self.terms.scheme} never leaves any unused."
         if self.entry.timestamp < self.opens_ms:
             return (
-                f"Until {self.opens_ms}, windows contain steps on which an earlier version spent, so this version "
-                "waits."
+                f"Until {self.opens_ms}, windows contain steps on which an earlier version spent epsilon, so this "
+                "version waits."
             )
         if self.landmark and self.leaves_out:
             of_share = "" if self.terms.scheme == "skip" else ": its regular share is 1"

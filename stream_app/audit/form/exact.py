@@ -53,7 +53,7 @@ _JSON: Final[dict[type, str]] = {
     bool: "true or false",
     str: "a text",
     int: "a whole number",
-    float: "a number with a point or exponent",
+    float: "a number with a decimal point or exponent",
     list: "a list",
     dict: "an object",
 }
@@ -222,7 +222,7 @@ def release_of(members: dict[str, Any]) -> ReleaseRecord | str:
     if not all(0 <= at <= MAX_TIMESTAMP for at in (release.timestamp, release.source or 0)):
         return "`timestamp` or `source` is out of range"
     if decision == PERTURBED and (members["epsilon_nano"] < 1 or not _is_scale(members["scale"])):
-        return "`epsilon_nano` or `scale` is not above 0, or `scale` is not a number with a point or exponent"
+        return "`epsilon_nano` or `scale` is not above 0, or `scale` is not a number with a decimal point or exponent"
     fault = statistic_fault(members) if "statistic" in members else ""
     if fault:
         return fault

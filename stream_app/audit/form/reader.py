@@ -140,7 +140,7 @@ def _members(data: bytes, other: str = "not a JSON object") -> dict[str, Any] | 
         members = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
-        return f"invalid JSON from {line}character {error.colno} on"
+        return f"invalid JSON starting at {line}character {error.colno}"
     return members if type(members) is dict else other
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 def add_head_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options for signed checkpoints and proofs."""
     heads_help = (
-        "check the signed checkpoints (heads), from their topic or a file: nothing before them was cut off or rewritten"
+        "check the signed checkpoints (heads), from their topic or a file, to verify that nothing before them was cut "
+        "off or rewritten"
     )
     parser.add_argument("--heads", nargs="?", type=Path, const=True, metavar="FILE", help=heads_help)
     public_key_help = (
@@ -104,8 +105,8 @@ def prove(arguments: argparse.Namespace) -> int:
     proof = prover.proof
     if proof is None:
         raise UsageError(
-            f"--prove: the signed checkpoints have no entry of series {arguments.prove!r}; check the spelling of the "
-            "series, and its checkpoints"
+            f"--prove: the signed checkpoints have no entry for series {arguments.prove!r}; check the series name for "
+            "spelling, and check its checkpoints"
         )
     with writable(f"--out {arguments.out}"), whole(arguments.out) as beside:
         beside.write_bytes(proof_bytes(proof))

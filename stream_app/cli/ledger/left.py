@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     ledger_help = "the output of `read ledger --uncommitted`, instead of the topic"
     parser.add_argument("--ledger", type=Path, metavar="FILE", help=ledger_help)
-    aborted_help = "accept a ledger without aborted entries, as `replay` writes it; those of a worker would be missed"
+    aborted_help = (
+        "accept a ledger without aborted entries, such as `replay` writes; a worker's aborted entries would be missed"
+    )
     parser.add_argument("--without-aborted", action="store_true", help=aborted_help)
     add_lifetime(parser)
     config_help = (

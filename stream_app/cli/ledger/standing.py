@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to its parser."""
     parser.epilog = (
-        "A person (member) is the common beginning of the ids of several series, up to the separator. The ledger's "
-        "limits per person show the separator; otherwise `member_separator` in the configuration sets it. Without "
-        "--ledger, the ledger's topic is read. Amounts are in epsilon, or with --json in nano-epsilon."
+        "A person (member) is identified by the common prefix of several series ids, up to the separator. The "
+        "ledger's limits per person show the separator; otherwise `member_separator` in the configuration sets it. "
+        "Without --ledger, the ledger's topic is read. Amounts are in epsilon, or with --json in nano-epsilon."
     )
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("name", metavar="NAME", nargs="?", help="the id of a series or a person")

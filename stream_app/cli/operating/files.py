@@ -38,7 +38,7 @@ def folder_of(name: str) -> Path:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to its parser."""
-    parser.epilog = "For completion of commands and options in a shell, see `completion`."
+    parser.epilog = "For shell completion of commands and options, see `completion`."
     parser.add_argument("what", nargs="?", choices=tuple(IN_A_CHECKOUT), help="print only this folder")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -105,7 +105,7 @@ def _epoch_ms(arguments: argparse.Namespace, settings: Settings | None) -> int:
 def _epoch(text: str, epoch_ms: int) -> int:
     number = milliseconds_of(text)
     if number is None:
-        raise UsageError(f"--before {text}: neither an epoch's number nor a time such as 2026-01-31T00:00Z")
+        raise UsageError(f"--before {text}: neither an epoch number nor a time such as 2026-01-31T00:00Z")
     epoch = number if text.isdigit() and number <= LAST_EPOCH else number // epoch_ms
     now = int(time.time() * 1000) // epoch_ms
     if not 0 <= epoch <= now:

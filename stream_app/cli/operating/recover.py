@@ -48,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--accept-lost-ledger", action="store_true", help=lost_ledger)
     lost_releases = (
-        "continue without lost releases and rejections whose input is gone or that later ones follow: the lost steps "
-        "are given up, and their epsilon stays spent; if the input is gone, a series without another release of its "
-        "policy version is closed"
+        "continue without lost releases and rejections whose input is gone or that are followed by later ones: the "
+        "lost steps are given up, and their epsilon stays spent; if the input is gone, a series without another "
+        "release of its policy version is closed"
     )
     parser.add_argument("--accept-lost-releases", action="store_true", help=lost_releases)
     parser.add_argument("--json", action="store_true", help="print one JSON object")

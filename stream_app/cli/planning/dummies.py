@@ -65,10 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Here epsilon is the cost of the draw, which a policy sets as a `fraction` of its own epsilon. Method padding "
         'uses "probability" instead of "utility" and "epsilon".\nTimes may be written as in policy files, with '
         '"zone" for times without a zone.\nEach run uses a new key, so it draws another set. With --key and '
-        "--series it shows the set that a worker with that key would draw for the series, if its part of epsilon is "
+        "--series it shows the set that a worker with that key would draw for the series, if its share of epsilon is "
         "the same.\nThe output and the picture show the true landmarks, so keep them private. The options depend on "
-        "the landmarks and contain all of them: dummies obfuscate, and give no differential privacy for the "
-        "landmarks' positions."
+        "the landmarks and contain all of them: dummies obscure the landmarks, and give no differential privacy for "
+        "the landmarks' positions."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="a JSON file; - for standard input")
     parser.add_argument("--key", type=Path, metavar="FILE", help="draw with this noise key, instead of a new one")
@@ -85,8 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
     steps = asked.dummies.end - asked.dummies.first
     if arguments.json and isinstance(asked.dummies, DrawRequest) and steps > MOST_LISTED:
         raise UsageError(
-            f"--json lists every option with all its steps, for ranges of at most {MOST_LISTED} steps, but found "
-            f"{steps} steps; omit --json, or use a shorter range"
+            f"--json lists every option with all its steps, for ranges of at most {MOST_LISTED} steps, but this range "
+            f"has {steps} steps; omit --json, or use a shorter range"
         )
     keys, name = _keys(arguments), named_by_series(arguments.series)
     choice: OptionDraw | None = None
@@ -180,7 +180,7 @@ def _print(asked: DummiesRequest, choice: OptionDraw | None, joined: LandmarkSet
     print(f"range: {dummies.end - dummies.first} steps of {asked.step_ms} ms; landmarks: {len(dummies.landmarks)}")
     match dummies:
         case DrawRequest():
-            assert choice is not None, "an option is drawn wherever the key is there"
+            assert choice is not None, "an option is drawn wherever the key is available"
             chances = probabilities(choice.scores, dummies.charge_nano)
             rows = {round(nth * (len(chances) - 1) / (MOST_ROWS - 1)) for nth in range(MOST_ROWS)} | {choice.chosen}
             table = Table("dummies", f"score ({dummies.utility})", "probability", "")

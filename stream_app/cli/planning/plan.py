@@ -46,14 +46,13 @@ ERROR = number("expected a number from 1e-100 to 1e100, found {}", SMALLEST_RESO
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments to its parser."""
     parser.epilog = (
-        "No data are read. Synthetic events go through the worker's own code, so budgets are exact if events come as "
-        "planned. An error is the expected absolute error of a noisy value, before the filter and the clamp, which "
+        "No data are read. Synthetic events go through the worker's own code, so budgets are exact if events arrive "
+        "as planned. An error is the expected absolute error of a noisy value, before the filter and the clamp, which "
         "lower it. Schemes that depend on the data are listed with both extremes. The temporal loss is the largest of "
-        "any step, for an adversary who knows the correlation; it is only as accurate as the correlation.\n"
-        "The constant baseline is not shown, because it depends on data.\n"
-        "For a policy whose steps hold units, the table has the error of the statistic by unit, window and span. With "
-        "--data it also has the constant baseline, and a warning if a unit is shorter than the time over which "
-        "values stay alike."
+        "any step, for an adversary who knows the correlation; it is only as accurate as the correlation.\nThe "
+        "constant baseline is not shown, because it depends on data.\nFor a policy whose steps hold units, the table "
+        "shows the error of the statistic by unit, window and span. With --data it also has the constant baseline, "
+        "and a warning if a unit is shorter than the time over which values stay similar."
     )
     add_policies(parser)
     add_config(parser)
@@ -100,7 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.error is not None and not of_units and plain:
         raise UsageError(
             "--error: only for a statistic of units or collected data (collect), but no policy in the file has "
-            "either; add --statistic mean --step day for the mean of a day"
+            "either; add --statistic mean --step day for a daily mean"
         )
     check_picture(arguments.picture)
     data = data_of(arguments)

@@ -28,7 +28,7 @@ WIDTH = 100  # minimum width of the table in a pipe, in characters
 def add_data(parser: argparse.ArgumentParser) -> None:
     """Add ``--data``, which names a file of events, and the column options for CSV."""
     data = (
-        "FILE of events, JSON Lines or CSV: show how long values stay alike, and the constant baseline; both depend "
+        "FILE of events, JSON Lines or CSV: show how long values stay similar, and the constant baseline; both depend "
         "on raw values, so keep the output private"
     )
     parser.add_argument("--data", type=Path, metavar="FILE", help=data)

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Synthetic histories go through the worker's own code under fresh random keys, in pairs that are neighbours "
         "under the policy's level. Half of the runs choose the event that distinguishes a pair best; the other half "
-        "give the bound, at confidence 95 % for all pairs of a policy together. BROKEN needs confidence 1 - 10^-6. "
+        "give the bound, at 95 % confidence for all pairs of a policy together. BROKEN needs confidence 1 - 10^-6. "
         "The control is the same policy with twice its epsilon: if the test does not detect it, the result is NO "
         "POWER and says nothing about the policy. A lower bound below the declared loss does not prove that the "
         "releases reveal no more. With --worker, a worker with this installation's configuration processes the same "

@@ -22,7 +22,7 @@ from stream_app.mapping.times import Times
 
 SERIES = "my-series"
 RANGE = (
-    "`inspect` proposes no lower and upper bound: a policy's range is public, so take it from what the sensor can "
+    "`inspect` proposes no lower or upper bound: a policy's range is public, so take it from what the sensor can "
     "show, not from these readings."
 )
 

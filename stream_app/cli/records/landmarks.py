@@ -30,9 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "TIME is integer ms, a time (2026-03-29T17:00+02:00), a day (2026-03-29), an interval (A/B), or an object as "
         'in policy files: \'{"weekly":["sat"],"from":"17:00","to":"20:00","first":..,"last":..}\'.\n'
-        "They form one record: either all are registered or none. Past steps cost budget, and the record is rejected "
-        "if too little budget remains. Take landmarks from a calendar or from releases: landmarks chosen from raw "
-        f"values reveal these values.\nFor more, see {page_at('how-to/register-landmarks-late.md')}.\n"
+        "All TIMEs form one record: either all are registered or none are. Past steps cost budget, and the record is "
+        "rejected if too little budget remains. Take landmarks from a calendar or from releases: landmarks chosen "
+        f"from raw values reveal those values.\nFor more, see {page_at('how-to/register-landmarks-late.md')}.\n"
     )
     parser.add_argument("series", help="the series of the landmarks")
     parser.add_argument("--add", nargs="+", action="extend", default=[], metavar="TIME", help="landmarks to register")

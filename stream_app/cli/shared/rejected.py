@@ -29,7 +29,7 @@ _FORMS = (
     (re.compile(r"-?[0-9]+,[0-9]+"), "a number like 1,5 has a decimal comma; add --decimal ,"),
     (
         re.compile(r"-?[0-9]{1,3}([ ,.'\u2019\u00a0\u202f][0-9]{3})+([.,][0-9]+)?"),
-        "a number like 1,234.5 has thousands separators; write only digits and a point, as in 1234.5",
+        "a number like 1,234.5 has thousands separators; write only digits and a decimal point, as in 1234.5",
     ),
     (
         re.compile("[\u2212\u2013][0-9.,]+"),
@@ -37,7 +37,7 @@ _FORMS = (
     ),
     (
         re.compile(r"-?[0-9]+([.,][0-9]+)? ?[^0-9\s]+.*"),
-        "a number like 1.5 kWh has more than digits and a point; write only the number",
+        "a number like 1.5 kWh contains more than digits and a decimal point; write only the number",
     ),
     (
         re.compile(r"(n/?a|#n/a|nan|null|none|nil|[+-]?inf(inity)?|-+|\?|missing|unavailable|unknown)", re.IGNORECASE),

@@ -136,7 +136,8 @@ def _of_topic(wanted: Topic, found: Topic | None) -> list[Difference]:
         # More partitions move series to partitions without their state rows: their events would be misrouted.
         remedy = (
             "All topics need the same number of partitions, which cannot change later: set `partitions` to the number "
-            "of the ledger. If another topic grew, or you want more partitions: " + page_at("how-to/more-partitions.md")
+            "that the ledger has. If another topic grew, or you want more partitions: "
+            + page_at("how-to/more-partitions.md")
         )
         result.append(Difference(name, "partition count", str(wanted.partitions), str(found.partitions), remedy))
     if found.replication < wanted.replication:

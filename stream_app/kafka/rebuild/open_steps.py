@@ -120,7 +120,7 @@ async def abort_open(brokers: Brokers, writer: Writer, names: TopicNames, partit
                 await asyncio.sleep(_LOOK_SECONDS)
             else:
                 asked = f"{topic} without a transaction of a producer that no longer exists"
-                left = f"a transaction open on its partition {partition} from start offset {record.offset} on"
+                left = f"a transaction open on its partition {partition} from start offset {record.offset} onward"
                 raise PartitionStoppedError(partition, "transaction-open", asked, left)
 
 

@@ -263,7 +263,7 @@ class Survey:
             last.update((entry["series"], entry["sequence"]) for entry in map(entry_of, filterfalse(is_claim, records)))
         if lacking := sum(last.get(name, 0) < sequence for name, sequence in heads.sequences.items()):
             asked = "the last signed entry of every series"
-            unfound = f"an older entry, or no entry, of {lacking} series, whose entries are missing"
+            unfound = f"an older entry, or no entry, for {lacking} series, whose entries are missing"
             raise Shortage("ledger-short", asked, unfound).stopped(partition)
 
     async def _again(

@@ -59,7 +59,7 @@ class UnitPlan:
         unit = duration_in_words(self.asked.unit_ms)
         ways = []
         if epsilon is not None:
-            ways.append(f"epsilon {rounded_up(epsilon):g} with the unit of {unit}")
+            ways.append(f"epsilon {rounded_up(epsilon):g} with a unit of {unit}")
         if unit_ms is not None:
             ways.append(f"a unit of {duration_in_words(unit_ms)} with epsilon {self.asked.spend_nano / NANO:g}")
         found = " or ".join(ways) or "an epsilon or a unit beyond what policies allow"
@@ -67,7 +67,8 @@ class UnitPlan:
             wide = f"for an error of {error:g}, {found} is enough"
             return f"over a {self.span} the error is now {now:.3g}, if each unit has a reading; {wide}"
         return (
-            f"an error of {error:g} over a {self.span} needs {found}; it is now {now:.3g}, if each unit has a reading"
+            f"an error of {error:g} over a {self.span} needs {found}; the error is now {now:.3g}, if each unit has a "
+            "reading"
         )
 
     def document(self) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def within_of(form: ParametersForm, kind: Kind) -> Within | None:
 
 
 def _cells(kind: Kind, value: object) -> RawCells | None:
-    assert not isinstance(kind, UnitStatistic), "a policy's value is not a statistic so far"
+    assert not isinstance(kind, UnitStatistic), "a policy's value is not yet a statistic"
     return replace(kind, substitute=None).quantise(Raw(value))
 
 

@@ -20,7 +20,10 @@ def test_a_person_is_told_no_more_than_the_books_can_show() -> None:
                 continue
             told = for_a_person(series, auditor.rules.members, None)
             assert "Whether the promise was kept" not in told
-            assert "No ledger can show that the noise is as it says; the publisher is responsible for that." in told
+            assert (
+                "No ledger can show that the noise is what the ledger says it is; the publisher is responsible for "
+                "that."
+            ) in told
             assert "What was published stays public, and its guarantee does not expire." in told
             outside = "outside these series" if auditor.rules.members.known else "in any other way"
             assert f"and what is published about you {outside} or about people near you." in told

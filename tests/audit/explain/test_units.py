@@ -55,8 +55,9 @@ def test_a_step_that_waits() -> None:
     """It says until when."""
     found = explained("waiting", 6_000).answer()
     assert found.share_nano == found.limit_nano == 0
-    assert "Until 9000, windows contain steps on which an earlier version spent, so this version waits." in text_of(
-        found
+    assert (
+        "Until 9000, windows contain steps on which an earlier version spent epsilon, so this version waits."
+        in text_of(found)
     )
 
 

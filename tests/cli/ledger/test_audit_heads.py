@@ -88,7 +88,7 @@ def test_a_witness_is_compared(folder: Path, cli: Cli) -> None:
         (["--ledger", "ledger.jsonl", "--heads", "heads.jsonl", "--public-key", "heads.jsonl"], "keys public"),
         (["--prove", SERIES, "--heads", "heads.jsonl"], "--out FILE"),
         (["--prove", SERIES, "--out", "proof.json"], "--heads"),
-        (["--prove", "home", "--heads", "heads.jsonl", "--out", "proof.json"], "no entry of series"),
+        (["--prove", "home", "--heads", "heads.jsonl", "--out", "proof.json"], "no entry for series"),
         (["--prove", SERIES, "--heads", "heads.jsonl", "--out", "none/proof"], "there is no such folder"),
         (["--proof", "key.pem", "--ledger", "ledger.jsonl", "--public-key", "key.pem"], "invalid JSON"),
         (["--proof", "heads.jsonl", "--ledger", "ledger.jsonl", "--public-key", "key.pem"], "audit --prove"),

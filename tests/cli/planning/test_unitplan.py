@@ -46,7 +46,7 @@ def test_an_error_takes_an_epsilon_or_a_unit(tmp_path: Path, cli: Cli) -> None:
     """The table, the answer and the promise, as text and as JSON; also for a plain policy of numbers."""
     file = saved(tmp_path / "policy.jsonl", POLICY)
     shown = cli("plan", file, "--step", "day", "--error", "5").out
-    assert "an error of 5 over a day needs epsilon 3 with the unit of 1 h or a unit of 20 min with epsilon 1" in shown
+    assert "an error of 5 over a day needs epsilon 3 with a unit of 1 h or a unit of 20 min with epsilon 1" in shown
     assert "Landmarks that are registered before their step is published are left out as well." in " ".join(
         shown.split()
     )
@@ -85,7 +85,7 @@ def test_data_put_the_best_constant_beside_and_warn(tmp_path: Path, readings: st
         (POLICY, ["--step", "90min", "--error", "1"], "is not a whole number of units of 1 h"),
         (POLICY, ["--step", "fortnight", "--error", "1"], "--step: found 'fortnight'; use \"day\""),
         (POLICY, ["--steps", "5"], "--steps: only for single events, not for statistics of units"),
-        (PLAIN, ["--error", "1"], "add --statistic mean --step day for the mean of a day"),
+        (PLAIN, ["--error", "1"], "add --statistic mean --step day for a daily mean"),
         (PLAIN, ["--series", "a"], "--data: missing"),
         (
             PLAIN | {"value": {"kind": "category", "categories": [True, False]}},

@@ -98,7 +98,7 @@ def test_inspect_says_what_a_file_is_and_what_lacks(meter: Path, cli: Cli) -> No
         "3 rows from 2024-10-26T23:45Z to 2024-10-27T00:15Z as if local times were UTC; most are 15 min apart\n" in said
     )
     assert "Times have no UTC offset: set their time zone with --zone" in said
-    assert "`inspect` proposes no lower and upper bound" in said
+    assert "`inspect` proposes no lower or upper bound" in said
     words = "--series my-series --timestamp-column Zeit --time-format '%d.%m.%Y %H:%M' --value-columns 'Verbrauch kWh'"
     assert "Specify what these words in the value column mean, with --words or --missing: -.\n" in said
     assert said.endswith(f"\nNext: landmark-stream convert {meter} {words} --decimal , --zone ZONE\n")

@@ -70,7 +70,9 @@ def test_each_sort_of_refused_rows_is_explained_once(tmp_path: Path, cli: Cli) -
     words += ["--series", "a", "--timestamp-column", "time", "--value-columns", "kwh", "--out", tmp_path / "out"]
     said = cli(*words, code=2).err
     assert "a.csv:12: kwh: a number like 1,5 has a decimal comma; add --decimal , (3 such rows)\n" in said
-    assert "a.csv:15: kwh: a number like 1.5 kWh has more than digits and a point; write only the number (2" in said
+    assert (
+        "a.csv:15: kwh: a number like 1.5 kWh contains more than digits and a decimal point; write only the number (2"
+    ) in said
     assert "a.csv:17: kwh: is empty; add --missing \"''\" to skip rows with an empty cell\n" in said
     assert "a.csv:18: kwh: a number like 13,600 may mean 13.6 (add --decimal ,) or 13600 (write it without" in said
 
