@@ -58,7 +58,7 @@ def markdown(document: Mapping[str, Any]) -> str:
     if machine["load"] > QUIET:
         said += (
             "\n\n**Other programs kept the machine busy, so speeds and latencies mean little, "
-            "but processor times mean something.**"
+            "but processor times are still meaningful.**"
         )
     ratios = [
         f"* {target['figure'].replace('_', ' ')}: {_short(result['figures'][target['figure']])} "

@@ -142,7 +142,7 @@ def test_a_link_leads_to_the_file_that_is_erased(tmp_path: Path) -> None:
     keyfile.create(path)
     (folder / "first").symlink_to(path)
     (folder / "second").symlink_to("first")
-    with keyfile.held(folder / "first"), pytest.raises(keyfile.KeyFileError, match="stop it first"):
+    with keyfile.held(folder / "first"), pytest.raises(keyfile.KeyFileError, match="stop the worker first"):
         erase_before(folder / "second", 4)
     erased = erase_before(folder / "second", 4)
     assert erased.first_epoch == 4
@@ -183,7 +183,7 @@ def test_a_key_is_erased_only_while_nobody_holds_it(tmp_path: Path) -> None:
     path = tmp_path / "key"
     keyfile.create(path)
     with keyfile.held(path), keyfile.held(path):
-        with pytest.raises(keyfile.KeyFileError, match="stop it first"), keyfile.claimed(path, DAY_MS):
+        with pytest.raises(keyfile.KeyFileError, match="stop the worker first"), keyfile.claimed(path, DAY_MS):
             pass
         assert keyfile.load(path).first_epoch == 0
     with keyfile.claimed(path, DAY_MS) as key:
@@ -192,7 +192,7 @@ def test_a_key_is_erased_only_while_nobody_holds_it(tmp_path: Path) -> None:
         key.erase_before(3)
         with (
             keyfile.held(path),
-            pytest.raises(keyfile.KeyFileError, match="stop it first"),
+            pytest.raises(keyfile.KeyFileError, match="stop the worker first"),
             keyfile.claimed(path, DAY_MS),
         ):
             pass
@@ -207,7 +207,7 @@ def test_a_look_is_free_beside_workers(tmp_path: Path) -> None:
     with keyfile.held(path), keyfile.looked_at(path, DAY_MS) as key:
         assert key.ring.secret == key.without(0).secret == ring.secret
         assert key.without(3).first_epoch == 3
-    with keyfile.looked_at(path, DAY_MS), pytest.raises(keyfile.KeyFileError, match="stop it first"):
+    with keyfile.looked_at(path, DAY_MS), pytest.raises(keyfile.KeyFileError, match="stop the worker first"):
         erase_before(path, 3)
     with (
         keyfile.claimed(path, DAY_MS),

@@ -93,7 +93,7 @@ def test_erase_leaves_the_key_of_a_running_worker_alone(tmp_path: Path, cli: Cli
     before = path.read_bytes()
     with keyfile.held(path), keyfile.held(path):
         assert main(["keys", "erase", str(path), "--before", "5", *OFFLINE]) == 2
-    assert "stop it first" in cli.said().err
+    assert "stop the worker first" in cli.said().err
     assert path.read_bytes() == before
 
 
