@@ -61,11 +61,11 @@ def test_a_start_is_told_before_it_is_made(installation: Installation, capsys: p
     partitions = range(installation.partitions)
     total = installation.send(readings(400))
     installation.decide(total)
-    quiet = "continues; 0 ledger entries must be computed again, 0 records are waiting"
+    quiet = "continues; 0 ledger entries must be computed again, and 0 records are waiting"
     assert rehearsed(installation, capsys) == (0, [f"partition {nth}: {quiet}" for nth in partitions])
 
     place = left_behind(installation, "home-998", otherwise=False)
-    bound = "continues; 2 ledger entries must be computed again, 1 records are waiting"
+    bound = "continues; 2 ledger entries must be computed again, and 1 records are waiting"
     told = [f"partition {nth}: {bound if nth == place else quiet}" for nth in partitions]
     assert rehearsed(installation, capsys) == (0, told)
     installation.decide(total + 1)
