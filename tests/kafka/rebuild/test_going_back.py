@@ -131,18 +131,30 @@ async def test_the_last_of_two_rejects_in_a_row_is_published_again(site: Site) -
     assert site.outputs() == whole
 
 
-async def test_one_skipped_record_is_not_passed_over(site: Site) -> None:
-    """The group's offset is one beyond the outputs, and the rows are gone; an operator may accept to skip it."""
+@pytest.mark.parametrize("count", [1, 2])
+async def test_skipped_records_are_not_passed_over(site: Site, count: int) -> None:
+    """The group's offset is beyond the outputs, and the rows are gone; an operator may accept that, once for all."""
     await decide(site, [observation("home-1", 1, 1.0)])
     whole = site.outputs()
-    site.append(observation("home-1", 2, 1.0))
-    site.cluster.group("life").offsets[Place(NAMES.events, 0)] = 2
+    site.append(*(observation("home-1", 2 + nth, 1.0) for nth in range(count)))
+    site.cluster.group("life").offsets[Place(NAMES.events, 0)] = 1 + count
     site.cluster.remake(NAMES.changelog)
     with pytest.raises(PartitionStoppedError, match="input-skipped"):
         await site.recover()
-    assert (await site.recover(AcceptedLosses(skipped_input=True))).next_offset == 2
-    await go_on(site)
+    assert (await site.recover(AcceptedLosses(skipped_input=True))).next_offset == 1 + count
+    await decide(site, [observation("nobody-1", 1, 1.0)])
     assert site.outputs()[:2] == whole[:2]
+    site.cluster.remake(NAMES.changelog)
+    assert (await site.recover()).unanswered.lost_rejects == 0
+
+
+async def test_a_reject_without_a_series_gives_up_nothing(site: Site) -> None:
+    """A record that cannot be read names no series, and neither does input that was given up."""
+    await decide(site, [observation("nobody-1", 1, 1.0)], [{"series": 5}])
+    site.cluster.remake(NAMES.changelog)
+    lose_outputs(site, NAMES.rejects, 0)
+    with pytest.raises(PartitionStoppedError, match=r"rejects-short.*of input 0;"):
+        await site.recover()
 
 
 async def test_a_series_in_the_lost_beginning_of_the_ledger_is_not_forgotten(site: Site) -> None:
