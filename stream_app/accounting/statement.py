@@ -91,7 +91,7 @@ def sections_of(statement: Statement) -> list[Section]:
             Section(
                 f"Landmark loss of {series}",
                 "The loss of the landmarks and one step together, for each step. It is an estimate: it may be below "
-                "the true loss, or above the sum over all steps. That sum holds for any correlation within the "
+                "the true loss, or above the sum over all steps. That sum is a bound for any correlation within the "
                 "series.",
                 pictures.svg(partial(landmark_loss, correlated)),
             ),

@@ -94,8 +94,8 @@ CODES: Final[dict[Code, str]] = {
     "step-alignment": "a time that is not the start of a step",
     "intrusion": "an impossible intrusion: the counters have no noise, the cost is wrong, or the steps are not open",
     # Members.
-    "view": "a view without its base series, without a limit, with landmarks of its own, or without landmarks of its "
-    "base on which it has not spent yet",
+    "view": "a view that lacks its base series, a limit, or a landmark of its base on which it has not yet spent "
+    "budget, or that has landmarks of its own",
     "member-series": "a person has more than 1,000 series",
     "member-chain": (
         "a limit in a series' chain, anything else in a person's chain, or a chain whose name cannot be a person's"
@@ -174,9 +174,9 @@ RemarkCode = Literal["weaker-marked", "weaker-unmarked", "unwaited", "unrenewed"
 REMARKS: Final[dict[RemarkCode, str]] = {
     "weaker-marked": "a policy version jointly protects less than the version before it; its record and the setting "
     "`accept_weaker_policies` allowed this",
-    "weaker-unmarked": "a policy version jointly protects less than the version before it, and nothing shows that "
-    "this was allowed: an older release of the program wrote it without asking, or another program "
-    "did",
+    "weaker-unmarked": "a policy version jointly protects less than the version before it, and no record shows that "
+    "this was allowed: an older release of the program, which did not ask, or another program "
+    "wrote it",
     "unwaited": "a policy version without windows spends epsilon while a window of an earlier version contains both "
     "that step and a step on which the earlier version spent epsilon, so that window may lose more than "
     "its epsilon: it was written by an older release, which did not wait",

@@ -72,7 +72,7 @@ async def _answer(
             return WorkersAnswer(place, reject=found)
         if found["entry"] == kind:  # an activated policy's entries come first
             return WorkersAnswer(place, entry=found)
-    raise AssertionError("a log is followed for ever")
+    raise AssertionError("following a log never ends")
 
 
 POLL_SECONDS = 0.5

@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         'FILE contains {"backward": MATRIX, "forward": MATRIX, "epsilons": [..], "landmarks": [indices, from '
         '0]}. Landmarks are optional.\nA matrix is a list of rows, or {"states": n, "entries": [[row, column, '
-        "probability], ..]}, or null for an adversary who knows nothing about that direction. Row i is the "
-        "distribution given that the state is i: of the previous state in backward, and of the next state in "
+        "probability], ..]}, or null for an adversary who knows nothing about that direction. Given that the "
+        "state is i, row i is the distribution of the previous state in backward, and of the next state in "
         "forward.\nA supremum is the limit of the loss if the largest epsilon were spent at every timestamp; null: "
         "the loss would grow without limit.\nThe landmark figures are estimates. The sum of all epsilons is a bound, "
         "whatever the correlation within the series."

@@ -21,8 +21,8 @@ from stream_app.privacy.parameters import LAST_TIMESTAMP_MS
 from stream_app.setup.keyfile import fresh_secret
 
 _UNANSWERED = (
-    "a worker rejects it for a series that neither collects nor takes several readings per step; --wait SECONDS shows "
-    "this"
+    "a worker rejects such a record for a series whose steps take neither contributions nor several readings; --wait "
+    "SECONDS shows this"
 )
 
 

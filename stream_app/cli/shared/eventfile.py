@@ -68,7 +68,7 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     marks = "separator of columns: , ; | or tab (default: the one that fits the names)"
     group.add_argument("--separator", metavar="MARK", help=marks)
     group.add_argument("--decimal", choices=(".", ","), help="the decimal mark of numbers (default: .)")
-    numbered = "the file has no line of column names; columns are numbered from 1"
+    numbered = "the file has no header row; columns are numbered from 1"
     group.add_argument("--no-header", action="store_true", default=None, help=numbered)
     records = "JSON: the path to the records, as in results; XML: the name of their elements"
     group.add_argument("--records", metavar="PATH", help=records)

@@ -93,5 +93,5 @@ class Ownership:
             for record in records:
                 if record.offset < end and record.producer not in own and not is_claim(record):
                     asked = f"only records of this application in {topic}"
-                    found = f"a record of another producer ({record.producer}) at offset {record.offset}"
+                    found = f"a record from another producer ({record.producer}) at offset {record.offset}"
                     raise PartitionStoppedError(self._partition, "foreign-writer", asked, found)

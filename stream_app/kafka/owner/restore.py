@@ -189,7 +189,8 @@ class Restorer:
             found = f"a state that ends at {row.next_offset}, and input that is kept only from {first} on"
             raise self._stopped("row-behind", asked, found)
         what = (
-            "partition %d: beyond the state, input from %d to %d already has outputs: only missing outputs are written"
+            "partition %d: the input from %d to %d is newer than the state but already has outputs; only missing "
+            "outputs are written"
         )
         logger.warning(what, self._partition, row.next_offset, answered - 1)
         return replace(row, life=new_life(self._site))

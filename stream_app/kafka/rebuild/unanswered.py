@@ -35,7 +35,7 @@ class UnansweredInputs:
         """Return why recovery does not skip these inputs; the last reject is for input ``last_reject``."""
         unsure = f"; {self.unanswered} more inputs have no output and may need none" if self.unanswered else ""
         found = (
-            f"neither, although rejects of later input exist, up to input {last_reject}: the rejects of "
+            f"neither of them, although rejects of later input exist, up to input {last_reject}: the rejects of "
             f"{self.lost_rejects} records are lost, and would be out of order if they were published now{unsure}. "
             "`recover --accept-lost-releases` continues without them"
         )

@@ -250,5 +250,5 @@ def _statistic_faults(form: ParametersForm, collect: CollectForm, kind: Kind | N
         message = f"an item must lie within 2^31 cells of 0, but found {largest}; use a coarser resolution"
         yield "value.resolution", message
     elif collect.intrusion_nano is not None and 2 * reach(kind) * NANO > WIDEST_START * collect.intrusion_nano:
-        message = "the noise in the counter would have a scale above 2^50 steps of resolution; raise it"
+        message = "the noise in the counter would have a scale above 2^50 times the resolution; use a larger resolution"
         yield "collect.intrusion_nano", f"{message}, or use a coarser resolution"

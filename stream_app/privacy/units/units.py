@@ -165,8 +165,7 @@ def _grid_faults(protection: ProtectionForm, unit_ms: int) -> Iterator[tuple[str
         yield "protection.unit", message
     elif (per_step := step_ms // unit_ms) > MOST_STEP_UNITS:
         message = (
-            f"a step may contain at most {MOST_STEP_UNITS} units, but found {per_step}; use longer units or "
-            "shorter steps"
+            f"a step may contain at most {MOST_STEP_UNITS} units, not {per_step}; use longer units or shorter steps"
         )
         yield "protection.unit", message
     elif open_steps is not None and open_steps * per_step > MOST_OPEN_UNITS:

@@ -53,8 +53,8 @@ def test_policies_and_watermarks_are_answered(installation: Installation, cli: C
         refused = asked("watermark", "lone-1", "--at", "5", "--wait", "60", code=1)["reject"]
         assert refused["reason"] == "wrong-type"
         assert cli("watermark", "lone-1", "--at", "6", "--config", installation.config()).out == (
-            "1 sent; a worker rejects it for a series that neither collects nor takes several readings per step; "
-            "--wait SECONDS shows this\n"
+            "1 sent; a worker rejects such a record for a series whose steps take neither contributions nor several "
+            "readings; --wait SECONDS shows this\n"
         )
 
 

@@ -166,7 +166,7 @@ def test_a_stray_record_is_named(installation: Installation, nth: int, capsys: p
     name: str = getattr(installation.names, meaning)
     offset = asyncio.run(send_raw(installation, name, value, key))  # by who took the topic for another
     said = stopped(installation)
-    expected = f"expected only records of this application in {name}; found a record of another"
+    expected = f"expected only records of this application in {name}; found a record from another"
     assert f"stopped (foreign-writer): {expected}" in said
     capsys.readouterr()
     assert installation.command("recover") == 2
