@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter  # commands to copy must not be wrapped
     parser.epilog = (
         "bash:  landmark-stream completion bash > ~/.local/share/bash-completion/completions/landmark-stream\n"
-        "zsh:   landmark-stream completion zsh > DIR/_landmark-stream, where DIR is in $fpath\n"
+        "zsh:   landmark-stream completion zsh > DIR/_landmark-stream  (DIR in $fpath)\n"
         "fish:  landmark-stream completion fish > ~/.config/fish/completions/landmark-stream.fish"
     )
     parser.add_argument("shell", choices=SHELLS, help="whose script")

@@ -190,7 +190,7 @@ def _others(form: ParametersForm) -> Iterator[tuple[str, str]]:
     if form.correlation is not None:
         yield "correlation", "temporal loss is computed for steps, not for units; remove it"
     if isinstance(value, NumberForm) and value.sensitivity is not None:
-        yield "value.sensitivity", "any two values of a unit are neighbours; remove it"
+        yield "value.sensitivity", "any two values of a unit are neighbours anyway; omit this member"
     if isinstance(scheme, SkipForm | BudgetDistributionForm | BudgetAbsorptionForm):
         message = (
             f"landmark units cost nothing, so {scheme.name} has nothing to distribute; use uniform, balanced or "

@@ -133,7 +133,7 @@ def test_for_people(tmp_path: Path, cli: Cli) -> None:
         ({"landmarks": "x"}, "protection.landmarks: "),
         ({"steps": 3}, "unknown member 'steps'"),
         ({"method": "padding", "probability": 0.5, "utility": None}, "epsilon: padding has no cost"),
-        ({"method": "heuristic", "end": START + 3000 * HOUR}, "at most 2048 steps, but found 3000"),
+        ({"method": "heuristic", "end": START + 3000 * HOUR}, "at most 2048 steps, but this range has 3000"),
     ],
 )
 def test_unusable_input(tmp_path: Path, cli: Cli, members: dict[str, Any], said: str) -> None:
