@@ -2,8 +2,10 @@
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +18,9 @@ from stream_app.deciding.views.refusals import Refusals
 from stream_app.formats import encoding, wire
 from stream_app.kafka.rebuild.folding import Closing, FoldedLogs, note
 from stream_app.kafka.rebuild.open_steps import Loss
-from stream_app.kafka.rebuild.open_units import FoundUnits
-from tests.run import Run, limited
+from stream_app.kafka.rebuild.open_units import FoundUnits, check_key
+from stream_app.kafka.stops import PartitionStoppedError
+from tests.run import Run, limited, policy
 from tests.units import SERIES, reading, schedules, units, watermark
 
 TOPIC = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -138,3 +141,23 @@ def test_the_first_reading_behind_a_loss_gives_up_what_may_be_open() -> None:
     past = Played([units(), reading(1, 1), reading(45, 2), reading(47, 3)])
     past.go_on(past.recover(3, partly=True), [watermark(200)])
     assert [wire.load(one)["count"] for one in past.run.releases] == [1]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("begin", "key", "stops"), [(units(), "", False), (units(), "other", True), (policy("own-1"), "other", False)]
+)
+def test_rows_are_sealed_only_under_the_key_of_the_last_entry(begin: dict[str, Any], key: str, *, stops: bool) -> None:
+    """Without series of units nothing is sealed, and an empty ledger names no key."""
+    past = Played([begin])
+    with pytest.raises(PartitionStoppedError, match="key-changed") if stops else nullcontext():
+        check_key(0, past.told()._replace(key=key), past.run.context.keys)
+    check_key(0, past.told()._replace(key=past.run.context.keys.fingerprint), past.run.context.keys)
+
+
+@pytest.mark.parametrize(("first", "line", "given_up"), [(0, 9, False), (1, 3, False), (1, 4, True)])
+def test_a_loss_gives_up_what_may_have_been_read_before_it(first: int, line: int, *, given_up: bool) -> None:
+    """Unless all its input is kept, or a later release shows that its steps were decided."""
+    past = Played([units(), reading(1, 1), reading(15, 2), watermark(50), reading(55, 3)])
+    assert (past.told().read_from, past.told().released) == ({SERIES[0]: 0}, {SERIES[0]: 3})
+    found = past.recover(0, [Loss(first, line, SERIES[0])])
+    assert opened(found.rows()) == ({} if given_up else {SERIES[0]: [(1, 1)]})
