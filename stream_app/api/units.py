@@ -93,7 +93,7 @@ def value_of(value: dict[str, Any], others: Mapping[str, Any]) -> dict[str, Any]
         raise Error.of("local_zone", 'is missing; use the time zone of local_from, as in "Europe/Paris"')
     if zone is not None:
         if by is None:
-            raise Error.of("local_zone", "only for statistics by local time; add by=, or omit it")
+            raise Error.of("local_zone", "only for statistics by local time; add by=, or omit local_zone")
         found["transitions"] = {"zone": plain(zone, "local_zone"), "first": _day(first)}
     return found
 

@@ -224,7 +224,7 @@ class Series:
 
     def _succeed(self, before: Books, entry: PolicyEntry, rules: Rules) -> None:
         """Remark on a version whose joint protection is weaker than that of `before`, or that says so."""
-        assert self.books is not None, "a version whose terms are known has books"
+        assert self.books is not None, "a version with known terms has an account"
         terms = self.books.terms
         self.books.carried = carried_into(before, terms, self.end_ms)
         lost = losses(before, terms, self.end_ms) if before.sure else []

@@ -153,7 +153,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
         "a batch of the input, the changelog or the ledger cannot be decoded: it is damaged, or the library for its "
         "codec is missing here. Everything before it was processed",
         "If the library is missing, install `cramjam` and restart. Otherwise restore the topic from a complete replica "
-        "or a backup. If there is neither for the input, delete its records up to the end of the batch "
+        "or a backup. If the events topic has neither, delete its records up to the end of the batch "
         "(kafka-delete-records), then proceed as for input-lost",
     ),
     "not-authorized": Advice(
@@ -162,7 +162,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
     ),
     "transaction-failed": Advice(
         "a transaction was not committed, and a new producer did not help",
-        "The whole batch is discarded. Remove the cause and restart the worker",
+        "The whole batch is discarded. Fix the cause and restart the worker",
     ),
     "transaction-open": Advice(
         "reported by `recover`: a log contains a transaction that its producer will never end. The log lost the "

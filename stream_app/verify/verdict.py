@@ -138,7 +138,7 @@ def plots_of(verdicts: Sequence[tuple[str, Verdict]]) -> Iterator[tuple[str, Dra
         ((title, verdict),) = verdicts
         rows = [(result.pair, result) for result in verdict.results]
     else:
-        title = "The pair of each policy that reveals most"
+        title = "The pair that reveals the most, for each policy"
         rows = [
             (label, max(verdict.results, key=lambda result: result.measured.shown))
             for label, verdict in verdicts

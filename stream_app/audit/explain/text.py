@@ -238,7 +238,7 @@ def _noise_in_words(found: Explanation) -> str:
         )
     if kind == "choice":
         fewer = (2 if terms.neighbours == "replace" else 1) * NANO / nano
-        return f"An item that {fewer:.4g} fewer contributors chose is e (2.72) times less likely to be drawn."
+        return f"An item chosen by {fewer:.4g} fewer contributors is e (2.72) times less likely to be drawn."
     if scale is not None and not terms.counts_items and not terms.intrusion_nano:
         if kind == "counts":  # the mean size of discrete Laplace noise; 1 / sinh(x) of large x is 0
             return f"Each count has an average error of {1 / sinh(min(1 / scale, _LARGE)):.4g}."

@@ -206,7 +206,7 @@ def _beside_units(parameters: Members) -> str:
     if protection["level"] not in ("landmark", "event"):
         return f"level {protection['level']} does not support units"
     if value["kind"] not in ("number", "category"):
-        return f"kind {value['kind']} does not support a statistic of units"
+        return f"kind {value['kind']} does not support statistics of units"
     if parameters.get("collect") is not None:
         return "collected data cannot have units"
     if "absent" in protection:

@@ -83,7 +83,10 @@ def _looked_at(
 def _unruled(series: Sequence[str]) -> str:
     """Return what happens to series without a policy that is known on this machine."""
     names = some_of([quoted(name) for name in series], "series")
-    unless = "a worker rejects their events (no-policy) unless a policy was sent before; --wait waits for its answer"
+    unless = (
+        "a worker rejects their events (no-policy) unless a policy has already been sent; --wait waits for the "
+        "worker's answer"
+    )
     return f"no policy for {names} is known here: {unless}"
 
 

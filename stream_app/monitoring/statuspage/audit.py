@@ -34,7 +34,7 @@ class AboutAudit(NamedTuple):
 
 def audit_page(about: AboutAudit, view: View) -> str:
     """Return the page."""
-    assert isinstance(view.snapshot, AuditSnapshot), "an audit's registry has an audit's metrics"
+    assert isinstance(view.snapshot, AuditSnapshot), "an audit's registry has only an audit's metrics"
     return page("audit", about.topic, _state(about, view.snapshot), view, _sections(about, view, view.snapshot))
 
 

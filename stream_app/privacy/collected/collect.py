@@ -186,7 +186,7 @@ def collect_faults(form: ParametersForm, kind: Kind | None) -> Iterator[tuple[st
         message = "the contributors' digests in memory would show who takes part; use neighbours replace, or omit it"
         yield "collect.intrusion_nano", message
     if isinstance(scheme, KellarisForm) and scheme.dissimilarity == "private":
-        message = "private would read the counters of steps that are not published; use released"
+        message = "`private` would read the counters of steps that are not published; use `released`"
         yield "scheme.dissimilarity", message
 
 

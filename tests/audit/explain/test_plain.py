@@ -91,7 +91,7 @@ def test_a_draw_in_plain_words(neighbours: str, halved: int) -> None:
     given = collected(1, collect, series="a", epsilon=0.25, value=CHOICE)
     opened, ended = (watermark(at, series="a") for at in (0, 45))
     log = [given, opened, contribution(5, "m", "x", series="a"), ended]
-    assert f"An item that {halved / 0.25:.4g} fewer contributors chose is e (2.72) times less likely" in noise_of(log)
+    assert f"An item chosen by {halved / 0.25:.4g} fewer contributors is e (2.72) times less likely" in noise_of(log)
 
 
 def noise_of(log: Sequence[Record]) -> str:
