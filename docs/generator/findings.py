@@ -6,7 +6,7 @@ from stream_app.audit.finding import REMARKS, kind_of
 
 TOP = """\
 What `landmark-stream audit` reports: one finding a fault, with its code, the series and the sequence number of the
-entry where it shows. One finding is enough for exit code 1. The metric `landmark_audit_findings_total` of
+entry where it shows. One finding is enough for exit code 1. The `landmark_audit_findings_total` metric of
 `audit --follow` counts them by code. [Auditing](../audit.md) says what to make of them.
 
 What is wrong is one of two. *Promise*: more was spent than was promised to a series or a member, a bound that was

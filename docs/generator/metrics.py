@@ -14,7 +14,7 @@ from tests.deploy import ROOT
 TOP = """\
 A worker serves them at `/metrics` of `http_host:http_port` in Prometheus' text format, beside `/healthz` and `/readyz`.
 None has a series label, and none holds a raw value; what some tell of values stands in their rows. A counter has the
-ending `_total`; a histogram is `_bucket` (with the label `le`), `_sum` and `_count`. Alerts are those of
+ending `_total`; a histogram is `_bucket` (with the `le` label), `_sum` and `_count`. Alerts are those of
 `deploy/prometheus/rules.yml`.
 
 Labels: `partition` is the number of an input partition; `decision`, `scheme`, `level`, `reason` and `code` are words of

@@ -11,7 +11,7 @@ from tests.schemas.catalogue import DOCUMENTS, asyncapi, file_of, resolved, sche
 TOP = """\
 Values are UTF-8 JSON, one record each. All times are milliseconds since 1970-01-01T00:00:00Z, budgets ending in `_nano`
 are units of 1e-9 epsilon. [Topics](topics.md) has their
-keys, headers, partitioning and settings; topics begin with the setting `prefix`, here `landmark`.
+keys, headers, partitioning and settings; topics begin with the `prefix` setting, here `landmark`.
 [Policies](../policies.md) explains the members of a policy.
 
 """

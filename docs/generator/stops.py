@@ -8,7 +8,7 @@ from stream_app.manual import page_at
 
 TOP = """\
 A partition stops rather than decide something twice. The worker's log says what was wanted, what was found and the
-remedy; `/readyz` fails, the metric `landmark_partitions_stopped` counts it by reason, its input is not acknowledged,
+remedy; `/readyz` fails, the `landmark_partitions_stopped` metric counts it by reason, its input is not acknowledged,
 and other partitions go on; after `disk-full`, `file-limit` and `local-state` the worker ends, so another one takes
 all of its partitions, unless `exit_when_stopped` is `never`. Before a worker ends for
 stopped partitions it serves its metrics for `exit_delay_ms` more. [Operating](../operating.md#when-a-partition-stops)

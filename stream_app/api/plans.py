@@ -145,7 +145,7 @@ def plan(  # noqa: PLR0913 - as `plan` has options, all but one by name
     were a unit.
 
     ``steps`` is the number of events, ``every_ms`` the time between them, and ``start`` the time of the first; by
-    default they follow from the policy. ``correlation`` is a file from the command `correlate`, used to predict
+    default they follow from the policy. ``correlation`` is a file from the `correlate` command, used to predict
     temporal loss. By default it is the correlation that the policy names, from the configuration file ``config``.
     ``bound`` finds the epsilon that keeps temporal loss within that bound. ``error`` finds how many contributors to
     collected data are needed to keep the error of a release within it.
@@ -212,7 +212,7 @@ def _adversary(
 def verify(policy: Policy, *, runs: int = 2_000) -> Verified:
     """Return the verdict on a policy's noise, from real decisions on synthetic neighbours.
 
-    Each history is run ``runs`` times. More runs find rarer faults; the command `verify` uses 20,000. All runs use this
+    Each history is run ``runs`` times. More runs find rarer faults; the `verify` command uses 20,000. All runs use this
     process only.
 
     Raises:

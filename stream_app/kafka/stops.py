@@ -132,13 +132,13 @@ REASONS: Final[dict[StopReason, Advice]] = {
         f"Restore all topics from one backup. Without a backup, {_ANEW}",
     ),
     "partition-count": Advice(
-        "the topics or the configuration have a different number of partitions than when series were placed",
-        "If only the setting `partitions` changed, set it back. If the events topic got more partitions, or you want "
+        "the topics or the configuration have another number of partitions than when series were assigned to them",
+        "If only the `partitions` setting changed, set it back. If the events topic got more partitions, or you want "
         "more, move each series, with its remaining budget and its waiting input, to new topics: "
         + page_at("how-to/more-partitions.md"),
     ),
     "separator-changed": Advice(
-        "the setting `member_separator` differs from the separator that assigned series to partitions and to people: "
+        "the `member_separator` setting differs from the separator that assigned series to partitions and to people: "
         "series would move to other partitions, or reserve budget again",
         f"Set it back in all workers. If people are to have one budget from now on, {_ANEW}",
     ),

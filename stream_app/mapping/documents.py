@@ -63,7 +63,7 @@ def loaded(text: bytes, line: int | None = None) -> Any:
         found = wire.load(text.removeprefix(MARK))
     except ValueError:
         return None
-    level: list[Any] = [[found]]
+    level: list[Any] = [[found]] if text.count(b"{") + text.count(b"[") > MOST_NESTED else []  # most lines have fewer
     for _ in range(MOST_NESTED + 1):
         members = chain.from_iterable(each.values() if isinstance(each, dict) else each for each in level)
         level = [member for member in members if isinstance(member, dict | list)]
@@ -153,7 +153,7 @@ def xml_rows(found: io.BufferedReader, mapping: FileMapping) -> Iterator[PickedC
 def _elements(found: io.BufferedReader, name: str) -> Iterator[dict[str, Any]]:
     outside: list[Any] = []  # the surrounding elements, and the depth within a record
     within, none = 0, True
-    for event, element in ElementTree.iterparse(found, events=("start", "end")):
+    for event, element in _parsed(found):
         is_record = _local(element.tag) == name
         if event == "start":
             within += is_record
@@ -176,8 +176,19 @@ def _elements(found: io.BufferedReader, name: str) -> Iterator[dict[str, Any]]:
 def elements(found: io.BufferedReader) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the name of each element as it ends, and its attributes and children by dotted path."""
     with _refused():
-        for _, element in ElementTree.iterparse(found):
-            yield _local(element.tag), _flat(element)
+        for event, element in _parsed(found):
+            if event == "end":
+                yield _local(element.tag), _flat(element)
+
+
+def _parsed(found: io.BufferedReader) -> Iterator[tuple[str, Any]]:
+    """Yield the start and the end of each element; raises `FileError` if one is nested too deeply."""
+    depth = 0
+    for event, element in ElementTree.iterparse(found, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        if depth > MOST_NESTED:
+            raise FileError(TOO_DEEP)
+        yield event, element
 
 
 @contextmanager
@@ -194,13 +205,11 @@ def _refused() -> Iterator[None]:
         raise FileError("is not XML in a known encoding") from None
 
 
-def _flat(element: Any, depth: int = 1) -> dict[str, Any]:
+def _flat(element: Any) -> dict[str, Any]:
     """Return an element's attributes and children by dotted path."""
-    if depth > MOST_NESTED:
-        raise FileError(TOO_DEEP)
     found: dict[str, Any] = {_local(name): text for name, text in element.attrib.items()}
     for child in element:
-        inner = _flat(child, depth + 1)
+        inner = _flat(child)
         name = _local(child.tag)
         found.setdefault(name, inner.pop(_TEXT))
         for path, text in inner.items():

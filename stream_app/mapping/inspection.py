@@ -158,7 +158,8 @@ def _of_json(found: io.BufferedReader) -> Inspection:
     content = found.read()
     document, path = loaded(content), None
     if document is None:
-        document = [one for line in content.splitlines()[:SAMPLED] if (one := loaded(line)) is not None]
+        lines = enumerate(content.splitlines()[:SAMPLED], 1)
+        document = [one for number, line in lines if (one := loaded(line, number)) is not None]
     if isinstance(document, dict) and (lists := list(_lists(document))):
         counts = Counter[str]()
         for each, count in lists:

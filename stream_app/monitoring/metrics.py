@@ -192,7 +192,7 @@ class WorkerMetric:
     )
     PARTITIONS_CONFIGURED: Final = Gauge(
         "landmark_partitions_configured",
-        "Partitions that all workers together should serve (the setting `partitions`); each worker reports the same "
+        "Partitions that all workers together should serve (the `partitions` setting); each worker reports the same "
         "value.",
     )
     PARTITIONS_RUNNING: Final = Gauge(

@@ -39,7 +39,7 @@ class Circumstances(NamedTuple):
 
 
 _ALONE: Final = Circumstances()
-_FROM_KAFKA: Final = "for readers of Kafka's releases or ledger, whose header `input` counts records"
+_FROM_KAFKA: Final = "for readers of Kafka's releases or ledger, whose `input` header counts records"
 
 
 def in_words(parameters: Parameters, series: str = "", known: Circumstances = _ALONE) -> str:

@@ -127,7 +127,7 @@ def test_memory_shows_when_a_member_contributed() -> None:
 def test_headers_show_what_the_bytes_of_outputs_hide(
     rules: dict[str, Any], opens: dict[str, Any], reads: dict[str, Any]
 ) -> None:
-    """The header `input` tells whether there was a record between two watermarks; each place that hides it says so."""
+    """The `input` header tells whether there was a record between two watermarks; each place that hides it says so."""
 
     def decided(*records: dict[str, Any]) -> list[tuple[int, bytes]]:
         rows: dict[str, SeriesRow] = {}
@@ -150,9 +150,9 @@ def test_headers_show_what_the_bytes_of_outputs_hide(
     if "absent" in rules["protection"]:
         assert [value for _, value in with_one] == [value for _, value in without], "the releases themselves hide it"
     for text in (in_words(rules, "p"), for_the_person(rules, "p", Circumstances(), 0, "Never.")):
-        assert "for readers of Kafka's releases or ledger, whose header `input` counts records" in text
+        assert "for readers of Kafka's releases or ledger, whose `input` header counts records" in text
     for page in HIDING:
-        assert "header `input`" in (ROOT / page).read_text(), page
+        assert "`input` header" in (ROOT / page).read_text(), page
 
 
 def _drop(*_: object) -> None:

@@ -1,7 +1,7 @@
 """Claims: records that show which application a ledger partition belongs to.
 
 Two applications under one prefix would each process every step, and each spend the budget. So before its first entry an
-application writes a claim into each ledger partition: a record with an empty key, without the header `input`, and
+application writes a claim into each ledger partition: a record with an empty key, without the `input` header, and
 outside every series, chain and signed checkpoint. The committed claim with the lowest offset is valid forever; in a
 partition older than claims, other records precede it. An application that finds another application's claim stops
 (`foreign-writer`).

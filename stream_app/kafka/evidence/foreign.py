@@ -1,6 +1,6 @@
 """Finds records that another application wrote into this application's topics.
 
-Every output carries the header `input`, whoever wrote it, and another application with the same key writes the same
+Every output carries the `input` header, whoever wrote it, and another application with the same key writes the same
 bytes. Only the producer id in the batch header distinguishes them: the brokers assign it to a transactional id, and so
 to one application and partition. While one owner works, it need not read anything to rule out other writers: its next
 batch then begins right after the marker of its last transaction.

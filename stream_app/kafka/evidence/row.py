@@ -60,7 +60,7 @@ class PartitionRow:
 
 
 async def placed_by(reader: Reader, names: TopicNames, partitions: int) -> PartitionRow | None:
-    """Return the first row found in ``partitions``, which shows how series were placed, or None."""
+    """Return the first row found in ``partitions``, which shows how series were assigned to partitions, or None."""
     for partition in range(partitions):
         if (row := await last_row(reader, names, partition)) is not None:
             return row

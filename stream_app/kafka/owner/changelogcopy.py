@@ -2,7 +2,7 @@
 
 Three events make a local copy worthless. The changelog topic was deleted and created again. The changelog ends before
 the copy does: then the partition stops. Or it lost its end and grew again from an earlier point. The last event shows
-in the field ``life`` of its partition rows, in a different record at the copy's last offset, or if that record is
+in the ``life`` field of its partition rows, in a different record at the copy's last offset, or if that record is
 missing and no later partition row exists.
 """
 

@@ -163,7 +163,8 @@ class Restorer:
             raise self._stopped("changelog-short", asked, f"id {changelog.id}: it was deleted and created again")
         if row.partitions != events.partitions or row.partitions != self._site.settings.partitions:
             found = f"{events.partitions} in the cluster, {self._site.settings.partitions} in the configuration"
-            raise self._stopped("partition-count", f"{row.partitions} partitions, as when series were placed", found)
+            asked = f"{row.partitions} partitions, as when series were assigned to them"
+            raise self._stopped("partition-count", asked, found)
 
     def _rekeyed(self, row: PartitionRow) -> bool:
         """Return whether the row was written under another noise key; erasing epochs does not change a key."""
@@ -174,7 +175,7 @@ class Restorer:
         return row.key != own
 
     async def _check_separators(self, reader: Reader, partitions: int) -> None:
-        """Check that no series was placed by another separator, in any partition: it could start over here."""
+        """Check that no other separator assigned series to any partition: a series could start over here."""
         for partition in range(partitions):
             row = await last_row(reader, self._names, partition)
             if row is None or row.separator == self._separator:

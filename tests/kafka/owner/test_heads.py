@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from stream_app.kafka.evidence.row import PARTITION_KEY
 from tests.cluster.log import Draft
 from tests.kafka.acts import send_raw, stopped, write
 from tests.kafka.installation import Installation, readings
-from tests.kafka.owner.test_partition import NAMES, Site
+from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.patience import PATIENCE_SECONDS, awaited
 from tests.run import observation
 
@@ -234,6 +235,25 @@ async def test_what_is_decided_again_is_not_signed_again(site: Site, tmp_path: P
     assert site.decided() < site.sent
     await site.goes_on("b")
     assert site.committed(NAMES.heads) == heads
+
+
+async def test_a_change_is_signed_when_its_time_has_come(site: Site, tmp_path: Path) -> None:
+    """No further event is needed, and no end of the worker."""
+    site.signing_key = SigningKey.create(tmp_path / "signing.key")
+    partitions, feed = await site.working("a", settings={"head_interval_ms": 100})
+    written = len(site.committed(NAMES.heads))
+    await site.send(feed)
+    await until(lambda: len(site.committed(NAMES.heads)) > written)
+    await partitions.close()
+
+
+@pytest.mark.parametrize("fault", [{"partition": 1}, {"topic": "another.ledger"}])
+async def test_a_head_of_elsewhere_stops_the_partition(site: Site, tmp_path: Path, fault: dict[str, Any]) -> None:
+    """The key signed it, for another partition or another ledger."""
+    site.signing_key = key = SigningKey.create(tmp_path / "signing.key")
+    head = Head(NAMES.ledger, 0, 1, 1, 10**12, 0, 0, Tree().root().hex(), NO_HASH, key.fingerprint)
+    await site.write({NAMES.heads: [Draft(None, replace(head, **fault).encode(key), 1)]})
+    await site.stops("a", "head-damaged")
 
 
 async def _signed(site: Site, key: SigningKey, fewest: int) -> list[Any]:

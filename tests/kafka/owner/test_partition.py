@@ -98,6 +98,7 @@ class Site:
     def worker(self, name: str, limits: Limits | None = None, **more: Any) -> tuple[Partitions, Feed]:
         """Return partitions of a worker that owns none yet; ``more``: parts, such as the cluster as it sees it."""
         given: dict[str, Any] = {"partitions": 1, "key_file": self.key, "prefix": "life", "application": "life"}
+        given |= more.pop("settings", {})
         feed = Feed(self.cluster)
         parts: dict[str, Any] = {
             "brokers": MemoryBrokers(self.cluster, name, "life", NAMES),

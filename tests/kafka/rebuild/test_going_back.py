@@ -9,7 +9,6 @@ import pytest
 
 from stream_app.cli.operating.recover import consequences
 from stream_app.deciding.rebuild import RebuildError
-from stream_app.heads.signing import SigningKey
 from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError
@@ -157,18 +156,6 @@ async def test_a_reject_without_a_series_gives_up_nothing(site: Site) -> None:
         await site.recover()
 
 
-async def test_a_series_in_the_lost_beginning_of_the_ledger_is_not_forgotten(site: Site) -> None:
-    """All its entries lie there, and later ones are whole; a lost release does not let `recover` start without it."""
-    await decide(site, *([observation(series, 1, 1.0)] for series in ("home-1", "home-2", "home-3")))
-    lose_rows(site, 2)
-    lose_last(site, NAMES.releases)
-    later = next(one for one in site.committed(NAMES.ledger) if one.key == b"home-2")
-    site.cluster.log(NAMES.ledger, 0).delete_before(later.offset)
-    with pytest.raises(RebuildError, match="accept-lost-releases"):
-        await site.recover()
-    assert (await site.recover(AcceptedLosses(lost_releases=True))).series == 3
-
-
 @pytest.mark.parametrize(("series", "sequence"), [("home-1", 3), ("home-2", 1)])
 async def test_aborted_entries_still_bind_after_recover(site: Site, series: str, sequence: int) -> None:
     """The row that it writes lets the next owner read the ledger from the first of them on."""
@@ -185,19 +172,6 @@ async def test_a_lost_reject_of_the_very_first_input_is_missed(site: Site) -> No
     await decide(site, [observation("nobody-1", 1, 1.0)])
     lose_last(site, NAMES.rejects)
     await site.stops("b", "rejects-short")
-
-
-@pytest.mark.parametrize("kept", [0, 1, 3])
-@pytest.mark.parametrize("last", [observation("nobody-1", 3, 1.0), observation("home-1", 3, 1.0)])
-async def test_a_release_whose_entry_is_lost_is_not_forgotten(site: Site, kept: int, last: dict[str, Any]) -> None:
-    """Its series has no later entry that would show it; rows without it would let the series spend its budget again."""
-    records = [observation("home-1", 1, 1.0), observation("home-2", 1, 1.0), observation("home-1", 2, 1.0), last]
-    await decide(site, *([record] for record in records))
-    lose_rows(site, kept)
-    entry = next(one for one in reversed(site.committed(NAMES.ledger)) if one.key == b"home-2")
-    site.cluster.log(NAMES.ledger, 0).lose_within(entry.offset, entry.offset + 1)
-    with pytest.raises(PartitionStoppedError, match=r"ledger-short.*the ledger entry of a release for input 1"):
-        await site.recover()
 
 
 async def test_a_reading_without_an_output_may_have_been_rejected(site: Site) -> None:
@@ -230,23 +204,6 @@ async def test_holes_are_noticed_and_accepted_without_any_row(site: Site) -> Non
     assert [len(log) for log in site.outputs()] == [len(before[0]) + 1, len(before[1]) + 1, len(before[2])]
 
 
-@pytest.mark.parametrize("more", [(), (2,)])
-async def test_an_entry_lost_with_its_release_is_not_taken_for_a_reject(
-    site: Site, tmp_path: Path, more: tuple[int, ...]
-) -> None:
-    """Its series has no other entry. Heads sign it, so its spend is not forgotten with what is given up."""
-    site.signing_key = SigningKey.create(tmp_path / "signing")
-    events = [observation(f"home-{nth}", 1, 1.0) for nth in (1, 2, 1)]
-    events[2]["timestamp"] = 2
-    await decide(site, *([event] for event in [*events, observation("nobody-1", 4, 1.0)]))
-    site.cluster.remake(NAMES.changelog)
-    for topic in (NAMES.ledger, NAMES.releases):
-        lose_outputs(site, topic, 1)
-    lose_outputs(site, NAMES.releases, *more)
-    with pytest.raises(PartitionStoppedError, match=r"ledger-short.*1( of them| series), whose entries are missing"):
-        await site.recover(AcceptedLosses(lost_releases=True, lost_ledger=True))
-
-
 async def test_readings_of_units_after_the_outputs_stop_nobody_who_went_back(site: Site) -> None:
     """They have no output, and the group's offset passes them at once: that is no sign of a lost row."""
     begun = [units.units(series="unit-1"), observation("home-1", 1, 1.0)]
@@ -270,3 +227,10 @@ async def test_what_somebody_skipped_after_the_outputs_still_stops(site: Site) -
     site.cluster.group("life").offsets[Place(NAMES.events, 0)] = site.sent
     assert (await site.recover()).next_offset == 1
     await site.stops("b", "row-behind")
+
+
+async def test_a_partition_whose_first_input_expired_begins_with_the_rest(site: Site) -> None:
+    """Nothing was decided, so nothing of it is lost."""
+    site.append(*(observation("home-1", nth, 1.0) for nth in (1, 2, 3)))
+    site.cluster.log(NAMES.events, 0).delete_before(2)
+    assert (await site.recover()).next_offset == 2
