@@ -16,6 +16,7 @@ from tests.cluster.brokers import MemoryBrokers, MemoryReader
 from tests.cluster.group import Place
 from tests.cluster.log import Draft, Isolation
 from tests.kafka.owner.test_partition import EVENTS, NAMES, Site, until
+from tests.readings import reading, watermark, within
 
 
 @pytest.fixture
@@ -37,6 +38,20 @@ async def test_a_group_that_has_decided_is_never_begun_anew(site: Site, expired:
     for lost in (NAMES.changelog, NAMES.ledger):
         site.cluster.remake(lost)
     await site.stops("b", "row-missing")
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+async def test_input_of_open_steps_may_expire_up_to_where_they_are_counted_from(site: Site, beyond: int) -> None:
+    """One record more is one reading less in the step's release, so the partition stops."""
+    await site.goes_on("a", [within(series="read-1"), watermark(10, "read-1"), reading(15, 2.0, "read-1")])
+    counted = site.rows()[-1]["recall_offset"]
+    assert 0 < counted < site.sent
+    site.cluster.log(NAMES.events, 0).delete_before(counted + beyond)
+    if beyond:
+        await site.stops("b", "input-lost")
+        return
+    await site.goes_on("b", [watermark(20, "read-1")])
+    assert [json.loads(one.value)["timestamp"] for one in site.committed(NAMES.releases)] == [10]
 
 
 class _Shared(MemoryBrokers):

@@ -270,7 +270,7 @@ async def test_rejects_missing_beyond_where_recover_goes_back_to_are_passed_over
 
 @pytest.mark.parametrize("accepted", [AcceptedLosses(), ACCEPTED], ids=["rows are there", "rows are gone"])
 async def test_what_repeats_a_release_that_is_given_up_comes_out_again(site: Site, accepted: AcceptedLosses) -> None:
-    """Later outputs follow from what the step measured, so `recover` goes back to its input while that is kept."""
+    """Later outputs follow from what the step measured, so `recover` goes back to its input while that is just kept."""
     protection = {"level": "w-event", "window": 4}
     site.policy = default(
         "home-*", scheme={"name": "bd", "dissimilarity": "private"}, protection=protection, epsilon=30
@@ -286,6 +286,7 @@ async def test_what_repeats_a_release_that_is_given_up_comes_out_again(site: Sit
     if accepted.lost_releases:
         site.cluster.remake(NAMES.changelog)
     lose_outputs(site, NAMES.releases, 11)
+    site.cluster.log(NAMES.events, 0).delete_before(9)
     told = await site.recover(accepted)
     assert (told.next_offset, told.again, told.given_up) == (9, 3, {"home-1": 1})
     await site.goes_on("d")
