@@ -100,11 +100,8 @@ class Site:
         given: dict[str, Any] = {"partitions": 1, "key_file": self.key, "prefix": "life", "application": "life"}
         given |= more.pop("settings", {})
         feed = Feed(self.cluster)
-        parts: dict[str, Any] = {
-            "brokers": MemoryBrokers(self.cluster, name, "life", NAMES),
-            "signing_key": self.signing_key,
-        }
-        parts |= {"metrics": Metrics(), "rows": MemoryRows()} | more
+        parts: dict[str, Any] = {"metrics": Metrics(), "rows": MemoryRows(), "signing_key": self.signing_key}
+        parts |= {"brokers": MemoryBrokers(self.cluster, name, "life", NAMES)} | more
         context = Context(self.keys, (self.policy,), limits or Limits(), partition_of=lambda _: 0)
         feed.owner = Partitions(
             WorkerParts(settings=Settings(**given), context=context, names=NAMES, feed=feed, **parts)
