@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stream_app.deciding.columns.batch import SLICE
-from stream_app.deciding.context import Context, Limits
+from stream_app.deciding.context import Context, DefaultPolicy, Limits
 from stream_app.formats.records import InputRecord, Records
 from stream_app.heads.signing import SigningKey
 from stream_app.kafka.brokers import TopicFacts
@@ -94,6 +94,7 @@ class Site:
         self.keys = KEYS
         self.signing_key: SigningKey | None = None
         self.policy = default("home-*")
+        self.views: tuple[DefaultPolicy, ...] = ()
 
     def worker(self, name: str, limits: Limits | None = None, **more: Any) -> tuple[Partitions, Feed]:
         """Return partitions of a worker that owns none yet; ``more``: parts, such as the cluster as it sees it."""
@@ -102,7 +103,7 @@ class Site:
         feed = Feed(self.cluster)
         parts: dict[str, Any] = {"metrics": Metrics(), "rows": MemoryRows(), "signing_key": self.signing_key}
         parts |= {"brokers": MemoryBrokers(self.cluster, name, "life", NAMES)} | more
-        context = Context(self.keys, (self.policy,), limits or Limits(), partition_of=lambda _: 0)
+        context = Context(self.keys, (self.policy, *self.views), limits or Limits(), partition_of=lambda _: 0)
         feed.owner = Partitions(
             WorkerParts(settings=Settings(**given), context=context, names=NAMES, feed=feed, **parts)
         )

@@ -1,9 +1,10 @@
-"""Views in real workers: one stream of readings, killed, without its disk and without its changelog."""
+"""Views after `recover`: in real workers, killed and without their disk and changelog, and on the cluster in memory."""
 
 import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import orjson
 import pytest
 
 from stream_app.localbroker.broker import LocalBroker
+from tests import units
+from tests.deciding.views import logs
 from tests.kafka.installation import HOUR_MS, START_MS, Installation
+from tests.kafka.owner.test_partition import NAMES, Site
 from tests.kafka.replayed import assert_topics_hold_what_replay_computes
 from tests.kafka.wards import send_and_await
 
@@ -104,3 +108,21 @@ def test_views_outlive_their_workers_and_their_rows(installation: Installation) 
     rejects = [orjson.loads(one.value) for one in installation.read(installation.names.rejects)]
     capped = Counter(one["series"] for one in rejects if one["reason"] == "member-cap")
     assert capped == {f"{name}/too-dear": 1 for name in people.names}
+
+
+async def test_a_record_sent_to_a_view_is_no_refusal_of_the_view(site: Site) -> None:
+    """It is rejected, as views are sent nothing; that the cap then refuses the view is still said, once."""
+    site.policy, *views = logs.base(), *logs.VIEWS
+    site.views, tight = tuple(views), replace(logs.LIMITS, member_nano=2 * 10**14)
+    await site.goes_on("a", [units.landmarks(40, series=logs.BASE), units.reading(1, 1.0, logs.DAY)], limits=tight)
+    for name in "bc":
+        site.cluster.remake(NAMES.changelog)
+        await site.recover(limits=tight)
+        await site.goes_on(name, [units.reading(2, 1.0, logs.BASE)], limits=tight)
+    rejects = [orjson.loads(one.value) for one in site.committed(NAMES.rejects)]
+    assert Counter((one["series"], one["reason"]) for one in rejects) == {
+        (logs.DAY, "malformed"): 1,
+        (logs.BASE, "duplicate"): 1,
+        (logs.DAY, "member-cap"): 1,
+        (logs.WEEK, "member-cap"): 1,
+    }
