@@ -175,8 +175,7 @@ REMARKS: Final[dict[RemarkCode, str]] = {
     "weaker-marked": "a policy version jointly protects less than the version before it; its record and the setting "
     "`accept_weaker_policies` allowed this",
     "weaker-unmarked": "a policy version jointly protects less than the version before it, and no record shows that "
-    "this was allowed: an older release of the program, which did not ask, or another program "
-    "wrote it",
+    "this was allowed: it was written by another program, or by an older release that did not ask",
     "unwaited": "a policy version without windows spends epsilon while a window of an earlier version contains both "
     "that step and a step on which the earlier version spent epsilon, so that window may lose more than "
     "its epsilon: it was written by an older release, which did not wait",

@@ -153,7 +153,7 @@ class WorkerMetric:
         ("partition",),
     )
     OPEN_STEPS: Final = Gauge(
-        "landmark_open_steps", "Open steps, which accept contributions or several readings.", ("partition",)
+        "landmark_open_steps", "Open steps, which still accept contributions or readings.", ("partition",)
     )
     KEPT_RECORDS: Final = Gauge(
         "landmark_kept_records",

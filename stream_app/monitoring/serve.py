@@ -85,7 +85,7 @@ class Server:
             raise ListenError(host, port, error) from None
         self.port = self._runner.addresses[0][1]
         self._sampling = asyncio.create_task(
-            run_periodically("sampling the figures of the page", self._sample, EVERY_SECONDS)
+            run_periodically("sampling the page's figures", self._sample, EVERY_SECONDS)
         )
         return self
 

@@ -76,7 +76,7 @@ def _sentences(parameters: Parameters, series: str, known: Circumstances) -> Ite
     yield from beyond(parameters, unit)
     if (times := changes(parameters)) > 1:
         yield (
-            "Replacing one contributor's item removes one item and adds one. This can cost twice as much, a factor of "
+            "Replacing one contributor's item removes one item and adds one. This can cost twice as much: a factor of "
             f"{factor(times * epsilon_nano)}."
         )
     if protection["level"] == "landmark":

@@ -255,7 +255,7 @@ def test_an_item_that_is_replaced_costs_two_that_come_or_go() -> None:
     """Under add-remove: the promise says it beside its own factor, and a person is told the larger one alone."""
     added, replaced = (parameters(value=COUNTS, collect=collect) for collect in (ADDED, WARD))
     twice = (
-        "Replacing one contributor's item removes one item and adds one. This can cost twice as much, a factor of e^2"
+        "Replacing one contributor's item removes one item and adds one. This can cost twice as much: a factor of e^2"
     )
     assert f"{twice} (about 7.39)." in in_words(added, "ward-3")
     assert "twice" not in in_words(replaced, "ward-3")

@@ -202,7 +202,7 @@ class HeadsCheck:
         """Expect the entries that the leaves name, if the signed head covers these leaves."""
         texts = [leaf_bytes(leaf) for leaf in leaves]
         if len(leaves) != head.leaves or root_of([leaf_hash(text) for text in texts]).hex() != head.root:
-            message = f"the {len(leaves)} leaves of head {_name(head)} do not give its root over {head.leaves} leaves"
+            message = f"the {len(leaves)} leaves of head {_name(head)} do not match its root over {head.leaves} leaves"
             self._add("head-leaves", message)
             return
         for leaf, text in zip(leaves, texts, strict=True):

@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--correlation", type=Path, metavar="FILE", help=correlation_help)
     parser.add_argument("--bound", type=float, metavar="X", help="find the epsilon that keeps temporal loss within X")
     statistic_help = (
-        "for policies of single numbers, each of which is a unit: the statistic to plan for (default: mean)"
+        "for single-number policies, in which each number is a unit: the statistic to plan for (default: mean)"
     )
     parser.add_argument("--statistic", choices=get_args(Planned), help=statistic_help)
     step_help = (

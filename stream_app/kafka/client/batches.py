@@ -71,7 +71,7 @@ class _Single(NamedTuple):
 
 def by_batch(_: Any) -> Any:
     """Make a consumer yield `RecordBatch` objects instead of records; pass it as ``key_deserializer``."""
-    raise AssertionError("a key of a consumer that hands out batches is not deserialized")
+    raise AssertionError("keys are not deserialized for a consumer that hands out batches")
 
 
 class Fetch(fetcher.PartitionRecords):
