@@ -132,7 +132,7 @@ REASONS: Final[dict[StopReason, Advice]] = {
         f"Restore all topics from one backup. Without a backup, {_ANEW}",
     ),
     "partition-count": Advice(
-        "the topics or the configuration have another number of partitions than when series were assigned to them",
+        "the partition count of the topics or the configuration has changed since series were assigned to partitions",
         "If only the `partitions` setting changed, set it back. If the events topic got more partitions, or you want "
         "more, move each series, with its remaining budget and its waiting input, to new topics: "
         + page_at("how-to/more-partitions.md"),

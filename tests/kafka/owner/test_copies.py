@@ -51,6 +51,20 @@ async def test_a_copy_whose_last_record_gave_way_to_a_marker_is_discarded(site: 
     assert [one["sequence"] for one in entries] == [1, 2, 3]
 
 
+async def test_a_copy_without_its_partition_row_is_discarded_alike(site: Site) -> None:
+    """A standby of a compacted changelog has read rows of series, and not yet the partition row that comes last."""
+    await decide(site, "a", MemoryRows(), observation("home-1", 1, 1.0))
+    log, old = site.cluster.log(NAMES.changelog, 0), MemoryRows()
+    row = next(one for one in site.committed(NAMES.changelog) if one.key == b"shome-1")
+    old.load(0, {row.key: row.value}, row.offset)
+    log.lose_tail(row.offset)
+    while log.end <= row.offset:
+        log.mark(log.batches[-1].producer, log.batches[-1].epoch, "abort")
+    await decide(site, "b", old, observation("home-1", 2, 1.0))
+    entries = [json.loads(value) for key, value, _ in site.outputs()[0] if key == b"home-1"]
+    assert [one["sequence"] for one in entries] == [1, 2, 3]
+
+
 async def test_a_copy_newer_than_the_changelog_is_deleted_by_hand_after_recover(site: Site) -> None:
     """The worker stops with it, `recover` or not, and the remedy says so."""
     old = MemoryRows()
