@@ -20,6 +20,7 @@ from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.owner.changelogcopy import ChangelogCopy
 from stream_app.kafka.owner.inbox import Delivery
 from stream_app.kafka.parts import ReadBack
+from stream_app.kafka.stops import StopReason
 from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
@@ -143,6 +144,23 @@ async def test_own_records_under_an_expired_id_are_own(tmp_path: Path) -> None:
     assert site.cluster.transactions.expire("life-0")
     await finished(site, "b")
     assert len({one.producer for one in site.cluster.records(NAMES.ledger, 0, "read_uncommitted")}) == 2
+
+
+@pytest.mark.parametrize(
+    ("topic", "reason"),
+    [(NAMES.ledger, "ledger-short"), (NAMES.releases, "releases-short"), (NAMES.changelog, "changelog-short")],
+)
+async def test_a_log_that_loses_its_end_under_a_worker_stops_it(site: Site, topic: str, reason: StopReason) -> None:
+    """Its next batch would lie where lost records lay, and nothing would show later that they are gone."""
+    partitions, feed = await site.working("a")
+    await site.send(feed)
+    await until(lambda: site.decided() == 3)
+    site.cluster.log(topic, 0).lose_tail(site.committed(topic)[-1].offset)
+    before = site.outputs()
+    await site.send(feed)
+    await until(lambda: bool(partitions.stopped))
+    assert (partitions.stopped, site.outputs()) == ({0: reason}, before)
+    await partitions.close()
 
 
 async def test_a_changelog_cut_within_a_transaction_stops_a_start(site: Site) -> None:
