@@ -1,6 +1,8 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.LinkedHashMap;
@@ -131,6 +133,7 @@ public final class ConsumeReleases {
     }
 
     public static void main(String[] arguments) throws IOException {
+        System.setOut(new PrintStream(System.out, true, StandardCharsets.UTF_8)); // series ids, in any locale
         String bootstrap = arguments.length > 0 ? arguments[0] : "127.0.0.1:9092";
         String topic = arguments.length > 1 ? arguments[1] : "landmark.releases";
         Properties properties = new Properties();
