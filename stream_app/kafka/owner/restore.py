@@ -69,10 +69,7 @@ class Restorer:
             placed = await placed_by(reader, self._names, events) if row is None else None
             if placed is not None and placed.partitions != events:
                 # Series that the new number places here spent budget elsewhere.
-                asked = (
-                    f"{placed.partitions} partitions, the number used to place series according to another "
-                    "partition's row"
-                )
+                asked = f"{placed.partitions} partitions, as another partition's row says"
                 raise self._stopped("partition-count", asked, f"{events} in the cluster")
             placing = placed if row is None else row
             other = placing is not None and placing.separator != self._separator

@@ -40,6 +40,18 @@ async def test_a_group_that_has_decided_is_never_begun_anew(site: Site, expired:
     await site.stops("b", "row-missing")
 
 
+async def test_a_new_partition_of_grown_topics_begins_nothing(site: Site) -> None:
+    """Series that the new count assigns to it have spent elsewhere: they would have their whole budget again."""
+    await site.goes_on("a", EVENTS)
+    for name in NAMES:
+        site.cluster.grow(name, 2)
+    partitions, _ = site.worker("b", settings={"partitions": 2})
+    await partitions.assign([0, 1], 1)
+    await until(lambda: len(partitions.stopped) == 2)
+    assert partitions.stopped == {0: "partition-count", 1: "partition-count"}
+    await partitions.close()
+
+
 @pytest.mark.parametrize("beyond", [0, 1])
 async def test_input_of_open_steps_may_expire_up_to_where_they_are_counted_from(site: Site, beyond: int) -> None:
     """One record more is one reading less in the step's release, so the partition stops."""

@@ -209,10 +209,13 @@ async def test_lost_last_outputs_are_published_though_earlier_releases_are_given
     assert site.outputs() == [ledger, without(releases, 2), rejects]
 
 
-async def test_of_several_releases_of_one_input_the_first_is_given_up(site: Site, other: Path) -> None:
+@pytest.mark.parametrize("later", [[], [observation("home-1", 1, 1.0)]])
+async def test_of_several_releases_of_one_input_the_first_is_given_up(
+    site: Site, other: Path, later: list[dict[str, Any]]
+) -> None:
     """Those after it are there, and lie there once."""
     begun = [within(series="read-1"), reading(5, 1.0, "read-1"), reading(15, 2.0, "read-1")]
-    closing = [watermark(30, "read-1"), observation("home-1", 1, 1.0)]
+    closing = [watermark(30, "read-1"), *later]
     await decide(site, begun, closing)
     lose_rows(site, len(begun))
     first, *_ = site.committed(NAMES.releases)
