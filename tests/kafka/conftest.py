@@ -8,7 +8,7 @@ import pytest
 
 from stream_app.localbroker.broker import LocalBroker
 from tests.kafka.installation import Installation
-from tests.kafka.owner.test_partition import Site
+from tests.kafka.site import Site
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.cluster.group import Place
 from tests.cluster.log import Draft
 from tests.kafka.acts import send_raw, stopped, write
 from tests.kafka.installation import Installation, readings
-from tests.kafka.owner.test_partition import NAMES
+from tests.kafka.site import NAMES
 from tests.run import limited
 
 INSTALLED: dict[str, Any] = {"partitions": 1}

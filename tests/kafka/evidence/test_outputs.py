@@ -16,7 +16,7 @@ from tests.cluster.cluster import MemoryCluster
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
 from tests.kafka.evidence.test_row import ROW
-from tests.kafka.owner.test_partition import NAMES, Site, until
+from tests.kafka.site import NAMES, Site, until
 from tests.run import Record, observation, policy
 
 OFFSETS = range(4)

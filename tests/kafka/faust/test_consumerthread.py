@@ -23,7 +23,7 @@ from stream_app.kafka.faust.consumerthread import ConsumerEndedError, ConsumerTh
 from stream_app.kafka.owner.inbox import Delivery
 from stream_app.monitoring.metrics import Metrics
 from tests.kafka.installation import Installation, readings
-from tests.kafka.owner.test_partition import until
+from tests.kafka.site import until
 
 SECONDS = 90.0
 POLL_SECONDS = 3

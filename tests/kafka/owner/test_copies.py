@@ -4,8 +4,7 @@ import json
 
 from stream_app.kafka.memory.rows import MemoryRows
 from stream_app.kafka.stops import REASONS
-from tests.kafka.owner.test_partition import NAMES, Site
-from tests.kafka.rebuild.test_going_back import lose_rows
+from tests.kafka.site import NAMES, Site
 from tests.readings import reading, watermark, within
 from tests.run import observation
 
@@ -24,7 +23,7 @@ async def test_a_copy_whose_last_record_lies_elsewhere_is_discarded(site: Site) 
     old, new = MemoryRows(), MemoryRows()
     await decide(site, "a", old, within(series="read-1"))
     await decide(site, "a", old, reading(5, 1.0, "read-1"))
-    lose_rows(site, 1)
+    site.lose_rows(1)
     site.append(observation("home-1", 1, 1.0))
     await decide(site, "b", new)
     await decide(site, "a", old, observation("home-1", 2, 1.0))
@@ -40,7 +39,7 @@ async def test_a_copy_whose_last_record_gave_way_to_a_marker_is_discarded(site: 
     old, new = MemoryRows(), MemoryRows()
     await decide(site, "a", old, observation("home-1", 1, 1.0))
     await decide(site, "a", old, observation("home-2", 1, 1.0))
-    lose_rows(site, 1)
+    site.lose_rows(1)
     log, held = site.cluster.log(NAMES.changelog, 0), old.offset(0)
     assert held is not None
     while log.end <= held:
@@ -71,7 +70,7 @@ async def test_a_copy_newer_than_the_changelog_is_deleted_by_hand_after_recover(
     await decide(site, "a", old, within(series="read-1"), reading(5, 1.0, "read-1"))
     for step in range(1, 6):
         await decide(site, "a", old, watermark(10 * step, "read-1"), reading(10 * step + 5, 1.0, "read-1"))
-    lose_rows(site, 2)
+    site.lose_rows(2)
     for _ in range(2):
         await site.stops("a", "changelog-short", rows=old)
         await site.recover()

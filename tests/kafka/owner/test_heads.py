@@ -20,7 +20,7 @@ from stream_app.kafka.evidence.row import PARTITION_KEY
 from tests.cluster.log import Draft
 from tests.kafka.acts import send_raw, stopped, write
 from tests.kafka.installation import Installation, readings
-from tests.kafka.owner.test_partition import NAMES, Site, until
+from tests.kafka.site import NAMES, Site, until
 from tests.patience import PATIENCE_SECONDS, awaited
 from tests.run import observation
 

@@ -25,8 +25,8 @@ from tests.cluster.brokers import MemoryBrokers
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
 from tests.kafka.evidence.test_row import ROW
-from tests.kafka.owner.test_partition import EVENTS, NAMES, Site, until
 from tests.kafka.owner.test_torn import LEDGER, SERIES, finished, owned, send, torn, torn_site
+from tests.kafka.site import EVENTS, NAMES, Site, until
 from tests.run import default, observation
 
 
@@ -155,12 +155,31 @@ async def test_a_log_that_loses_its_end_under_a_worker_stops_it(site: Site, topi
     partitions, feed = await site.working("a")
     await site.send(feed)
     await until(lambda: site.decided() == 3)
-    site.cluster.log(topic, 0).lose_tail(site.committed(topic)[-1].offset)
+    site.lose_last(topic)
     before = site.outputs()
     await site.send(feed)
     await until(lambda: bool(partitions.stopped))
     assert (partitions.stopped, site.outputs()) == ({0: reason}, before)
     await partitions.close()
+
+
+async def test_a_changelog_cut_within_a_transaction_under_a_worker_loses_nothing(tmp_path: Path) -> None:
+    """The broker then knows the producer's previous batch only, so the worker starts over and decides the same."""
+    whole, cut = torn_site(tmp_path / "whole"), torn_site(tmp_path / "cut")
+    for site in (whole, cut):
+        partitions, feed = await owned(site, "a")
+        send(site)
+        await feed.seek(0, 0)
+        await until(lambda site=site: site.decided() == site.sent)
+        if site is cut:
+            site.lose_last(NAMES.changelog)
+            assert site.decided() == 0
+        send(site)
+        await feed.seek(0, len(SERIES))
+        await until(lambda site=site: site.decided() == site.sent)
+        assert partitions.stopped == {}
+        await partitions.close()
+    assert cut.outputs() == whole.outputs()
 
 
 async def test_a_changelog_cut_within_a_transaction_stops_a_start(site: Site) -> None:

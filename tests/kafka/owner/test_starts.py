@@ -15,7 +15,7 @@ from stream_app.kafka.evidence.ends import input_lost
 from tests.cluster.brokers import MemoryBrokers, MemoryReader
 from tests.cluster.group import Place
 from tests.cluster.log import Draft, Isolation
-from tests.kafka.owner.test_partition import EVENTS, NAMES, Site, until
+from tests.kafka.site import EVENTS, NAMES, Site, until
 from tests.readings import reading, watermark, within
 
 
@@ -50,6 +50,21 @@ async def test_a_new_partition_of_grown_topics_begins_nothing(site: Site) -> Non
     await until(lambda: len(partitions.stopped) == 2)
     assert partitions.stopped == {0: "partition-count", 1: "partition-count"}
     await partitions.close()
+
+
+async def test_another_separator_begins_nothing_once_budget_was_spent(site: Site) -> None:
+    """It assigns series to other partitions, even to a partition that never worked, where they would spend again."""
+    for name in NAMES:
+        site.cluster.grow(name, 2)
+    first, second = ({"settings": {"partitions": 2, "member_separator": one}} for one in "/:")
+    await site.goes_on("a", **second)
+    await site.goes_on("a", EVENTS, **first)  # nothing was spent under the other one
+    partitions, _ = site.worker("b", **second)
+    await partitions.assign([0, 1], 1)
+    await until(lambda: len(partitions.stopped) + len(partitions.working) == 2)
+    assert partitions.stopped == {0: "separator-changed", 1: "separator-changed"}
+    await partitions.close()
+    await site.goes_on("a", EVENTS, **first)
 
 
 @pytest.mark.parametrize("beyond", [0, 1])

@@ -14,10 +14,9 @@ from stream_app.kafka.rebuild.given_up import GivenUp
 from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError
 from tests.audit.ways import audit
-from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.kafka.owner.test_torn import LEDGER as WHOLE
 from tests.kafka.owner.test_torn import REJECTS, RELEASES, Torn, finished, owned, send, torn_site
-from tests.kafka.rebuild.test_going_back import decide, lose_outputs, lose_rows
+from tests.kafka.site import NAMES, Site, until
 from tests.readings import reading, watermark, within
 from tests.run import default, observation
 
@@ -151,7 +150,7 @@ def without(log: Sequence[Any], *inputs: int) -> list[Any]:
 async def whole(folder: Path, *batches: Sequence[dict[str, Any]]) -> list[list[Any]]:
     """Return what input comes to where nothing is lost."""
     site = Site(folder)
-    await decide(site, *batches)
+    await site.goes_on("worker", *batches)
     return site.outputs()
 
 
@@ -177,9 +176,9 @@ async def test_releases_missing_before_later_ones_are_given_up_on_demand(
     site: Site, other: Path, rows: int, lost: Sequence[int]
 ) -> None:
     """They cannot be published in their place: `recover` names the first, and then every later step is decided."""
-    await decide(site, *([record] for record in MIXED))
-    lose_rows(site, rows)
-    lose_outputs(site, NAMES.releases, *lost)
+    await site.goes_on("worker", *([record] for record in MIXED))
+    site.lose_rows(rows)
+    site.lose_outputs(NAMES.releases, *lost)
     await site.stops("b", "releases-short")
     with pytest.raises(PartitionStoppedError) as refused:
         await site.recover()
@@ -199,10 +198,10 @@ async def test_releases_missing_before_later_ones_are_given_up_on_demand(
 
 async def test_lost_last_outputs_are_published_though_earlier_releases_are_given_up(site: Site, other: Path) -> None:
     """`recover` goes back before both; what lies after the last of its log is written, and nothing else."""
-    await decide(site, *([record] for record in MIXED))
-    lose_rows(site, 1)
-    lose_outputs(site, NAMES.releases, 2, 8)
-    lose_outputs(site, NAMES.rejects, 7)
+    await site.goes_on("worker", *([record] for record in MIXED))
+    site.lose_rows(1)
+    site.lose_outputs(NAMES.releases, 2, 8)
+    site.lose_outputs(NAMES.rejects, 7)
     assert (await site.recover(ACCEPTED)).given_up == {"home-1": 1}
     await site.goes_on("c", LATER)
     ledger, releases, rejects = await whole(other, *([record] for record in (*MIXED, *LATER)))
@@ -216,8 +215,8 @@ async def test_of_several_releases_of_one_input_the_first_is_given_up(
     """Those after it are there, and lie there once."""
     begun = [within(series="read-1"), reading(5, 1.0, "read-1"), reading(15, 2.0, "read-1")]
     closing = [watermark(30, "read-1"), *later]
-    await decide(site, begun, closing)
-    lose_rows(site, len(begun))
+    await site.goes_on("worker", begun, closing)
+    site.lose_rows(len(begun))
     first, *_ = site.committed(NAMES.releases)
     site.cluster.log(NAMES.releases, 0).lose_within(first.offset, first.offset + 1)
     await site.stops("b", "releases-short")
@@ -236,9 +235,9 @@ async def test_rejects_missing_before_later_ones_are_named(
     site: Site, other: Path, lost: Sequence[int], rows: int
 ) -> None:
     """`recover` says how many and from where on, and passes over them only on demand; nothing is published twice."""
-    await decide(site, *([record] for record in MIXED))
-    lose_rows(site, rows)
-    lose_outputs(site, NAMES.rejects, *lost)
+    await site.goes_on("worker", *([record] for record in MIXED))
+    site.lose_rows(rows)
+    site.lose_outputs(NAMES.rejects, *lost)
     await site.stops("b", "rejects-short")
     with pytest.raises(PartitionStoppedError) as refused:
         await site.recover()
@@ -258,10 +257,10 @@ async def test_rejects_missing_before_later_ones_are_named(
 
 async def test_rejects_missing_beyond_where_recover_goes_back_to_are_passed_over(site: Site, other: Path) -> None:
     """The next owner decides that input again, and stops for none that was accepted."""
-    await decide(site, *([record] for record in MIXED))
-    lose_rows(site, 1)
-    lose_outputs(site, NAMES.releases, 2)
-    lose_outputs(site, NAMES.rejects, 1, 5)
+    await site.goes_on("worker", *([record] for record in MIXED))
+    site.lose_rows(1)
+    site.lose_outputs(NAMES.releases, 2)
+    site.lose_outputs(NAMES.rejects, 1, 5)
     with pytest.raises(PartitionStoppedError, match="releases-short"):
         await site.recover()
     told = await site.recover(ACCEPTED)
@@ -278,17 +277,17 @@ async def test_what_repeats_a_release_that_is_given_up_comes_out_again(site: Sit
     site.policy = default(
         "home-*", scheme={"name": "bd", "dissimilarity": "private"}, protection=protection, epsilon=30
     )
-    await decide(site, *([observation("home-1", nth + 1, 1.0 + 8 * (nth // 4 % 2))] for nth in range(12)))
+    await site.goes_on("worker", *([observation("home-1", nth + 1, 1.0 + 8 * (nth // 4 % 2))] for nth in range(12)))
     decisions = [release["decision"] for release in values(site, 1)]
     assert decisions[9:] == ["perturbed", "approximated", "approximated"]
-    lose_rows(site, 0)
-    lose_outputs(site, NAMES.releases, 9)
+    site.lose_rows(0)
+    site.lose_outputs(NAMES.releases, 9)
     await site.recover(ACCEPTED)
     await site.goes_on("c")
     before = site.outputs()
     if accepted.lost_releases:
         site.cluster.remake(NAMES.changelog)
-    lose_outputs(site, NAMES.releases, 11)
+    site.lose_outputs(NAMES.releases, 11)
     site.cluster.log(NAMES.events, 0).delete_before(9)
     told = await site.recover(accepted)
     assert (told.next_offset, told.again, told.given_up) == (9, 3, {"home-1": 1})

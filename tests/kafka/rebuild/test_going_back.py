@@ -1,22 +1,19 @@
 """How far `recover` goes back where the changelog lost its end, and what comes along, on the cluster in memory."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stream_app.cli.operating.recover import consequences
 from stream_app.deciding.rebuild import RebuildError
-from stream_app.kafka.evidence.row import PARTITION_KEY
 from stream_app.kafka.rebuild.survey import AcceptedLosses
 from stream_app.kafka.stops import PartitionStoppedError
 from tests import units
 from tests.cluster.group import Place
 from tests.cluster.log import Draft
-from tests.kafka.owner.test_partition import NAMES, Site, until
 from tests.kafka.owner.test_torn import owned, torn, torn_site
+from tests.kafka.site import NAMES, Site, until
 from tests.readings import reading, watermark, within
 from tests.run import observation
 
@@ -31,59 +28,26 @@ CLOSED = [watermark(10, "read-1"), {"series": "nobody-1", "timestamp": 1, "value
 OUTPUTS = (NAMES.ledger, NAMES.releases, NAMES.rejects)
 
 
-async def decide(site: Site, *batches: Sequence[dict[str, Any]]) -> None:
-    """Let a worker with an empty disk decide so many batches, one after the other, and end."""
-    await site.goes_on("worker", *batches)
-
-
-async def go_on(site: Site) -> None:
-    """Let a worker with an empty disk decide what is left."""
-    await site.goes_on("next")
-
-
-def lose_rows(site: Site, next_offset: int) -> None:
-    """Let the changelog end with the partition row that goes on at ``next_offset``."""
-    rows = [one for one in site.committed(NAMES.changelog) if one.key == PARTITION_KEY]
-    site.cluster.log(NAMES.changelog, 0).lose_tail(
-        next(one.offset for one in rows if json.loads(one.value)["next_offset"] == next_offset) + 2
-    )
-
-
-def lose_last(site: Site, topic: str) -> None:
-    """Let a log end before its last record."""
-    site.cluster.log(topic, 0).lose_tail(site.committed(topic)[-1].offset)
-
-
-def lose_outputs(site: Site, topic: str, *inputs: int) -> None:
-    """Lose the records of a log that inputs came to."""
-    for record in site.committed(topic):
-        if record.key != b"" and int(dict(record.headers)["input"]) in inputs:
-            site.cluster.log(topic, 0).lose_within(record.offset, record.offset + 1)
-
-
-outputs, recover = Site.outputs, Site.recover
-
-
 @pytest.mark.parametrize("lacks", OUTPUTS[1:])
 async def test_readings_of_steps_that_were_open_there_come_along(site: Site, lacks: str) -> None:
     """The group's offset tells of the steps that are open now; those that were open there began before it."""
-    await decide(site, OPEN_READINGS, CLOSED)
+    await site.goes_on("worker", OPEN_READINGS, CLOSED)
     whole = site.outputs()
     assert [len(log) for log in whole] == [3, 1, 1]
-    lose_rows(site, len(OPEN_READINGS))
-    lose_last(site, lacks)
+    site.lose_rows(len(OPEN_READINGS))
+    site.lose_last(lacks)
     site.cluster.group("life").offsets[Place(NAMES.events, 0)] = 3  # the reading of read-2, whose step is open
     recovered = await site.recover()
     assert recovered.next_offset == len(OPEN_READINGS) + OUTPUTS.index(lacks) - 1
     assert recovered.open_steps == 3 - OUTPUTS.index(lacks)
-    await go_on(site)
+    await site.goes_on("next")
     assert site.outputs() == whole
 
 
 async def test_nothing_is_decided_again_whose_outputs_are_all_there(site: Site) -> None:
     """The rows lie far behind the outputs; nobody has to come to these once more."""
-    await decide(site, OPEN_READINGS, CLOSED)
-    lose_rows(site, len(OPEN_READINGS))
+    await site.goes_on("worker", OPEN_READINGS, CLOSED)
+    site.lose_rows(len(OPEN_READINGS))
     recovered = await site.recover()
     assert recovered.next_offset == len(OPEN_READINGS) + len(CLOSED)
     assert recovered.open_steps == 1
@@ -92,8 +56,8 @@ async def test_nothing_is_decided_again_whose_outputs_are_all_there(site: Site) 
 async def test_input_without_an_output_is_decided_again_unless_a_later_reject_is_there(site: Site) -> None:
     """It may have been rejected; a reject that is there shows that all before it are."""
     more = [reading(16, 2.0, "read-2"), observation("home-1", 1, 1.0)]
-    await decide(site, OPEN_READINGS, CLOSED, more)
-    lose_rows(site, len(OPEN_READINGS))
+    await site.goes_on("worker", OPEN_READINGS, CLOSED, more)
+    site.lose_rows(len(OPEN_READINGS))
     assert (await site.recover()).next_offset == len(OPEN_READINGS) + len(CLOSED)
 
 
@@ -102,9 +66,9 @@ async def test_a_watermark_of_which_some_releases_lack_closes_all_its_steps_agai
     begun = [within(series="read-1"), reading(5, 1.0, "read-1"), reading(15, 2.0, "read-1")]
     closing = [watermark(30, "read-1"), observation("home-1", 1, 1.0)]
     whole = Site(tmp_path)
-    await decide(whole, begun, closing)
+    await whole.goes_on("worker", begun, closing)
     site = torn_site(tmp_path / "torn")
-    await decide(site, begun)
+    await site.goes_on("worker", begun)
     partitions, feed = await owned(site, "a")
     torn(site).takes = {NAMES.releases: 1}
     site.append(*closing)
@@ -114,26 +78,26 @@ async def test_a_watermark_of_which_some_releases_lack_closes_all_its_steps_agai
     assert [len(log) for log in site.outputs()] == [5, 1, 0]
     assert site.decided() == len([*begun, *closing])
     assert (await site.recover()).next_offset == len(begun)
-    await go_on(site)
+    await site.goes_on("next")
     assert site.outputs() == whole.outputs()
 
 
 async def test_the_last_of_two_rejects_in_a_row_is_published_again(site: Site) -> None:
     """The partition row names it, and the release after it does not hide that it is gone."""
     events = [observation("nobody-1", 1, 1.0), observation("nobody-1", 2, 1.0), observation("home-1", 1, 1.0)]
-    await decide(site, *([event] for event in events))
+    await site.goes_on("worker", *([event] for event in events))
     whole = site.outputs()
-    lose_last(site, NAMES.rejects)
+    site.lose_last(NAMES.rejects)
     await site.stops("b", "rejects-short")
     assert (await site.recover()).next_offset == 1
-    await go_on(site)
+    await site.goes_on("next")
     assert site.outputs() == whole
 
 
 @pytest.mark.parametrize("count", [1, 2])
 async def test_skipped_records_are_not_passed_over(site: Site, count: int) -> None:
     """The group's offset is beyond the outputs, and the rows are gone; an operator may accept that, once for all."""
-    await decide(site, [observation("home-1", 1, 1.0)])
+    await site.goes_on("worker", [observation("home-1", 1, 1.0)])
     whole = site.outputs()
     site.append(*(observation("home-1", 2 + nth, 1.0) for nth in range(count)))
     site.cluster.group("life").offsets[Place(NAMES.events, 0)] = 1 + count
@@ -141,7 +105,7 @@ async def test_skipped_records_are_not_passed_over(site: Site, count: int) -> No
     with pytest.raises(PartitionStoppedError, match="input-skipped"):
         await site.recover()
     assert (await site.recover(AcceptedLosses(skipped_input=True))).next_offset == 1 + count
-    await decide(site, [observation("nobody-1", 1, 1.0)])
+    await site.goes_on("worker", [observation("nobody-1", 1, 1.0)])
     assert site.outputs()[:2] == whole[:2]
     site.cluster.remake(NAMES.changelog)
     assert (await site.recover()).unanswered.lost_rejects == 0
@@ -149,9 +113,9 @@ async def test_skipped_records_are_not_passed_over(site: Site, count: int) -> No
 
 async def test_a_reject_without_a_series_gives_up_nothing(site: Site) -> None:
     """A record that cannot be read names no series, and neither does input that was given up."""
-    await decide(site, [observation("nobody-1", 1, 1.0)], [{"series": 5}])
+    await site.goes_on("worker", [observation("nobody-1", 1, 1.0)], [{"series": 5}])
     site.cluster.remake(NAMES.changelog)
-    lose_outputs(site, NAMES.rejects, 0)
+    site.lose_outputs(NAMES.rejects, 0)
     with pytest.raises(PartitionStoppedError, match=r"rejects-short.*of input 0;"):
         await site.recover()
 
@@ -159,7 +123,7 @@ async def test_a_reject_without_a_series_gives_up_nothing(site: Site) -> None:
 @pytest.mark.parametrize(("series", "sequence"), [("home-1", 3), ("home-2", 1)])
 async def test_aborted_entries_still_bind_after_recover(site: Site, series: str, sequence: int) -> None:
     """The row that it writes lets the next owner read the ledger from the first of them on."""
-    await decide(site, [observation("home-1", 1, 1.0)])
+    await site.goes_on("worker", [observation("home-1", 1, 1.0)])
     entry = {"entry": "release", "series": series, "sequence": sequence, "previous": "", "hash": "aa"}
     draft = Draft(series.encode(), json.dumps(entry).encode(), 0, [("input", b"1")])
     start = site.cluster.log(NAMES.ledger, 0).end
@@ -169,18 +133,18 @@ async def test_aborted_entries_still_bind_after_recover(site: Site, series: str,
 
 async def test_a_lost_reject_of_the_very_first_input_is_missed(site: Site) -> None:
     """The partition row names its offset, which is zero."""
-    await decide(site, [observation("nobody-1", 1, 1.0)])
-    lose_last(site, NAMES.rejects)
+    await site.goes_on("worker", [observation("nobody-1", 1, 1.0)])
+    site.lose_last(NAMES.rejects)
     await site.stops("b", "rejects-short")
 
 
 async def test_a_reading_without_an_output_may_have_been_rejected(site: Site) -> None:
     """Nobody can know without deciding it again, so `recover` says so."""
     late = [watermark(20, "read-1"), reading(5, 1.0, "read-1"), reading(25, 1.0, "read-1"), *CLOSED[1:]]
-    await decide(site, OPEN_READINGS, late)
-    lose_rows(site, len(OPEN_READINGS))
+    await site.goes_on("worker", OPEN_READINGS, late)
+    site.lose_rows(len(OPEN_READINGS))
     assert [int(dict(one.headers)["input"]) for one in site.committed(NAMES.rejects)] == [5, 7]
-    lose_outputs(site, NAMES.rejects, 5)
+    site.lose_outputs(NAMES.rejects, 5)
     told = await site.recover()
     assert (told.unanswered.lost_rejects, told.unanswered.unanswered, told.unanswered.first_unanswered) == (0, 2, 5)
     assert "2 inputs, from 5, have no output and may need none" in "\n".join(consequences(told))
@@ -189,12 +153,12 @@ async def test_a_reading_without_an_output_may_have_been_rejected(site: Site) ->
 async def test_holes_are_noticed_and_accepted_without_any_row(site: Site) -> None:
     """All that the ledger tells is decided, and what is missing of it is given up and named."""
     events = [observation("nobody-1" if nth % 2 else "home-1", nth + 1, 1.0) for nth in range(7)]
-    await decide(site, *([event] for event in events))
+    await site.goes_on("worker", *([event] for event in events))
     site.cluster.remake(NAMES.changelog)
-    lose_outputs(site, NAMES.rejects, 1)
+    site.lose_outputs(NAMES.rejects, 1)
     with pytest.raises(PartitionStoppedError, match=r"rejects-short.*a release or a reject of input 1;.*of 1 records"):
         await site.recover()
-    lose_outputs(site, NAMES.releases, 2)
+    site.lose_outputs(NAMES.releases, 2)
     with pytest.raises(RebuildError, match="accept-lost-releases"):
         await site.recover()
     told = await site.recover(AcceptedLosses(lost_releases=True))
@@ -208,21 +172,21 @@ async def test_readings_of_units_after_the_outputs_stop_nobody_who_went_back(sit
     """They have no output, and the group's offset passes them at once: that is no sign of a lost row."""
     begun = [units.units(series="unit-1"), observation("home-1", 1, 1.0)]
     readings = [units.reading(nth, 1.0, "unit-1") for nth in (1, 2)]
-    await decide(site, begun, [observation("home-1", 2, 1.0)], readings)
+    await site.goes_on("worker", begun, [observation("home-1", 2, 1.0)], readings)
     whole = site.outputs()
-    lose_rows(site, len(begun))
-    lose_last(site, NAMES.releases)
+    site.lose_rows(len(begun))
+    site.lose_last(NAMES.releases)
     site.cluster.group("life").offsets[Place(NAMES.events, 0)] = site.sent
     assert (await site.recover()).next_offset == len(begun)
-    await go_on(site)
+    await site.goes_on("next")
     assert site.outputs() == whole
 
 
 async def test_what_somebody_skipped_after_the_outputs_still_stops(site: Site) -> None:
     """The group's offset lies beyond an observation without an output."""
-    await decide(site, [observation("home-1", 1, 1.0)], [observation("home-1", 2, 1.0)])
-    lose_rows(site, 1)
-    lose_last(site, NAMES.releases)
+    await site.goes_on("worker", [observation("home-1", 1, 1.0)], [observation("home-1", 2, 1.0)])
+    site.lose_rows(1)
+    site.lose_last(NAMES.releases)
     site.append(observation("home-1", 3, 1.0))
     site.cluster.group("life").offsets[Place(NAMES.events, 0)] = site.sent
     assert (await site.recover()).next_offset == 1

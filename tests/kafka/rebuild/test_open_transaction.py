@@ -7,8 +7,8 @@ import pytest
 from stream_app.kafka.rebuild import open_steps
 from stream_app.kafka.stops import PartitionStoppedError
 from tests.cluster.log import Draft
-from tests.kafka.owner.test_partition import NAMES, Site
-from tests.kafka.rebuild.test_going_back import CLOSED, OPEN_READINGS, decide, go_on, lose_rows, outputs, recover
+from tests.kafka.rebuild.test_going_back import CLOSED, OPEN_READINGS
+from tests.kafka.site import NAMES, Site
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def site(tmp_path: Path) -> Site:
 
 async def left_open(site: Site) -> int:
     """Let the changelog end in a transaction without its marker; return the offset where it begins."""
-    await decide(site, OPEN_READINGS, CLOSED)
-    lose_rows(site, len(OPEN_READINGS))
+    await site.goes_on("worker", OPEN_READINGS, CLOSED)
+    site.lose_rows(len(OPEN_READINGS))
     log = site.cluster.log(NAMES.changelog, 0)
     last = next(batch for batch in reversed(log.batches) if batch.marker is None)
     # After a late commit its producer wrote on: see KIP-890.
@@ -30,13 +30,13 @@ async def left_open(site: Site) -> int:
 async def test_the_next_epoch_of_its_producer_aborts_it(site: Site) -> None:
     """Nothing of it counts, and everything that was decided is there."""
     begin = await left_open(site)
-    whole = outputs(site)
-    await recover(site)
+    whole = site.outputs()
+    await site.recover()
     log = site.cluster.log(NAMES.changelog, 0)
     assert log.stable == log.end > begin
     assert all(record.offset != begin for record in site.committed(NAMES.changelog))
-    await go_on(site)
-    assert outputs(site) == whole
+    await site.goes_on("next")
+    assert site.outputs() == whole
 
 
 async def test_one_of_a_forgotten_producer_is_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +45,7 @@ async def test_one_of_a_forgotten_producer_is_named(site: Site, monkeypatch: pyt
     begin = await left_open(site)
     assert site.cluster.transactions.expire("life-0")
     with pytest.raises(PartitionStoppedError, match=f"{NAMES.changelog} .* start offset {begin} on") as stopped:
-        await recover(site)
+        await site.recover()
     assert stopped.value.reason == "transaction-open"
     site.cluster.abort_open(0)
-    await recover(site)
+    await site.recover()

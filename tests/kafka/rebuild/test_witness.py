@@ -16,8 +16,7 @@ from stream_app.kafka.evidence.ends import Bounds, Ends, Shortage
 from stream_app.kafka.rebuild.folding import FoldedLogs
 from stream_app.kafka.rebuild.survey import AcceptedLosses, Coverage, missing, vouched
 from stream_app.kafka.stops import PartitionStoppedError
-from tests.kafka.owner.test_partition import NAMES, Site
-from tests.kafka.rebuild.test_going_back import decide, lose_last, lose_outputs, lose_rows
+from tests.kafka.site import NAMES, Site
 from tests.run import Run, observation, policy
 
 
@@ -69,9 +68,9 @@ def row(series: str, sequence: int) -> SeriesRow:
 
 async def test_a_series_in_the_lost_beginning_of_the_ledger_is_not_forgotten(site: Site) -> None:
     """All its entries lie there, and later ones are whole; a lost release does not let `recover` start without it."""
-    await decide(site, *([observation(series, 1, 1.0)] for series in ("home-1", "home-2", "home-3")))
-    lose_rows(site, 2)
-    lose_last(site, NAMES.releases)
+    await site.goes_on("worker", *([observation(series, 1, 1.0)] for series in ("home-1", "home-2", "home-3")))
+    site.lose_rows(2)
+    site.lose_last(NAMES.releases)
     later = next(one for one in site.committed(NAMES.ledger) if one.key == b"home-2")
     site.cluster.log(NAMES.ledger, 0).delete_before(later.offset)
     with pytest.raises(RebuildError, match="accept-lost-releases"):
@@ -84,8 +83,8 @@ async def test_a_series_in_the_lost_beginning_of_the_ledger_is_not_forgotten(sit
 async def test_a_release_whose_entry_is_lost_is_not_forgotten(site: Site, kept: int, last: dict[str, Any]) -> None:
     """Its series has no later entry that would show it; rows without it would let the series spend its budget again."""
     records = [observation("home-1", 1, 1.0), observation("home-2", 1, 1.0), observation("home-1", 2, 1.0), last]
-    await decide(site, *([record] for record in records))
-    lose_rows(site, kept)
+    await site.goes_on("worker", *([record] for record in records))
+    site.lose_rows(kept)
     entry = next(one for one in reversed(site.committed(NAMES.ledger)) if one.key == b"home-2")
     site.cluster.log(NAMES.ledger, 0).lose_within(entry.offset, entry.offset + 1)
     with pytest.raises(PartitionStoppedError, match=r"ledger-short.*the ledger entry of a release for input 1"):
@@ -100,18 +99,18 @@ async def test_an_entry_lost_with_its_release_is_not_taken_for_a_reject(
     site.signing_key = SigningKey.create(tmp_path / "signing")
     events = [observation(f"home-{nth}", 1, 1.0) for nth in (1, 2, 1)]
     events[2]["timestamp"] = 2
-    await decide(site, *([event] for event in [*events, observation("nobody-1", 4, 1.0)]))
+    await site.goes_on("worker", *([event] for event in [*events, observation("nobody-1", 4, 1.0)]))
     site.cluster.remake(NAMES.changelog)
     for topic in (NAMES.ledger, NAMES.releases):
-        lose_outputs(site, topic, 1)
-    lose_outputs(site, NAMES.releases, *more)
+        site.lose_outputs(topic, 1)
+    site.lose_outputs(NAMES.releases, *more)
     with pytest.raises(PartitionStoppedError, match=r"ledger-short.*1( of them| series), whose entries are missing"):
         await site.recover(AcceptedLosses(lost_releases=True, lost_ledger=True))
 
 
 async def test_a_beginning_that_the_rows_know_to_be_lost_is_accepted_once(site: Site) -> None:
     """Whoever recovered then vouched for the series; rows from before the loss vouch for none that it may hide."""
-    await decide(site, *([observation(series, 1, 1.0)] for series in ("home-1", "home-2")))
+    await site.goes_on("worker", *([observation(series, 1, 1.0)] for series in ("home-1", "home-2")))
     for topic in (NAMES.ledger, NAMES.releases):
         site.cluster.log(topic, 0).delete_before(site.committed(topic)[-1].offset)
     with pytest.raises(PartitionStoppedError, match=r"ledger-short.*begins at offset 0, or signed heads"):
