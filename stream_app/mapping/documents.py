@@ -63,7 +63,9 @@ def loaded(text: bytes, line: int | None = None) -> Any:
         found = wire.load(text.removeprefix(MARK))
     except ValueError:
         return None
-    level: list[Any] = [[found]] if text.count(b"{") + text.count(b"[") > MOST_NESTED else []  # most lines have fewer
+    if text.count(b"{") + text.count(b"[") <= MOST_NESTED:
+        return found  # as almost all lines
+    level: list[Any] = [[found]]
     for _ in range(MOST_NESTED + 1):
         members = chain.from_iterable(each.values() if isinstance(each, dict) else each for each in level)
         level = [member for member in members if isinstance(member, dict | list)]

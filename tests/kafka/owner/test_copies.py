@@ -50,7 +50,7 @@ async def test_a_copy_whose_last_record_gave_way_to_a_marker_is_discarded(site: 
     assert [one["sequence"] for one in entries] == [1, 2, 3]
 
 
-async def test_a_copy_without_its_partition_row_is_discarded_alike(site: Site) -> None:
+async def test_a_copy_without_its_partition_row_is_discarded(site: Site) -> None:
     """A standby of a compacted changelog has read rows of series, and not yet the partition row that comes last."""
     await decide(site, "a", MemoryRows(), observation("home-1", 1, 1.0))
     log, old = site.cluster.log(NAMES.changelog, 0), MemoryRows()

@@ -238,7 +238,7 @@ async def test_what_is_decided_again_is_not_signed_again(site: Site, tmp_path: P
 
 
 async def test_a_change_is_signed_when_its_time_has_come(site: Site, tmp_path: Path) -> None:
-    """No further event is needed, and no end of the worker."""
+    """It neither waits for another event nor for the worker to end."""
     site.signing_key = SigningKey.create(tmp_path / "signing.key")
     partitions, feed = await site.working("a", settings={"head_interval_ms": 100})
     written = len(site.committed(NAMES.heads))
@@ -248,7 +248,7 @@ async def test_a_change_is_signed_when_its_time_has_come(site: Site, tmp_path: P
 
 
 @pytest.mark.parametrize("fault", [{"partition": 1}, {"topic": "another.ledger"}])
-async def test_a_head_of_elsewhere_stops_the_partition(site: Site, tmp_path: Path, fault: dict[str, Any]) -> None:
+async def test_another_partitions_head_stops_it(site: Site, tmp_path: Path, fault: dict[str, Any]) -> None:
     """The key signed it, for another partition or another ledger."""
     site.signing_key = key = SigningKey.create(tmp_path / "signing.key")
     head = Head(NAMES.ledger, 0, 1, 1, 10**12, 0, 0, Tree().root().hex(), NO_HASH, key.fingerprint)

@@ -111,7 +111,7 @@ def test_views_outlive_their_workers_and_their_rows(installation: Installation) 
 
 
 async def test_a_record_sent_to_a_view_is_no_refusal_of_the_view(site: Site) -> None:
-    """It is rejected, as views are sent nothing; that the cap then refuses the view is still said, once."""
+    """The record is rejected, since views accept no records; the cap's refusal of the view is still reported once."""
     site.policy, *views = logs.base(), *logs.VIEWS
     site.views, tight = tuple(views), replace(logs.LIMITS, member_nano=2 * 10**14)
     await site.goes_on("a", [units.landmarks(40, series=logs.BASE), units.reading(1, 1.0, logs.DAY)], limits=tight)

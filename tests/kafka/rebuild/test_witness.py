@@ -109,7 +109,7 @@ async def test_an_entry_lost_with_its_release_is_not_taken_for_a_reject(
 
 
 async def test_a_beginning_that_the_rows_know_to_be_lost_is_accepted_once(site: Site) -> None:
-    """Whoever recovered then vouched for the series; rows from before the loss vouch for none that it may hide."""
+    """The rows that `recover` wrote prove what each series spent; rows from before the loss cannot."""
     await site.goes_on("worker", *([observation(series, 1, 1.0)] for series in ("home-1", "home-2")))
     for topic in (NAMES.ledger, NAMES.releases):
         site.cluster.log(topic, 0).delete_before(site.committed(topic)[-1].offset)
